@@ -121,6 +121,10 @@ fixture: ## write the fixture warehouse of the newest release in CHANGELOG.md (R
 figures: ## print lines, functions, terms and words, to compare two states of the project
 	@go test -tags $(TAGS) -count=1 -v -run '^TestFigures$$' ./internal/testing/houserules
 
+.PHONY: messages
+messages: ## print every error, log message and help text, with its place in the source
+	@go test -tags $(TAGS) -count=1 -v -run '^TestMessages$$' ./internal/testing/houserules
+
 .PHONY: bench
 bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,stages,year; lake needs make lake)
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Article cycle time
 -- grain: one row per article status (by its stable prefix)
--- about: How long articles stay in a status. A stay lasts from one status of an article to its next by time; the last one is still open and counts in open_articles, not in the days, unless the article is marked deleted. p50 and p90 are stays that occurred. Days are of 24 hours, rounded to 2 places. Statuses without a time are left out.
+-- about: Time that articles spend in each status. A stay lasts from one status of an article to the next by time. The last stay is still open: it counts in open_articles but not in the days, unless the article is marked deleted. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
 -- param: since DATE NULL -- only stays that began on or after this date, UTC
 WITH measured AS (
     SELECT

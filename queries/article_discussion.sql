@@ -1,8 +1,8 @@
 -- subject: throughput
 -- title: Comments and revisions by article
 -- grain: one row per article, most rounds of revision first
--- about: How much an article was talked over: comments, replies to them, how many people wrote them (by e-mail address, or name where there is none), and how often it entered a status that asks for a revision. The service shows neither internal nor archived comments.
--- param: revision VARCHAR revision_requested -- status prefixes that mean a revision was asked for
+-- about: Discussion of each article: comments, replies, distinct authors (by e-mail address, or by name if there is none), and the number of times that it entered a status that requests a revision. The service shows neither internal nor archived comments.
+-- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
 -- param: open_only BOOLEAN false -- only articles that are neither published nor ended
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by present status
 -- grain: one row per present status (by its stable prefix)
--- about: Where the articles stand at the snapshot and for how long they have stood there, in days of 24 hours; the median is one that occurred. Articles whose history does not tell since when do not count in the days. Deleted articles are left out.
+-- about: Articles by their status at the snapshot and the time since they entered it, in days of 24 hours; the median is a duration that occurred. Articles whose history has no time for the status are counted but not in the days. Deleted articles are left out.
 WITH standing AS (
     SELECT
         status_prefix,

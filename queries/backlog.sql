@@ -1,10 +1,10 @@
 -- subject: throughput
 -- title: Backlog: paid items without an article
 -- grain: one row per order item that is paid and has no article, longest waiting first
--- about: What clients have paid for and nobody has begun. Days are of 24 hours at the snapshot, rounded to 2 places; days_late is the time since the promised delivery, empty before it. Refunded and deleted items are left out. It is the list behind backlog_at_end of weekly_throughput. The spec gives items no currency.
--- param: min_days COUNT 0 -- leave out what waits shorter, in days
+-- about: Paid items without an article. Days have 24 hours, are counted at the snapshot and rounded to 2 places; days_late is the time since the promised delivery, empty before it. Refunded and deleted items are left out. backlog_at_end of weekly_throughput counts the same items. The spec gives items no currency.
+-- param: min_days COUNT 0 -- leave out items that wait for fewer days
 -- param: late BOOLEAN false -- only items that are past their promised delivery
--- param: top COUNT NULL -- only so many rows
+-- param: top COUNT NULL -- maximum number of rows
 WITH waiting AS (
     SELECT
         *,

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign, late ones first and finished ones last
--- about: How far each campaign is: articles planned (the campaign's own number), order items assigned, articles begun, with a brief, with a draft, published (by status or with a live address) and ended otherwise. A campaign is late when its target date is before the snapshot and fewer articles are published than planned or begun, ended ones aside. Late campaigns come first and then those that run, the earliest target date first; finished ones, of which nothing is left to publish, come last, the latest first. Deleted campaigns and articles are left out.
+-- about: Progress of each campaign: articles planned (a number of the campaign itself), order items assigned, and articles begun, with a brief, with a draft, published (by status or with a live address) and ended otherwise. A campaign is late if its target date is before the snapshot and fewer articles are published than planned or begun, not counting ended ones. Late campaigns come first, then running ones, the earliest target date first; finished campaigns come last, the latest first. Deleted campaigns and articles are left out.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH steps AS (

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -27,12 +28,12 @@ func catalog(t testing.TB) []byte {
 	var statements []string
 	for _, table := range stream.Tables(stream.All()) {
 		for _, schema := range []string{"main", "past"} {
-			name := schema + "." + warehouse.Quote(table.Name)
+			name := schema + "." + sqltext.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, warehouse.Literal(d.At.Format(time.RFC3339Nano))),
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(d.At.Format(time.RFC3339Nano))),
 				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
 		}
-		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", warehouse.Quote(table.Name)))
+		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", sqltext.Quote(table.Name)))
 	}
 	if err := d.Atomically(t.Context(), statements); err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 -- subject: commissions
 -- title: Commissions by month
 -- grain: one row per month and commission status
--- about: What was earned in commissions and how much of it is paid. An item counts in the month in which its order was paid, or in which it was created where that is not known; items that the service marked deleted are left out. The commission of a refunded item is refunded unless it was paid, and owed to nobody: total is paid, unpaid and refunded together, and the percent are of what is paid and unpaid. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end.
+-- about: Commissions earned and paid. An item counts in the month in which its order was paid, or in which it was created if the payment is not known; deleted items are left out. The commission of a refunded item counts as refunded unless it was paid. total is the sum of paid, unpaid and refunded; the percentage is the paid share of paid and unpaid. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact and rounded to 2 places at the end.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- leave out months before the one of this date
+-- param: since DATE NULL -- first month, as a date in it
 WITH items AS (
     SELECT
         CAST(date_trunc('month', coalesce(date_paid, created_at) AT TIME ZONE $timezone) AS DATE) AS month,

@@ -1,11 +1,11 @@
 -- subject: throughput
 -- title: Delivery by outlet
--- grain: one row per outlet, and one for articles without
--- about: How many articles for each outlet were published for the first time in the window, and how that compares with what was promised: payment of the order plus the longest time to delivery of the item. On time is published by then. Days run from the payment to the publication, of 24 hours; p50 and p90 are times that occurred. Open is an article that is neither published nor ended at the snapshot, open_late one that is past its promise and whose item was not refunded. Articles without a known payment or time to delivery have no promise. Deleted articles and items are left out.
+-- grain: one row per outlet, and one for articles without an outlet
+-- about: Articles of each outlet that were published for the first time in the window, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts articles published by that date. Days run from payment to publication and have 24 hours; p50 and p90 are durations that occurred. Open articles are neither published nor ended at the snapshot; open_late ones are also past their promised date, and their item was not refunded. Articles without a known payment or delivery time have no promised date. Deleted articles and items are left out.
 -- param: days COUNT 90 -- length of the window that ends at the snapshot, in days
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
--- param: top COUNT NULL -- only so many rows
+-- param: top COUNT NULL -- maximum number of rows
 WITH live AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays

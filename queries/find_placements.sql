@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Find placements
 -- grain: one row per listing, tier and currency that fits, best first
--- about: Placements to buy. The best of a tier and currency has the lowest price per point of domain authority; rank counts in each of them, since amounts of different currencies cannot be compared, and the answer goes by rank, those with most prices first. Without authority there is no price per point: such prices come last, the cheapest first. Price bounds are in the currency of each price: name one with them. Prices that are not above zero are left out.
+-- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Amounts of different currencies cannot be compared, so the rows are ordered by rank, the tier and currency with most prices first. Listings without an authority have no price per point and come last, the cheapest first. Price bounds are in the currency of each price: set currency too. Prices of 0 or less are left out.
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: channel_type VARCHAR NULL -- only this type of channel
@@ -10,16 +10,16 @@
 -- values: SELECT DISTINCT placement_type FROM product_listings
 -- param: tag VARCHAR NULL -- only listings with this tag
 -- values: SELECT DISTINCT name FROM product_listing_tags
--- param: min_authority COUNT 0 -- leave out listings with less domain authority; above 0 also those without
--- param: do_follow BOOLEAN NULL -- only links that carry search engine credit, or with false only those that do not
+-- param: min_authority COUNT 0 -- leave out listings with a lower domain authority; above 0, also listings without one
+-- param: do_follow BOOLEAN NULL -- true: only do-follow links; false: only others
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_price DECIMAL NULL -- leave out lower prices
 -- param: max_price DECIMAL NULL -- leave out higher prices
--- param: max_days COUNT NULL -- only listings that are delivered within so many days at the longest
--- param: top COUNT? 50 -- only so many rows
+-- param: max_days COUNT NULL -- only listings with a longest delivery time of at most so many days
+-- param: top COUNT? 50 -- maximum number of rows
 WITH fitting AS (
     SELECT
         listing_id, position, pricing_tier, currency, unit_amount, domain_authority,

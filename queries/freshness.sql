@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Freshness
 -- grain: one row per stream of the newest snapshot, the stalest first
--- about: When each stream was last read from the service (graded exact, repaired, bounded or best_effort) and as of when all of it was last proven complete (exact or repaired; bounded: as of its oldest reading), counted back from the newest snapshot in hours. runs_behind is how many snapshots were published since it was read. Empty when it never was.
+-- about: Hours since each stream was last read from the service (grade exact, repaired, bounded or best_effort) and since all of it was last proven complete (exact or repaired; for bounded, since its oldest reading), counted back from the newest snapshot. runs_behind counts the snapshots published since the last reading. Empty if the stream was never read or proven.
 WITH readings AS (
     SELECT s.stream, s.grade, s.age_since, r.snapshot_at, s.run_id = n.run_id AS is_newest
     FROM meta.streams AS s

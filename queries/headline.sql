@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Headline numbers
 -- grain: one row per measure: rows of all tables, then listings, outlets, orders, order items, campaigns and articles
--- about: What the newest snapshot holds, and how that differs from the snapshot before it and from the newest one that is at least 7 days older. Empty where there was no such snapshot, or it did not know the table. Records that the service marked deleted and still shows are counted.
+-- about: Counts of the newest snapshot, compared with the snapshot before it and with the newest one that is at least 7 days older. Empty if there is no such snapshot, or it did not have the table. Records that the service marked deleted but still shows are counted.
 WITH snapshots AS (
     SELECT
         run_id,

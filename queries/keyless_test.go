@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -35,7 +36,7 @@ func nameless(t *testing.T) string {
 			if !isKey && (c.Type != stream.Text || strings.HasSuffix(c.Name, "_id") || strings.HasSuffix(c.Name, "prefix")) {
 				continue
 			}
-			names = append(names, warehouse.Quote(c.Name))
+			names = append(names, sqltext.Quote(c.Name))
 			for i := range rows {
 				value := fmt.Sprintf("'%s %s %d'", plantedName, c.Name, i)
 				switch {
@@ -47,7 +48,7 @@ func nameless(t *testing.T) string {
 				rows[i] = append(rows[i], value)
 			}
 		}
-		fmt.Fprintf(&text, "INSERT INTO main.%s (%s) VALUES (%s), (%s);\n", warehouse.Quote(table.Name),
+		fmt.Fprintf(&text, "INSERT INTO main.%s (%s) VALUES (%s), (%s);\n", sqltext.Quote(table.Name),
 			strings.Join(names, ", "), strings.Join(rows[0], ", "), strings.Join(rows[1], ", "))
 	}
 	// Stays begin at a time, and an article has its outlet from its order item.

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: List price against price paid
--- grain: one row per product that was sold, and one for items without
--- about: What the catalog asked for each item when it was sold, times the pieces on the order, against what it was sold for; the largest discount first. Items that lack one of the two prices are counted and left out of the sums; refunded and deleted items are left out. last_list and last_paid are those of the last sale, for one piece; list_now is the lowest present price of the listing, where those that fit have one currency. The spec gives items no currency: the sums hold, and list_now can be compared, only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the list to 1.
+-- grain: one row per sold product, and one for items without a product
+-- about: Catalog price of each item when it was sold, times the pieces on the order, compared with its sale price; the largest discount first. Items that lack one of the two prices are counted but not summed; refunded and deleted items are left out. last_list and last_paid are the prices of the last sale, for one piece. list_now is the lowest current price of the listing, if all its prices that match have one currency. The spec gives items no currency: the sums hold, and list_now can be compared, only if the team settles in one. Sums are exact and rounded to 2 places at the end; percentages of the list price to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
 -- param: outlet VARCHAR NULL -- only of the outlet with this id or name
 -- values: SELECT DISTINCT outlet_name FROM mart.sold_items UNION SELECT outlet_id FROM mart.sold_items
@@ -10,7 +10,7 @@
 -- param: tier VARCHAR NULL -- only present prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list
--- param: top COUNT NULL -- only so many rows
+-- param: top COUNT NULL -- maximum number of rows
 WITH items AS (
     SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS is_known
     FROM mart.sold_items

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: New and withdrawn listings
 -- grain: one row per day that has a snapshot
--- about: How the catalog of product listings came and went, by the day of the snapshot that showed it. A listing that had been withdrawn and is back counts as returned, one that was there when the history began as none of these. listings_at_end is the number at the last snapshot of the day.
+-- about: New, withdrawn and returned product listings, by the day of the snapshot that showed the change. A listing that comes back after a withdrawal counts as returned; a listing of the first snapshot counts as none of these. listings_at_end is the number of listings in the last snapshot of the day.
 -- param: since DATE? snapshot-30d -- first day
 -- param: timezone TIMEZONE UTC -- time zone in which days begin, such as America/New_York
 WITH days AS (

@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Margin by month
 -- grain: one row per month in which the orders were paid (empty: not known)
--- about: What is left of the sales. The sale price less vendor cost, internal cost, reseller price and commission, each summed and stated; those that are not known count as nothing. Items without a sale price are counted and left out of all sums, and so are refunded items unless asked for. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact, rounded to 2 places at the end; percent of the sales to 1.
+-- about: Sales and margin. The margin is the sale price less vendor cost, internal cost, reseller price and commission; each of them is summed in a column of its own, and an unknown one counts as 0. Items without a sale price are counted but not summed; refunded items are left out unless include_refunded is set. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact and rounded to 2 places at the end; percentages are of the sales, to 1 place.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only items whose order was paid on or after this date, in the time zone
 -- param: include_refunded BOOLEAN false -- count refunded items too

@@ -1,9 +1,9 @@
 -- subject: orders
 -- title: Order value by month
 -- grain: one row per month in which orders were paid
--- about: How many orders were paid and what they are worth on average. The average is exact, rounded to 2 places, half away from zero; the median is a total that occurs (the lower one of two in the middle). Orders without a total are counted and left out of the amounts; deleted orders are left out. The spec gives orders no currency: the sums hold only if the team settles in one.
+-- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two in the middle). Orders without a total are counted but not in the amounts; deleted orders are left out. The spec gives orders no currency: the sums hold only if the team settles in one.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- leave out months before the one of this date
+-- param: since DATE NULL -- first month, as a date in it
 -- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 WITH paid AS (

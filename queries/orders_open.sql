@@ -1,12 +1,12 @@
 -- subject: orders
 -- title: Orders unpaid or pending
 -- grain: one row per order that is not paid, or paid and not done, oldest first
--- about: An order is unpaid while it has no date of payment, and pending when it is paid and its status is none of those that mean done. Deleted orders and those whose status means ended are left out. age_days is the time since it was created or, when pending, since it was paid, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that nobody has begun. The spec gives orders no currency.
+-- about: Unpaid and pending orders. An order is unpaid if it has no date of payment, and pending if it is paid and its status does not mean done. Deleted orders and orders whose status means ended are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. The spec gives orders no currency.
 -- param: state unpaid|pending NULL -- only orders in this state
--- param: min_days COUNT 0 -- leave out what is younger, in days
+-- param: min_days COUNT 0 -- leave out younger ones, in days
 -- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean done, in any case, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being done
--- param: top COUNT NULL -- only so many rows
+-- param: top COUNT NULL -- maximum number of rows
 WITH lines AS (
     SELECT order_id, count(*) AS line_items FROM order_line_items WHERE deleted_at IS NULL GROUP BY order_id
 ),

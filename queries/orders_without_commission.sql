@@ -1,9 +1,9 @@
 -- subject: commissions
 -- title: Orders paid without a commission
 -- grain: one row per paid order, newest first
--- about: Paid orders none of whose items has a commission, or that have no items at all. A commission of zero is none. Deleted orders and items and refunded items do not count; an order whose items were all refunded is left out. The spec gives orders and items no currency.
+-- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as none. Deleted orders and deleted or refunded items do not count; an order whose items were all refunded is left out. The spec gives orders and items no currency.
 -- param: since DATE NULL -- only orders paid on or after this date, UTC
--- param: partial BOOLEAN false -- also orders some of whose items have a commission
+-- param: partial BOOLEAN false -- also orders with a commission on some of their items
 WITH sold AS (
     SELECT
         order_id,

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Overdue articles
 -- grain: one row per article that is past its expected date, longest first
--- about: Articles that are neither published nor ended at the snapshot although they were expected before it. Days are of 24 hours, rounded to 2 places. An article with a live address counts as published.
+-- about: Articles that were expected before the snapshot and are neither published nor ended. Days have 24 hours and are rounded to 2 places. An article with a live address counts as published.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH late AS (

@@ -1,9 +1,9 @@
 -- subject: throughput
 -- title: From order paid to live
 -- grain: one row per month in which articles were published
--- about: How long it took from the payment of the order until the article was first published, and until it was begun, in days of 24 hours; p50 and p90 are times that occurred. Articles without a known payment, and those that were live before it, are counted and left out of the days.
+-- about: Time from the payment of the order to the first publication of the article, and to its beginning, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known payment, and articles that were live before it, are counted but not in the days.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- leave out months before the one of this date
+-- param: since DATE NULL -- first month, as a date in it
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 WITH live AS (
     SELECT article_id, min(began_at) AS published_at

@@ -1,7 +1,7 @@
 -- subject: commissions
--- title: Ageing of what is owed
+-- title: Payables by age
 -- grain: one row per kind (commission, publisher, reseller) and age, empty ones too
--- about: What is not paid yet on sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The spec gives items no currency: the sums hold only if the team settles in one.
+-- about: Unpaid amounts of sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The spec gives items no currency: the sums hold only if the team settles in one.
 WITH owed AS (
     SELECT
         kind,

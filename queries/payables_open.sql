@@ -1,10 +1,10 @@
 -- subject: commissions
--- title: What is owed, item by item
--- grain: one row per order item and kind (commission, publisher, reseller) that is not paid yet
--- about: The items behind the ageing, oldest first, those of unknown age last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The spec gives items no currency.
--- param: kind commission|publisher|reseller NULL -- only what is owed of this kind
--- param: min_days COUNT 0 -- leave out what is younger, in days
--- param: top COUNT NULL -- only so many rows
+-- title: Payables, item by item
+-- grain: one row per unpaid order item and kind (commission, publisher, reseller)
+-- about: Unpaid items of payables_ageing, the oldest first; items of unknown age come last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The spec gives items no currency.
+-- param: kind commission|publisher|reseller NULL -- only payables of this kind
+-- param: min_days COUNT 0 -- leave out younger ones, in days
+-- param: top COUNT NULL -- maximum number of rows
 WITH owed AS (
     SELECT *, (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS age_days
     FROM mart.payables

@@ -1,10 +1,10 @@
 -- subject: prices
 -- title: Premium of each placement type
 -- grain: one row per tier, currency and placement type
--- about: What a type of placement costs more or less. premium_percent compares its median price with the median of all prices of the tier and currency; like_premium_percent compares like with like: within each country, authority band, channel type and kind of link, what the median price is to that of each other value there, and of all these ratios the median, weighted by prices, so that a single price decides nothing; segments without others do not count, and it is empty when fewer than min_prices are compared. The tier and currency with most prices come first. Percent are rounded to 1 place.
+-- about: Price premium of each placement type. premium_percent compares its median price with the median of all prices of the tier and currency. like_premium_percent compares like with like: within each country, authority band, channel type and kind of link, the ratio of its median price to that of every other value; the figure is the median of these ratios, weighted by prices. It is empty if fewer than min_prices prices are compared. The tier and currency with most prices come first. Percentages are rounded to 1 place.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
--- param: min_prices COUNT 5 -- leave out rows with fewer prices, and comparisons of fewer
+-- param: min_prices COUNT 5 -- minimum number of prices of a row and of a comparison
 SELECT
     pricing_tier,
     currency,

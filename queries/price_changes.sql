@@ -1,14 +1,14 @@
 -- subject: prices
 -- title: Price changes
--- grain: one row per product listing, tier, currency and snapshot that showed another price than the one before
--- about: Which prices moved, newest first, then by the size of the move. Names are those of the listing at that time. A price that is new or gone is no change, and neither is a listing that left and came back. Prices are rounded to 2 places and percent to 1; a price that was zero has no percent and is always shown.
+-- grain: one row per product listing, tier, currency and snapshot with a changed price
+-- about: Changed prices, the newest first, then by the size of the change. Names are those of the listing at that time. A new or removed price is not a change, nor is the return of a withdrawn listing. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
 -- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date, UTC
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_percent DECIMAL 0 -- leave out smaller moves, in percent of the old price
--- param: top COUNT NULL -- only so many rows
+-- param: top COUNT NULL -- maximum number of rows
 WITH changes AS (
     SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
     FROM mart.price_changes
@@ -38,6 +38,6 @@ SELECT
 FROM chosen AS c
 LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
-    -- An OR here would make the join compare every row with every other.
+    -- An OR here would compare every row with every other.
     AND coalesce(l.valid_to, TIMESTAMPTZ 'infinity') > c.changed_at
 ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount, c.new_amount

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, empty bands too
--- about: How many prices lie in each band. Bands grow with the price, six in each power of ten: from 1, 1.5, 2, 3, 5 and 7, then from 10, 15 and so on; prices below 1 share one. Those of a tier and currency reach from the 1st to the 99th percentile. The first and the last also count what lies beyond, and are then open: they have no price_from or no price_below. The tier and currency with most prices come first.
+-- about: Number of prices in each band. There are six bands in each power of ten: from 1, 1.5, 2, 3, 5 and 7, then from 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first and the last band also count the prices beyond them; they are open and have no price_from or no price_below. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier

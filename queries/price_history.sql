@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: What a listing, or all listings of an outlet, cost in each snapshot: how many prices there were, the lowest, the median and the highest. The median is a price that occurs (the lower one of two in the middle). change_percent compares each listing with itself: how far each price is from that of the same listing, tier and currency in the snapshot before which had one, and of these the median; compared is how many prices it is of, and it is empty when that is none. A listing that comes or goes changes the median price and no percentage. A listing counts with all its prices if it ever had the name or was of the outlet.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot: their number, the lowest, the median and the highest. The median is a price that occurs (the lower of two in the middle). change_percent compares each price with that of the same listing, tier and currency in the snapshot before that had one; it is the median of these changes, and compared is their number; it is empty if there are none. A listing that comes or goes changes the median price but not change_percent. A listing counts with all its prices if it ever had the name or belonged to the outlet.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day, UTC
@@ -9,7 +9,7 @@
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
--- param: changed BOOLEAN false -- only snapshots in which a price is new, changed or gone
+-- param: changed BOOLEAN false -- only snapshots with a new, changed or removed price
 WITH meant AS (
     SELECT DISTINCT id FROM history.product_listings WHERE $name IN (id, name, outlet_id, outlet_name)
 ),

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price moves by day
 -- grain: one row per day, tier and currency with a change
--- about: How many prices rose and fell, and by how much: quartiles of the moves in percent of the old price, each a move that occurred, rounded to 1 place. A day is that of the snapshot that showed the move; prices that were zero count in changes and rises alone.
+-- about: Price rises and falls by day, with quartiles of the changes in percent of the old price, each a change that occurred, rounded to 1 place. The day is the day of the snapshot that showed the change. Prices that were 0 count in changes and rises only.
 -- param: since DATE? snapshot-30d -- first day
 -- param: timezone TIMEZONE UTC -- time zone in which days begin, such as America/New_York
 WITH changes AS (

@@ -1,9 +1,9 @@
 -- subject: margins
 -- title: Refunds by month
 -- grain: one row per month in which the orders were paid (empty: not known)
--- about: How much of what was sold in a month was refunded since, or is to be. Refunded is an item that says so or has a date of refund; due is one that requires a refund and has none. Days run from the payment of the order to the refund, of 24 hours, the median one that occurred. The spec gives items no currency: the sums hold only if the team settles in one.
+-- about: Refunds of the items sold in a month. An item is refunded if its flag says so or it has a date of refund; a refund is due if the item requires one and has none. Days run from the payment of the order to the refund and have 24 hours; the median is a duration that occurred. The spec gives items no currency: the sums hold only if the team settles in one.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- leave out months before the one of this date
+-- param: since DATE NULL -- first month, as a date in it
 WITH items AS (
     SELECT
         CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Rejected values of the newest snapshot
 -- grain: one row per table, column and reason, most frequent first
--- about: What the service sent that did not fit; it is kept raw in meta.rejects and is NULL in its column. An empty column means that whole records were refused. The sample is one of them, shortened.
+-- about: Values that the service sent and that do not fit their column. They are kept raw in meta.rejects and are NULL in the table. An empty column name means that whole records were rejected. The sample is one of the values, shortened.
 SELECT
     r.table_name,
     r.column_name,

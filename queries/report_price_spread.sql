@@ -1,8 +1,8 @@
 -- subject: report
 -- title: Price spread by one segment at a time
--- grain: one row per way to segment, segment, pricing tier and currency
--- about: What a placement costs by placement type, by channel type and by country, for the boxes of the report. Quartiles and median are prices that occur (the lower one of two in the middle); all are rounded to 2 places. The tier and currency with most prices come first, and in them the segments with most prices. A segment that the service does not name is NULL.
--- param: top COUNT 15 -- segments of each way, tier and currency at most
+-- grain: one row per kind of segment, segment, pricing tier and currency
+-- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two in the middle); all are rounded to 2 places. The tier and currency with most prices come first, and within them the segments with most prices. A segment without a name is NULL.
+-- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT
         -- A bit is set for each column that the set leaves out.

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Drift of the service
 -- grain: one row per field or value that the schema does not know, new ones first
--- about: Fields and values that are not in the specification. Unknown fields are kept in the column extra of their table, unknown values in their column. New is what the newest snapshot saw first.
+-- about: Fields and values that are not in the specification. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks the ones that the newest snapshot saw first.
 SELECT
     d.table_name,
     d.path,

@@ -1,8 +1,8 @@
 -- subject: quality
 -- title: Snapshots
 -- grain: one row per published snapshot, newest first
--- about: What each night brought and how long it took. hours_since_previous is the time between two snapshots. Nights that published nothing are left out; the runs command knows them.
--- param: top COUNT? 30 -- only so many rows
+-- about: Published snapshots with their changes and durations. hours_since_previous is the time between two snapshots. Nights that published nothing are left out; placementsync runs lists them.
+-- param: top COUNT? 30 -- maximum number of rows
 SELECT
     run_id,
     snapshot_at,

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Grades of the newest snapshot
--- grain: one row per stream, the least sure first
--- about: How sure it is that each stream's rows are all there, why, and what of it was read. rows_old counts the rows that were neither read nor proven in this run, and oldest_days is how much older than the snapshot the oldest reading of them is, in days of 24 hours; zero when there are none, empty when the stream was skipped.
+-- grain: one row per stream, the least certain first
+-- about: Proof of completeness of each stream, with its reason. rows_old counts the rows that this run neither read nor proved, and oldest_days is the age of the oldest reading among them, in days of 24 hours before the snapshot; 0 if there are none, empty if the stream was skipped.
 SELECT
     s.stream,
     s.grade,

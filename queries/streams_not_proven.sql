@@ -1,8 +1,8 @@
 -- subject: quality
 -- title: Streams that are not proven
 -- grain: one row per stream that was not proven for several nights in a row, the longest first
--- about: Streams whose grade is best_effort or carried_forward in the newest night that did not skip them, since when, in how many nights in a row, and why. Their rows may be incomplete or old. Refreshes are left out.
--- param: nights COUNT 3 -- leave out streams that are not proven for fewer nights
+-- about: Streams whose grade is best_effort or carried_forward in the newest night that did not skip them, with the first night, the number of nights in a row and the reason. Their rows may be incomplete or old. Refreshes are left out.
+-- param: nights COUNT 3 -- only streams that are not proven for at least so many nights
 WITH graded AS (
     SELECT s.stream, s.grade, s.reason, r.snapshot_at
     FROM meta.streams AS s

@@ -1,10 +1,10 @@
 -- subject: prices
 -- title: Widest gaps between tiers
 -- grain: one row per product listing and currency that has prices of several tiers
--- about: The cheapest and the dearest tier of each listing and the gap between them, widest first in percent of the cheapest. Of tiers with the same price the first by name is named. Prices without a tier, and listings whose cheapest price is not above zero, are left out.
+-- about: The cheapest and the dearest tier of each listing and the gap between them, the widest first in percent of the cheapest. Of tiers with equal prices, the first by name is shown. Prices without a tier are left out, and so are listings whose cheapest price is 0 or less.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
--- param: top COUNT? 100 -- only so many rows
+-- param: top COUNT? 100 -- maximum number of rows
 WITH spans AS (
     SELECT
         product_listing_id,

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by week
 -- grain: one row per week from Monday, oldest first, up to the week of the snapshot
--- about: Articles begun, published for the first time and ended otherwise in a week; at its end, or at the snapshot in the last week, those in progress and the backlog: items paid, not refunded, for which no article had begun. Articles that are done at a time nobody knows are never in progress. Deleted articles and items are left out.
+-- about: Articles begun, published for the first time and ended otherwise in each week; and, at its end or at the snapshot in the last week, the articles in progress and the backlog: paid items, not refunded, without an article that had begun. Articles whose end has no known time are never in progress. Deleted articles and items are left out.
 -- param: weeks COUNT 12 -- number of weeks
 -- param: timezone TIMEZONE UTC -- time zone in which weeks begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas

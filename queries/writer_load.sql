@@ -1,11 +1,11 @@
 -- subject: throughput
 -- title: Load of writers
--- grain: one row per writer, and one for articles without
--- about: What each writer has in hand at the snapshot and has lately finished. Open is an article that is neither published nor ended; in revision and overdue are open ones. Days to publish run from the beginning of the article to its first publication, of those published in the window, of 24 hours; the median is one that occurred.
+-- grain: one row per writer, and one for articles without a writer
+-- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open ones. Days to publish run from the beginning of the article to its first publication, for articles published in the window, and have 24 hours; the median is a duration that occurred.
 -- param: days COUNT 30 -- length of the window that ends at the snapshot, in days
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
--- param: revision VARCHAR revision_requested -- status prefixes that mean a revision was asked for
+-- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
 WITH live AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays

@@ -1,7 +1,8 @@
--- Files of an article: one row per file. Key: article_id, position. The shape of an item is
--- not shown: a bare text goes to value, an object to the columns of a file.
+-- Files of an article: one row per file. Key: article_id, position. The spec
+-- does not show the type of an item: a plain text is in value, an object in the columns of
+-- a file.
 CREATE TABLE article_files (
-    article_id  VARCHAR NOT NULL, -- field 1
+    article_id  VARCHAR NOT NULL, -- field 1, references articles.id
     position    BIGINT NOT NULL,  -- field 2
     value       VARCHAR,          -- field 3
     id          VARCHAR,          -- field 4
@@ -11,7 +12,7 @@ CREATE TABLE article_files (
     size        BIGINT,           -- field 8
     mime_type   VARCHAR,          -- field 9
     team_id     VARCHAR,          -- field 10
-    folder_id   VARCHAR,          -- field 11
+    folder_id   VARCHAR,          -- field 11, references folders.id
     uploaded_by VARCHAR,          -- field 12
     created_at  TIMESTAMPTZ,      -- field 13
     updated_at  TIMESTAMPTZ,      -- field 14
@@ -19,10 +20,10 @@ CREATE TABLE article_files (
     extra       JSON              -- field 16
 );
 
-COMMENT ON TABLE article_files IS 'Files of an article, one row per file, in the order of the answer.';
+COMMENT ON TABLE article_files IS 'Files of an article, one row per file, in the order of the response.';
 COMMENT ON COLUMN article_files.article_id IS 'Id of the article: articles.id.';
-COMMENT ON COLUMN article_files.position IS 'Place in the list of files, counted from 1.';
-COMMENT ON COLUMN article_files.value IS 'The item itself where it is a bare text, such as an id or an address. Spec 2.6 Article.files (item type not shown).';
+COMMENT ON COLUMN article_files.position IS 'Position in the list of files, counted from 1.';
+COMMENT ON COLUMN article_files.value IS 'The item itself if it is a plain text, such as an id or an address. Spec 2.6 Article.files.';
 COMMENT ON COLUMN article_files.id IS 'Id of the file. Spec 2.8 File.id.';
 COMMENT ON COLUMN article_files.name IS 'Name of the file. Spec 2.8 File.name.';
 COMMENT ON COLUMN article_files.file_key IS 'Key of the file in the storage of the service. Spec 2.8 File.file_key.';
@@ -31,8 +32,8 @@ COMMENT ON COLUMN article_files.size IS 'Size of the file, in bytes. Spec 2.8 Fi
 COMMENT ON COLUMN article_files.mime_type IS 'Media type of the file. Spec 2.8 File.mime_type.';
 COMMENT ON COLUMN article_files.team_id IS 'Id of the team. Spec 2.8 File.team_id.';
 COMMENT ON COLUMN article_files.folder_id IS 'Id of the folder; NULL at the top. Spec 2.8 File.folder_id.';
-COMMENT ON COLUMN article_files.uploaded_by IS 'Who uploaded the file. Spec 2.8 File.uploaded_by.';
+COMMENT ON COLUMN article_files.uploaded_by IS 'Id or name of the person who uploaded the file. Spec 2.8 File.uploaded_by.';
 COMMENT ON COLUMN article_files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN article_files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
-COMMENT ON COLUMN article_files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.8 File.deleted_at.';
+COMMENT ON COLUMN article_files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.8 File.deleted_at.';
 COMMENT ON COLUMN article_files.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,7 +1,7 @@
 -- The status history of an article, from status of GET /campaigns/{id}/articles. Key:
 -- article_id, position.
 CREATE TABLE article_statuses (
-    article_id   VARCHAR NOT NULL, -- field 1
+    article_id   VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position     BIGINT NOT NULL,  -- field 2
     effective_at TIMESTAMPTZ,      -- field 3
     notes        VARCHAR,          -- field 4
@@ -11,12 +11,12 @@ CREATE TABLE article_statuses (
     extra        JSON              -- field 8
 );
 
-COMMENT ON TABLE article_statuses IS 'Status history of an article, one row per status that it entered, in the order of the answer.';
+COMMENT ON TABLE article_statuses IS 'Status history of an article, one row per status that it entered, in the order of the response.';
 COMMENT ON COLUMN article_statuses.article_id IS 'Id of the article: campaign_articles.id.';
-COMMENT ON COLUMN article_statuses.position IS 'Place in the status list, counted from 1.';
+COMMENT ON COLUMN article_statuses.position IS 'Position in the status list, counted from 1.';
 COMMENT ON COLUMN article_statuses.effective_at IS 'When the article entered the status, UTC. Spec 2.6 ArticleStatus.effective_at.';
 COMMENT ON COLUMN article_statuses.notes IS 'Notes on the change. Spec 2.6 ArticleStatus.notes.';
 COMMENT ON COLUMN article_statuses.name IS 'Name of the status for people. Spec 2.6 ArticleStatus.name.';
-COMMENT ON COLUMN article_statuses.prefix IS 'Stable identifier of the status; the set is not shown. Spec 2.6 ArticleStatus.prefix.';
+COMMENT ON COLUMN article_statuses.prefix IS 'Stable identifier of the status; the specification lists no values. Spec 2.6 ArticleStatus.prefix.';
 COMMENT ON COLUMN article_statuses.color IS 'Colour of the status in the dashboard. Spec 2.6 ArticleStatus.color.';
 COMMENT ON COLUMN article_statuses.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -6,9 +6,9 @@ CREATE TABLE articles (
     brief_doc_url                  VARCHAR,          -- field 3
     draft_doc_url                  VARCHAR,          -- field 4
     live_url                       VARCHAR,          -- field 5
-    campaign_id                    VARCHAR,          -- field 6
-    product_id                     VARCHAR,          -- field 7
-    profile_id                     VARCHAR,          -- field 8
+    campaign_id                    VARCHAR,          -- field 6, references campaigns.id
+    product_id                     VARCHAR,          -- field 7, references products.id
+    profile_id                     VARCHAR,          -- field 8, references profiles.id
     updated_at                     TIMESTAMPTZ,      -- field 9
     writer_id                      VARCHAR,          -- field 10
     writer_first_name              VARCHAR,          -- field 11
@@ -38,13 +38,13 @@ COMMENT ON COLUMN articles.updated_at IS 'When the article was last changed, UTC
 COMMENT ON COLUMN articles.writer_id IS 'Id of the writer. Spec 2.6 Article.writer.id.';
 COMMENT ON COLUMN articles.writer_first_name IS 'First name of the writer. Spec 2.6 Article.writer.first_name.';
 COMMENT ON COLUMN articles.writer_last_name IS 'Last name of the writer. Spec 2.6 Article.writer.last_name.';
-COMMENT ON COLUMN articles.support_agent IS 'Support agent, where the service writes a text; the type is not shown. Spec 2.6 Article.support_agent.';
-COMMENT ON COLUMN articles.support_agent_id IS 'Id of the support agent, where the service writes an object. Spec 2.6 Article.support_agent.';
-COMMENT ON COLUMN articles.support_agent_first_name IS 'First name of the support agent, where the service writes an object. Spec 2.6 Article.support_agent.';
-COMMENT ON COLUMN articles.support_agent_last_name IS 'Last name of the support agent, where the service writes an object. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent IS 'Support agent, if the service sends a text; an object is in the three columns that follow. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent_id IS 'Id of the support agent, if the service sends an object. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent_first_name IS 'First name of the support agent, if the service sends an object. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent_last_name IS 'Last name of the support agent, if the service sends an object. Spec 2.6 Article.support_agent.';
 COMMENT ON COLUMN articles.status_name IS 'Name of the present status for people. Spec 2.6 Article.status.name.';
-COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the present status; the set is not shown. Spec 2.6 Article.status.prefix.';
+COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the present status; the specification lists no values. Spec 2.6 Article.status.prefix.';
 COMMENT ON COLUMN articles.status_color IS 'Colour of the present status in the dashboard. Spec 2.6 Article.status.color.';
 COMMENT ON COLUMN articles.expected_completion_date IS 'When the article is expected to be done, UTC. Spec 2.6 Article.expected_completion_date.';
-COMMENT ON COLUMN articles.expected_completion_date_title IS 'What the expected date stands for. Spec 2.6 Article.expected_completion_date_title.';
+COMMENT ON COLUMN articles.expected_completion_date_title IS 'Meaning of the expected date, as a title. Spec 2.6 Article.expected_completion_date_title.';
 COMMENT ON COLUMN articles.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

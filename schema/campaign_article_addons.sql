@@ -1,15 +1,15 @@
 -- Add-ons of the order item of an article: one row per add-on. Key: article_id, position.
 CREATE TABLE campaign_article_addons (
-    article_id VARCHAR NOT NULL, -- field 1
+    article_id VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position   BIGINT NOT NULL,  -- field 2
     id         VARCHAR,          -- field 3
     name       VARCHAR,          -- field 4
     extra      JSON              -- field 5
 );
 
-COMMENT ON TABLE campaign_article_addons IS 'Add-ons of the order item of an article, one row per add-on, in the order of the answer.';
+COMMENT ON TABLE campaign_article_addons IS 'Add-ons of the order item of an article, one row per add-on, in the order of the response.';
 COMMENT ON COLUMN campaign_article_addons.article_id IS 'Id of the article: campaign_articles.id.';
-COMMENT ON COLUMN campaign_article_addons.position IS 'Place in the list of add-ons, counted from 1.';
-COMMENT ON COLUMN campaign_article_addons.id IS 'Id of the add-on where the answer holds one. Spec 2.6 ArticleOrderItem.addons (item type not shown).';
-COMMENT ON COLUMN campaign_article_addons.name IS 'Name of the add-on; the item itself where it is a bare text. Spec 2.6 ArticleOrderItem.addons (item type not shown).';
+COMMENT ON COLUMN campaign_article_addons.position IS 'Position in the list of add-ons, counted from 1.';
+COMMENT ON COLUMN campaign_article_addons.id IS 'Id of the add-on; NULL if the service sends none. Spec 2.6 ArticleOrderItem.addons.';
+COMMENT ON COLUMN campaign_article_addons.name IS 'Name of the add-on, or the item itself if it is a plain text. Spec 2.6 ArticleOrderItem.addons.';
 COMMENT ON COLUMN campaign_article_addons.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

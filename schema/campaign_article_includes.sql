@@ -1,16 +1,16 @@
--- What the order item of an article includes: one row per included placement. Key:
+-- Placements included in the order item of an article, one row each. Key:
 -- article_id, position.
 CREATE TABLE campaign_article_includes (
-    article_id     VARCHAR NOT NULL, -- field 1
+    article_id     VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position       BIGINT NOT NULL,  -- field 2
     channel_type   VARCHAR,          -- field 3
     placement_type VARCHAR,          -- field 4
     extra          JSON              -- field 5
 );
 
-COMMENT ON TABLE campaign_article_includes IS 'Placements that the order item of an article includes, one row each; no rows for an empty list and for null. Spec 2.6 ArticleOrderItem.includes.';
+COMMENT ON TABLE campaign_article_includes IS 'Placements that the order item of an article includes, one row each. An empty list and null have no rows. Spec 2.6 ArticleOrderItem.includes.';
 COMMENT ON COLUMN campaign_article_includes.article_id IS 'Id of the article: campaign_articles.id.';
-COMMENT ON COLUMN campaign_article_includes.position IS 'Place in the list of includes, counted from 1.';
+COMMENT ON COLUMN campaign_article_includes.position IS 'Position in the list of includes, counted from 1.';
 COMMENT ON COLUMN campaign_article_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN campaign_article_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN campaign_article_includes.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

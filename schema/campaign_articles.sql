@@ -7,8 +7,8 @@ CREATE TABLE campaign_articles (
     live_url                      VARCHAR,          -- field 3
     brief_doc_url                 VARCHAR,          -- field 4
     draft_doc_url                 VARCHAR,          -- field 5
-    campaign_id                   VARCHAR,          -- field 6
-    order_item_id                 VARCHAR,          -- field 7
+    campaign_id                   VARCHAR,          -- field 6, references campaigns.id
+    order_item_id                 VARCHAR,          -- field 7, references order_items.id
     created_at                    TIMESTAMPTZ,      -- field 8
     updated_at                    TIMESTAMPTZ,      -- field 9
     deleted_at                    TIMESTAMPTZ,      -- field 10
@@ -17,7 +17,7 @@ CREATE TABLE campaign_articles (
     writer_first_name             VARCHAR,          -- field 13
     writer_last_name              VARCHAR,          -- field 14
     order_item_name               VARCHAR,          -- field 15
-    order_item_outlet_id          VARCHAR,          -- field 16
+    order_item_outlet_id          VARCHAR,          -- field 16, references outlets.id
     order_item_outlet_name        VARCHAR,          -- field 17
     order_item_outlet_logo        VARCHAR,          -- field 18
     order_item_outlet_website_url VARCHAR,          -- field 19
@@ -34,7 +34,7 @@ COMMENT ON COLUMN campaign_articles.campaign_id IS 'Id of the campaign: campaign
 COMMENT ON COLUMN campaign_articles.order_item_id IS 'Id of the order item: order_items.id. Spec 2.6 CampaignArticleRow.order_item_id.';
 COMMENT ON COLUMN campaign_articles.created_at IS 'When the record was created, UTC. Spec 2.6 CampaignArticleRow.created_at.';
 COMMENT ON COLUMN campaign_articles.updated_at IS 'When the record was last changed, UTC. Spec 2.6 CampaignArticleRow.updated_at.';
-COMMENT ON COLUMN campaign_articles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.6 CampaignArticleRow.deleted_at.';
+COMMENT ON COLUMN campaign_articles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.6 CampaignArticleRow.deleted_at.';
 COMMENT ON COLUMN campaign_articles.total_images IS 'How many images the article has. Spec 2.6 CampaignArticleRow.total_images.';
 COMMENT ON COLUMN campaign_articles.writer_id IS 'Id of the writer. Spec 2.6 CampaignArticleRow.writer.id.';
 COMMENT ON COLUMN campaign_articles.writer_first_name IS 'First name of the writer. Spec 2.6 CampaignArticleRow.writer.first_name.';

@@ -10,7 +10,8 @@ import "embed"
 
 // FS holds <table>.sql for every table of main and meta/<table>.sql for every
 // table of meta, in the form that stream.ParseDefinition reads: each column with
-// the id that it has in files for ever. The columns that make history (valid_from,
+// the id that it has in files for ever and, if it names records of another table, the
+// column that it references. The columns that make history (valid_from,
 // run_id, row_hash) are added by the warehouse, see stream.SystemColumns.
 // mart/<view>.sql is a CREATE VIEW with its comments, one a line and in the
 // order of its columns, each with the type behind it; it names every table with its

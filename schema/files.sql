@@ -7,7 +7,7 @@ CREATE TABLE files (
     size        BIGINT,           -- field 5
     mime_type   VARCHAR,          -- field 6
     team_id     VARCHAR,          -- field 7
-    folder_id   VARCHAR,          -- field 8
+    folder_id   VARCHAR,          -- field 8, references folders.id
     uploaded_by VARCHAR,          -- field 9
     created_at  TIMESTAMPTZ,      -- field 10
     updated_at  TIMESTAMPTZ,      -- field 11
@@ -24,8 +24,8 @@ COMMENT ON COLUMN files.size IS 'Size of the file, in bytes. Spec 2.8 File.size.
 COMMENT ON COLUMN files.mime_type IS 'Media type of the file. Spec 2.8 File.mime_type.';
 COMMENT ON COLUMN files.team_id IS 'Id of the team. Spec 2.8 File.team_id.';
 COMMENT ON COLUMN files.folder_id IS 'Id of the folder; NULL at the top. Spec 2.8 File.folder_id.';
-COMMENT ON COLUMN files.uploaded_by IS 'Who uploaded the file. Spec 2.8 File.uploaded_by.';
+COMMENT ON COLUMN files.uploaded_by IS 'Id or name of the person who uploaded the file. Spec 2.8 File.uploaded_by.';
 COMMENT ON COLUMN files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
-COMMENT ON COLUMN files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.8 File.deleted_at.';
+COMMENT ON COLUMN files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.8 File.deleted_at.';
 COMMENT ON COLUMN files.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

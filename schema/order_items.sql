@@ -4,7 +4,7 @@ CREATE TABLE order_items (
     id                          VARCHAR NOT NULL, -- field 1
     referrer_id                 VARCHAR,          -- field 2
     referrer_team_id            VARCHAR,          -- field 3
-    product_id                  VARCHAR,          -- field 4
+    product_id                  VARCHAR,          -- field 4, references products.id
     commission_amount           DECIMAL(18,6),    -- field 5
     commission_date_paid        TIMESTAMPTZ,      -- field 6
     commission_status           VARCHAR,          -- field 7
@@ -27,18 +27,18 @@ CREATE TABLE order_items (
     created_at                  TIMESTAMPTZ,      -- field 24
     updated_at                  TIMESTAMPTZ,      -- field 25
     deleted_at                  TIMESTAMPTZ,      -- field 26
-    order_id                    VARCHAR,          -- field 27
+    order_id                    VARCHAR,          -- field 27, references orders.id
     client_id                   VARCHAR,          -- field 28
     date_paid                   TIMESTAMPTZ,      -- field 29
     sale_price                  DECIMAL(18,6),    -- field 30
     product_name                VARCHAR,          -- field 31
     product_price               DECIMAL(18,6),    -- field 32
     product_type                VARCHAR,          -- field 33
-    article_id                  VARCHAR,          -- field 34
+    article_id                  VARCHAR,          -- field 34, references articles.id
     article_name                VARCHAR,          -- field 35
-    article_campaign_id         VARCHAR,          -- field 36
+    article_campaign_id         VARCHAR,          -- field 36, references campaigns.id
     article_campaign_name       VARCHAR,          -- field 37
-    article_campaign_profile_id VARCHAR,          -- field 38
+    article_campaign_profile_id VARCHAR,          -- field 38, references profiles.id
     article_writer_id           VARCHAR,          -- field 39
     article_writer_first_name   VARCHAR,          -- field 40
     article_writer_last_name    VARCHAR,          -- field 41
@@ -46,7 +46,7 @@ CREATE TABLE order_items (
     reseller_price              DECIMAL(18,6),    -- field 43
     client_first_name           VARCHAR,          -- field 44
     client_last_name            VARCHAR,          -- field 45
-    outlet_id                   VARCHAR,          -- field 46
+    outlet_id                   VARCHAR,          -- field 46, references outlets.id
     outlet_name                 VARCHAR,          -- field 47
     outlet_logo                 VARCHAR,          -- field 48
     outlet_website_url          VARCHAR,          -- field 49
@@ -59,8 +59,8 @@ COMMENT ON COLUMN order_items.referrer_id IS 'Id of the referrer. Spec 2.4 Order
 COMMENT ON COLUMN order_items.referrer_team_id IS 'Id of the team of the referrer. Spec 2.4 OrderItem.referrer_team_id.';
 COMMENT ON COLUMN order_items.product_id IS 'Id of the product. Spec 2.4 OrderItem.product_id.';
 COMMENT ON COLUMN order_items.commission_amount IS 'Commission on the item. The spec names no currency. Spec 2.4 OrderItem.commission_amount.';
-COMMENT ON COLUMN order_items.commission_date_paid IS 'When the commission was paid, UTC; NULL while it is not. Spec 2.4 OrderItem.commission_date_paid.';
-COMMENT ON COLUMN order_items.commission_status IS 'Status of the commission; the values are not shown. Spec 2.4 OrderItem.commission_status.';
+COMMENT ON COLUMN order_items.commission_date_paid IS 'When the commission was paid, UTC; NULL while it is not deleted. Spec 2.4 OrderItem.commission_date_paid.';
+COMMENT ON COLUMN order_items.commission_status IS 'Status of the commission; the specification lists no values. Spec 2.4 OrderItem.commission_status.';
 COMMENT ON COLUMN order_items.is_accounting_completed IS 'Whether accounting is completed. Spec 2.4 OrderItem.is_accounting_completed.';
 COMMENT ON COLUMN order_items.is_publisher_paid IS 'Whether the publisher is paid. Spec 2.4 OrderItem.is_publisher_paid.';
 COMMENT ON COLUMN order_items.is_reseller_paid IS 'Whether the reseller is paid. Spec 2.4 OrderItem.is_reseller_paid.';
@@ -70,7 +70,7 @@ COMMENT ON COLUMN order_items.refund_date IS 'When the item was refunded, UTC. S
 COMMENT ON COLUMN order_items.refund_method IS 'How the item was refunded. Spec 2.4 OrderItem.refund_method.';
 COMMENT ON COLUMN order_items.refund_reference IS 'Reference of the refund. Spec 2.4 OrderItem.refund_reference.';
 COMMENT ON COLUMN order_items.vendor_invoice_id IS 'Id of the invoice of the vendor. Spec 2.4 OrderItem.vendor_invoice_id.';
-COMMENT ON COLUMN order_items.vendor_cost IS 'What the vendor charges. The spec names no currency. Spec 2.4 OrderItem.vendor_cost.';
+COMMENT ON COLUMN order_items.vendor_cost IS 'Amount that the vendor charges. The spec names no currency. Spec 2.4 OrderItem.vendor_cost.';
 COMMENT ON COLUMN order_items.vendor_invoice_date IS 'Date of the invoice of the vendor, UTC. Spec 2.4 OrderItem.vendor_invoice_date.';
 COMMENT ON COLUMN order_items.vendor_paid_date IS 'When the vendor was paid, UTC. Spec 2.4 OrderItem.vendor_paid_date.';
 COMMENT ON COLUMN order_items.vendor_invoice_url IS 'Address of the invoice of the vendor. Spec 2.4 OrderItem.vendor_invoice_url.';
@@ -79,7 +79,7 @@ COMMENT ON COLUMN order_items.publisher_paid_date IS 'When the publisher was pai
 COMMENT ON COLUMN order_items.reseller_paid_date IS 'When the reseller was paid, UTC. Spec 2.4 OrderItem.reseller_paid_date.';
 COMMENT ON COLUMN order_items.created_at IS 'When the record was created, UTC. Spec 2.4 OrderItem.created_at.';
 COMMENT ON COLUMN order_items.updated_at IS 'When the record was last changed, UTC. Spec 2.4 OrderItem.updated_at.';
-COMMENT ON COLUMN order_items.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.4 OrderItem.deleted_at.';
+COMMENT ON COLUMN order_items.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.4 OrderItem.deleted_at.';
 COMMENT ON COLUMN order_items.order_id IS 'Id of the order: orders.id. Spec 2.4 OrderItem.order_id.';
 COMMENT ON COLUMN order_items.client_id IS 'Id of the client. Spec 2.4 OrderItem.client_id.';
 COMMENT ON COLUMN order_items.date_paid IS 'When the order was paid, UTC. Spec 2.4 OrderItem.date_paid.';

@@ -1,7 +1,7 @@
--- What a line item includes: one row per included placement. Key: order_id, line_position,
+-- Placements included in a line item, one row each. Key: order_id, line_position,
 -- position.
 CREATE TABLE order_line_item_includes (
-    order_id       VARCHAR NOT NULL, -- field 1
+    order_id       VARCHAR NOT NULL, -- field 1, references orders.id
     line_position  BIGINT NOT NULL,  -- field 2
     position       BIGINT NOT NULL,  -- field 3
     channel_type   VARCHAR,          -- field 4
@@ -9,10 +9,10 @@ CREATE TABLE order_line_item_includes (
     extra          JSON              -- field 6
 );
 
-COMMENT ON TABLE order_line_item_includes IS 'Placements that a line item includes, one row each; no rows for an empty list and for null. Spec 2.4 LineItem.includes.';
+COMMENT ON TABLE order_line_item_includes IS 'Placements that a line item includes, one row each. An empty list and null have no rows. Spec 2.4 LineItem.includes.';
 COMMENT ON COLUMN order_line_item_includes.order_id IS 'Id of the order: orders.id.';
 COMMENT ON COLUMN order_line_item_includes.line_position IS 'Position of the line item: order_line_items.position.';
-COMMENT ON COLUMN order_line_item_includes.position IS 'Place in the list of includes, counted from 1.';
+COMMENT ON COLUMN order_line_item_includes.position IS 'Position in the list of includes, counted from 1.';
 COMMENT ON COLUMN order_line_item_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN order_line_item_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN order_line_item_includes.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

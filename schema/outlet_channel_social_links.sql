@@ -1,13 +1,13 @@
 -- Social links of an outlet channel: one row per link. Key: outlet_channel_id, position.
 CREATE TABLE outlet_channel_social_links (
-    outlet_channel_id VARCHAR NOT NULL, -- field 1
+    outlet_channel_id VARCHAR NOT NULL, -- field 1, references outlet_channels.id
     position          BIGINT NOT NULL,  -- field 2
     url               VARCHAR,          -- field 3
     extra             JSON              -- field 4
 );
 
-COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet channel, one row per link, in the order of the answer.';
+COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet channel, one row per link, in the order of the response.';
 COMMENT ON COLUMN outlet_channel_social_links.outlet_channel_id IS 'Id of the channel: outlet_channels.id.';
-COMMENT ON COLUMN outlet_channel_social_links.position IS 'Place in the list of links, counted from 1.';
-COMMENT ON COLUMN outlet_channel_social_links.url IS 'Address of the link; the item itself where it is a bare text. Spec 2.2 OutletChannel.social_links (item type not shown).';
+COMMENT ON COLUMN outlet_channel_social_links.position IS 'Position in the list of links, counted from 1.';
+COMMENT ON COLUMN outlet_channel_social_links.url IS 'Address of the link, or the item itself if it is a plain text. Spec 2.2 OutletChannel.social_links.';
 COMMENT ON COLUMN outlet_channel_social_links.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

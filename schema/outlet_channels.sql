@@ -2,7 +2,7 @@
 -- union do_follow_links_allowed is split into four columns.
 CREATE TABLE outlet_channels (
     id                        VARCHAR NOT NULL, -- field 1
-    outlet_id                 VARCHAR,          -- field 2
+    outlet_id                 VARCHAR,          -- field 2, references outlets.id
     channel_type              VARCHAR,          -- field 3
     placement_type            VARCHAR,          -- field 4
     channel_handle            VARCHAR,          -- field 5
@@ -30,9 +30,9 @@ COMMENT ON COLUMN outlet_channels.is_do_follow IS 'Whether links carry search en
 COMMENT ON COLUMN outlet_channels.domain_authority IS 'Domain authority score of the channel, a whole number. Spec 2.2 OutletChannel.domain_authority.';
 COMMENT ON COLUMN outlet_channels.domain_ranking IS 'Domain ranking score of the channel, a whole number. Spec 2.2 OutletChannel.domain_ranking.';
 COMMENT ON COLUMN outlet_channels.do_follow_links_allowed IS 'Whether do-follow links are allowed at all; true for a capacity above zero; NULL when not known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_limit IS 'How many do-follow links are allowed; NULL when no limit is known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the capacity is stated to be unlimited; NULL when nothing is stated. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text of the answer, from which the three columns before were read. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_limit IS 'Number of do-follow links allowed; NULL when no limit is known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the capacity is stated to be unlimited; NULL if the service does not say. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text that the service sent; the three columns before are read from it. Spec 2.2 OutletChannel.do_follow_links_allowed.';
 COMMENT ON COLUMN outlet_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_name.';
 COMMENT ON COLUMN outlet_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_description.';
 COMMENT ON COLUMN outlet_channels.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

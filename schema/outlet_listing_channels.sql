@@ -1,6 +1,6 @@
 -- Channels of an outlet listing: one row per channel. Key: outlet_listing_id, position.
 CREATE TABLE outlet_listing_channels (
-    outlet_listing_id      VARCHAR NOT NULL, -- field 1
+    outlet_listing_id      VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position               BIGINT NOT NULL,  -- field 2
     channel_type           VARCHAR,          -- field 3
     placement_type         VARCHAR,          -- field 4
@@ -14,7 +14,7 @@ CREATE TABLE outlet_listing_channels (
 
 COMMENT ON TABLE outlet_listing_channels IS 'Channel summaries of an outlet listing, one row per channel; the summaries carry no id.';
 COMMENT ON COLUMN outlet_listing_channels.outlet_listing_id IS 'Id of the listing: outlet_listings.id.';
-COMMENT ON COLUMN outlet_listing_channels.position IS 'Place in the list of channels, counted from 1.';
+COMMENT ON COLUMN outlet_listing_channels.position IS 'Position in the list of channels, counted from 1.';
 COMMENT ON COLUMN outlet_listing_channels.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannelSummary.channel_type.';
 COMMENT ON COLUMN outlet_listing_channels.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannelSummary.placement_type.';
 COMMENT ON COLUMN outlet_listing_channels.is_do_follow IS 'Whether links carry search engine credit (do-follow). Spec 2.2 OutletChannelSummary.is_do_follow.';

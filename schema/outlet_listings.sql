@@ -2,7 +2,7 @@
 -- tables outlet_listing_prices, _channels and _tags.
 CREATE TABLE outlet_listings (
     id                VARCHAR NOT NULL, -- field 1
-    outlet_id         VARCHAR,          -- field 2
+    outlet_id         VARCHAR,          -- field 2, references outlets.id
     name              VARCHAR,          -- field 3
     description       VARCHAR,          -- field 4
     requirements      VARCHAR,          -- field 5
@@ -20,11 +20,11 @@ CREATE TABLE outlet_listings (
 );
 
 COMMENT ON TABLE outlet_listings IS 'Purchasable placements of the outlet catalog, one row per product. From GET /outlets.';
-COMMENT ON COLUMN outlet_listings.id IS 'Id of the PRODUCT, which is what checkout takes; not an outlet id. Spec 2.2 OutletListing.id.';
+COMMENT ON COLUMN outlet_listings.id IS 'Id of the product, which checkout expects. It is not the id of an outlet. Spec 2.2 OutletListing.id.';
 COMMENT ON COLUMN outlet_listings.outlet_id IS 'Id of the outlet: outlets.id. Spec 2.2 OutletListing.outlet_id.';
 COMMENT ON COLUMN outlet_listings.name IS 'Name of the placement. Spec 2.2 OutletListing.name.';
 COMMENT ON COLUMN outlet_listings.description IS 'Description for buyers. Spec 2.2 OutletListing.description.';
-COMMENT ON COLUMN outlet_listings.requirements IS 'What the outlet asks of a text. Spec 2.2 OutletListing.requirements.';
+COMMENT ON COLUMN outlet_listings.requirements IS 'Requirements of the outlet for a text. Spec 2.2 OutletListing.requirements.';
 COMMENT ON COLUMN outlet_listings.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.2 OutletListing.min_delivery_days.';
 COMMENT ON COLUMN outlet_listings.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.2 OutletListing.max_delivery_days.';
 COMMENT ON COLUMN outlet_listings.is_featured IS 'Whether the service features the listing. Spec 2.2 OutletListing.is_featured.';

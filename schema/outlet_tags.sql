@@ -1,13 +1,13 @@
 -- Tags of an outlet: one row per tag. Key: outlet_id, position.
 CREATE TABLE outlet_tags (
-    outlet_id VARCHAR NOT NULL, -- field 1
+    outlet_id VARCHAR NOT NULL, -- field 1, references outlets.id
     position  BIGINT NOT NULL,  -- field 2
-    name      VARCHAR,          -- field 3
+    name      VARCHAR,          -- field 3, references tags.name
     extra     JSON              -- field 4
 );
 
-COMMENT ON TABLE outlet_tags IS 'Tags of an outlet, one row per tag, in the order of the answer.';
+COMMENT ON TABLE outlet_tags IS 'Tags of an outlet, one row per tag, in the order of the response.';
 COMMENT ON COLUMN outlet_tags.outlet_id IS 'Id of the outlet: outlets.id.';
-COMMENT ON COLUMN outlet_tags.position IS 'Place in the list of tags, counted from 1.';
-COMMENT ON COLUMN outlet_tags.name IS 'Name of the tag; the item itself where it is a bare text. Spec 2.2 Tag.name.';
+COMMENT ON COLUMN outlet_tags.position IS 'Position in the list of tags, counted from 1.';
+COMMENT ON COLUMN outlet_tags.name IS 'Name of the tag, or the item itself if it is a plain text. Spec 2.2 Tag.name.';
 COMMENT ON COLUMN outlet_tags.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -1,16 +1,16 @@
--- What a product listing includes: one row per included placement. Key: product_listing_id,
+-- Placements included in a product listing, one row each. Key: product_listing_id,
 -- position.
 CREATE TABLE product_listing_includes (
-    product_listing_id VARCHAR NOT NULL, -- field 1
+    product_listing_id VARCHAR NOT NULL, -- field 1, references product_listings.id
     position           BIGINT NOT NULL,  -- field 2
     channel_type       VARCHAR,          -- field 3
     placement_type     VARCHAR,          -- field 4
     extra              JSON              -- field 5
 );
 
-COMMENT ON TABLE product_listing_includes IS 'Placements that a product listing includes, one row each; no rows for an empty list and for null. Spec 2.3 ProductListing.includes.';
+COMMENT ON TABLE product_listing_includes IS 'Placements that a product listing includes, one row each. An empty list and null have no rows. Spec 2.3 ProductListing.includes.';
 COMMENT ON COLUMN product_listing_includes.product_listing_id IS 'Id of the listing: product_listings.id.';
-COMMENT ON COLUMN product_listing_includes.position IS 'Place in the list of includes, counted from 1.';
+COMMENT ON COLUMN product_listing_includes.position IS 'Position in the list of includes, counted from 1.';
 COMMENT ON COLUMN product_listing_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN product_listing_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN product_listing_includes.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

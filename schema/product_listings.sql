@@ -10,7 +10,7 @@ CREATE TABLE product_listings (
     max_delivery_days      BIGINT,           -- field 6
     is_featured            BOOLEAN,          -- field 7
     created_at             TIMESTAMPTZ,      -- field 8
-    outlet_id              VARCHAR,          -- field 9
+    outlet_id              VARCHAR,          -- field 9, references outlets.id
     outlet_name            VARCHAR,          -- field 10
     website_url            VARCHAR,          -- field 11
     logo                   VARCHAR,          -- field 12
@@ -18,14 +18,14 @@ CREATE TABLE product_listings (
     state                  VARCHAR,          -- field 14
     city                   VARCHAR,          -- field 15
     is_indexed             BOOLEAN,          -- field 16
-    channel_id             VARCHAR,          -- field 17
+    channel_id             VARCHAR,          -- field 17, references outlet_channels.id
     channel_type           VARCHAR,          -- field 18
     placement_type         VARCHAR,          -- field 19
     domain_authority       BIGINT,           -- field 20
     domain_ranking         BIGINT,           -- field 21
     is_do_follow           BOOLEAN,          -- field 22
     disclaimer             VARCHAR,          -- field 23
-    disclaimer_id          VARCHAR,          -- field 24
+    disclaimer_id          VARCHAR,          -- field 24, references disclaimers.id
     disclaimer_description VARCHAR,          -- field 25
     extra                  JSON              -- field 26
 );
@@ -34,7 +34,7 @@ COMMENT ON TABLE product_listings IS 'Purchasable placements with their outlet a
 COMMENT ON COLUMN product_listings.id IS 'Id of the product. Spec 2.3 ProductListing.id.';
 COMMENT ON COLUMN product_listings.name IS 'Name of the placement. Spec 2.3 ProductListing.name.';
 COMMENT ON COLUMN product_listings.description IS 'Description for buyers. Spec 2.3 ProductListing.description.';
-COMMENT ON COLUMN product_listings.requirements IS 'What the outlet asks of a text. Spec 2.3 ProductListing.requirements.';
+COMMENT ON COLUMN product_listings.requirements IS 'Requirements of the outlet for a text. Spec 2.3 ProductListing.requirements.';
 COMMENT ON COLUMN product_listings.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.3 ProductListing.min_delivery_days.';
 COMMENT ON COLUMN product_listings.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.3 ProductListing.max_delivery_days.';
 COMMENT ON COLUMN product_listings.is_featured IS 'Whether the service features the listing. Spec 2.3 ProductListing.is_featured.';

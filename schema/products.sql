@@ -23,7 +23,7 @@ COMMENT ON TABLE products IS 'Products, one row per product that any record name
 COMMENT ON COLUMN products.id IS 'Id of the product. Spec 2.3 Product.id.';
 COMMENT ON COLUMN products.name IS 'Name of the product. Spec 2.3 Product.name.';
 COMMENT ON COLUMN products.description IS 'Description for buyers. Spec 2.3 Product.description.';
-COMMENT ON COLUMN products.requirements IS 'What the outlet asks of a text. Spec 2.3 Product.requirements.';
+COMMENT ON COLUMN products.requirements IS 'Requirements of the outlet for a text. Spec 2.3 Product.requirements.';
 COMMENT ON COLUMN products.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.3 Product.min_delivery_days.';
 COMMENT ON COLUMN products.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.3 Product.max_delivery_days.';
 COMMENT ON COLUMN products.is_featured IS 'Whether the service features the product. Spec 2.3 Product.is_featured.';
@@ -34,5 +34,5 @@ COMMENT ON COLUMN products.example_screenshot IS 'Address of an example. Spec 2.
 COMMENT ON COLUMN products.type_id IS 'Id of the product type. Spec 2.3 Product.type_id.';
 COMMENT ON COLUMN products.created_at IS 'When the record was created, UTC. Spec 2.3 Product.created_at.';
 COMMENT ON COLUMN products.updated_at IS 'When the record was last changed, UTC. Spec 2.3 Product.updated_at.';
-COMMENT ON COLUMN products.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.3 Product.deleted_at.';
+COMMENT ON COLUMN products.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.3 Product.deleted_at.';
 COMMENT ON COLUMN products.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

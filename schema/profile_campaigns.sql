@@ -1,8 +1,8 @@
 -- Which campaigns belong to a profile, from GET /profiles/{id}/campaigns. Key: profile_id,
 -- campaign_id.
 CREATE TABLE profile_campaigns (
-    profile_id  VARCHAR NOT NULL, -- field 1
-    campaign_id VARCHAR NOT NULL  -- field 2
+    profile_id  VARCHAR NOT NULL, -- field 1, references profiles.id
+    campaign_id VARCHAR NOT NULL  -- field 2, references campaigns.id
 );
 
 COMMENT ON TABLE profile_campaigns IS 'Campaigns of a profile, one row per profile and campaign; the campaigns themselves are in campaigns. From GET /profiles/{id}/campaigns.';

@@ -1,16 +1,16 @@
--- What an order item of a profile includes: one row per included placement. Key:
+-- Placements included in an order item of a profile, one row each. Key:
 -- profile_order_item_id, position.
 CREATE TABLE profile_order_item_includes (
-    profile_order_item_id VARCHAR NOT NULL, -- field 1
+    profile_order_item_id VARCHAR NOT NULL, -- field 1, references profile_order_items.id
     position              BIGINT NOT NULL,  -- field 2
     channel_type          VARCHAR,          -- field 3
     placement_type        VARCHAR,          -- field 4
     extra                 JSON              -- field 5
 );
 
-COMMENT ON TABLE profile_order_item_includes IS 'Placements that an order item of a profile includes, one row each; no rows for an empty list and for null. Spec 2.4 ProfileOrderItem.includes.';
+COMMENT ON TABLE profile_order_item_includes IS 'Placements that an order item of a profile includes, one row each. An empty list and null have no rows. Spec 2.4 ProfileOrderItem.includes.';
 COMMENT ON COLUMN profile_order_item_includes.profile_order_item_id IS 'Id of the order item: profile_order_items.id.';
-COMMENT ON COLUMN profile_order_item_includes.position IS 'Place in the list of includes, counted from 1.';
+COMMENT ON COLUMN profile_order_item_includes.position IS 'Position in the list of includes, counted from 1.';
 COMMENT ON COLUMN profile_order_item_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN profile_order_item_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN profile_order_item_includes.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

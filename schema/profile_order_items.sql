@@ -5,13 +5,13 @@ CREATE TABLE profile_order_items (
     name               VARCHAR,          -- field 2
     description        VARCHAR,          -- field 3
     is_add_on          BOOLEAN,          -- field 4
-    profile_id         VARCHAR,          -- field 5
+    profile_id         VARCHAR,          -- field 5, references profiles.id
     type               VARCHAR,          -- field 6
-    campaign_id        VARCHAR,          -- field 7
-    product_id         VARCHAR,          -- field 8
+    campaign_id        VARCHAR,          -- field 7, references campaigns.id
+    product_id         VARCHAR,          -- field 8, references products.id
     min_delivery_days  BIGINT,           -- field 9
     max_delivery_days  BIGINT,           -- field 10
-    outlet_id          VARCHAR,          -- field 11
+    outlet_id          VARCHAR,          -- field 11, references outlets.id
     outlet_name        VARCHAR,          -- field 12
     outlet_logo        VARCHAR,          -- field 13
     outlet_website_url VARCHAR,          -- field 14

@@ -1,8 +1,8 @@
 -- Which orders belong to a profile, from GET /profiles/{id}/orders. Key: profile_id,
 -- order_id.
 CREATE TABLE profile_orders (
-    profile_id VARCHAR NOT NULL, -- field 1
-    order_id   VARCHAR NOT NULL  -- field 2
+    profile_id VARCHAR NOT NULL, -- field 1, references profiles.id
+    order_id   VARCHAR NOT NULL  -- field 2, references orders.id
 );
 
 COMMENT ON TABLE profile_orders IS 'Orders of a profile, one row per profile and order; the orders themselves are in orders. From GET /profiles/{id}/orders.';

@@ -1,13 +1,13 @@
 -- Primary goals of a profile: one row per goal. Key: profile_id, position.
 CREATE TABLE profile_primary_goals (
-    profile_id VARCHAR NOT NULL, -- field 1
+    profile_id VARCHAR NOT NULL, -- field 1, references profiles.id
     position   BIGINT NOT NULL,  -- field 2
     name       VARCHAR,          -- field 3
     extra      JSON              -- field 4
 );
 
-COMMENT ON TABLE profile_primary_goals IS 'Primary goals of a profile, one row per goal, in the order of the answer.';
+COMMENT ON TABLE profile_primary_goals IS 'Primary goals of a profile, one row per goal, in the order of the response.';
 COMMENT ON COLUMN profile_primary_goals.profile_id IS 'Id of the profile: profiles.id.';
-COMMENT ON COLUMN profile_primary_goals.position IS 'Place in the list of goals, counted from 1.';
-COMMENT ON COLUMN profile_primary_goals.name IS 'The goal; the item itself where it is a bare text. Spec 2.5 Profile.primary_goals (item type not shown).';
+COMMENT ON COLUMN profile_primary_goals.position IS 'Position in the list of goals, counted from 1.';
+COMMENT ON COLUMN profile_primary_goals.name IS 'The goal, or the item itself if it is a plain text. Spec 2.5 Profile.primary_goals.';
 COMMENT ON COLUMN profile_primary_goals.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -28,8 +28,8 @@ COMMENT ON COLUMN profiles.legal_company_name IS 'Legal name of the company. Spe
 COMMENT ON COLUMN profiles.type IS 'Type of the profile. Spec 2.5 Profile.type.';
 COMMENT ON COLUMN profiles.logo IS 'Address of the logo. Spec 2.5 Profile.logo.';
 COMMENT ON COLUMN profiles.location IS 'Location of the company. Spec 2.5 Profile.location.';
-COMMENT ON COLUMN profiles.overview IS 'What the company is. Spec 2.5 Profile.overview.';
-COMMENT ON COLUMN profiles.products_and_services IS 'What the company offers. Spec 2.5 Profile.products_and_services.';
+COMMENT ON COLUMN profiles.overview IS 'Description of the company. Spec 2.5 Profile.overview.';
+COMMENT ON COLUMN profiles.products_and_services IS 'Products and services of the company. Spec 2.5 Profile.products_and_services.';
 COMMENT ON COLUMN profiles.drive_link IS 'Address of the shared folder. Spec 2.5 Profile.drive_link.';
 COMMENT ON COLUMN profiles.writing_samples IS 'Writing samples. Spec 2.5 Profile.writing_samples.';
 COMMENT ON COLUMN profiles.website_url IS 'Website of the company. Spec 2.5 Profile.website_url.';
@@ -38,5 +38,5 @@ COMMENT ON COLUMN profiles.brand_tone_and_voice_id IS 'Id of the tone and voice 
 COMMENT ON COLUMN profiles.last_generated_at IS 'When texts were last generated, UTC. Spec 2.5 Profile.last_generated_at.';
 COMMENT ON COLUMN profiles.created_at IS 'When the record was created, UTC. Spec 2.5 Profile.created_at.';
 COMMENT ON COLUMN profiles.updated_at IS 'When the record was last changed, UTC. Spec 2.5 Profile.updated_at.';
-COMMENT ON COLUMN profiles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.5 Profile.deleted_at.';
+COMMENT ON COLUMN profiles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.5 Profile.deleted_at.';
 COMMENT ON COLUMN profiles.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

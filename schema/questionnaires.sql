@@ -1,13 +1,13 @@
 -- Questionnaires of campaigns, from questionnaire of GET /campaigns. Key: id.
 CREATE TABLE questionnaires (
     id              VARCHAR NOT NULL, -- field 1
-    campaign_id     VARCHAR,          -- field 2
+    campaign_id     VARCHAR,          -- field 2, references campaigns.id
     objectives      VARCHAR,          -- field 3
     keywords        VARCHAR,          -- field 4
     target_audience VARCHAR,          -- field 5
     tone            VARCHAR,          -- field 6
     writing_samples VARCHAR,          -- field 7
-    file_id         VARCHAR,          -- field 8
+    file_id         VARCHAR,          -- field 8, references files.id
     file_name       VARCHAR,          -- field 9
     file_size       BIGINT,           -- field 10
     file_url        VARCHAR,          -- field 11
@@ -31,5 +31,5 @@ COMMENT ON COLUMN questionnaires.file_size IS 'Size of the questionnaire file, i
 COMMENT ON COLUMN questionnaires.file_url IS 'Address of the questionnaire file. Spec 2.5 Questionnaire.file_url.';
 COMMENT ON COLUMN questionnaires.created_at IS 'When the record was created, UTC. Spec 2.5 Questionnaire.created_at.';
 COMMENT ON COLUMN questionnaires.updated_at IS 'When the record was last changed, UTC. Spec 2.5 Questionnaire.updated_at.';
-COMMENT ON COLUMN questionnaires.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not. Spec 2.5 Questionnaire.deleted_at.';
+COMMENT ON COLUMN questionnaires.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.5 Questionnaire.deleted_at.';
 COMMENT ON COLUMN questionnaires.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';

@@ -117,6 +117,58 @@ func TestMetaTablesParse(t *testing.T) {
 	}
 }
 
+// TestReferencesLeadToKeys walks every relation: its target is in the same schema, has the
+// same type, and is a column of that table's key.
+func TestReferencesLeadToKeys(t *testing.T) {
+	keys := map[string][]string{}
+	for _, table := range stream.Tables(stream.Known()) {
+		keys[table.Name] = table.Key
+	}
+	main, meta := definitions(t, "*.sql"), definitions(t, "meta/*.sql")
+	for name, def := range meta {
+		keys["meta."+name] = def.Key
+	}
+	relations := 0
+	walk := func(prefix string, defs map[string]stream.Definition) {
+		for name, def := range defs {
+			for _, c := range def.Columns {
+				to := c.References
+				if to == (stream.Reference{}) {
+					continue
+				}
+				relations++
+				target, ok := defs[to.Table].Column(to.Column)
+				switch {
+				case !ok:
+					t.Errorf("%s%s.%s references %s%s.%s, which does not exist", prefix, name, c.Name, prefix, to.Table, to.Column)
+				case target.Type != c.Type:
+					t.Errorf("%s%s.%s is %s and references %s.%s, which is %s", prefix, name, c.Name, c.Type, to.Table, to.Column, target.Type)
+				case !slices.Contains(keys[prefix+to.Table], to.Column) && to != (stream.Reference{Table: "order_line_items", Column: "id"}): // no key before payment
+					t.Errorf("%s%s.%s references %s.%s, which is not in its key %v", prefix, name, c.Name, to.Table, to.Column, keys[prefix+to.Table])
+				}
+			}
+		}
+	}
+	walk("", main)
+	walk("meta.", meta)
+	if relations == 0 {
+		t.Error("the schema declares no relation")
+	}
+}
+
+// TestChildTablesReferenceTheirRecords holds that the column by which a child table names its
+// record is declared as a reference.
+func TestChildTablesReferenceTheirRecords(t *testing.T) {
+	defs := definitions(t, "*.sql")
+	for _, s := range stream.Known() {
+		for _, table := range s.Tables[1:] {
+			if c, _ := defs[table.Name].Column(table.Parents[0]); c.References == (stream.Reference{}) {
+				t.Errorf("stream %s: %s.%s references no table", s.Name, table.Name, c.Name)
+			}
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "add new field ids to the record of all that were ever given")
 
 // TestFieldIDsAreForever compares the field ids with the record of all that were ever

@@ -12,9 +12,9 @@ import (
 func checkCommand(g *globals) *cobra.Command {
 	return g.lakeCommand(&cobra.Command{
 		Use:   "check",
-		Short: "Write to the lake and take it back",
-		Long: "Write a file and a table to the lake and take both back, so that a wrong address, key or\n" +
-			"right is found before the night.",
+		Short: "Check write access to the lake",
+		Long: "Write a file and a table to the lake and remove both, to find a wrong address, key or\n" +
+			"permission before a night.",
 		Args: cobra.NoArgs,
 	}, checkLake)
 }

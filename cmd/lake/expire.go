@@ -15,14 +15,14 @@ import (
 func expireCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "expire",
-		Short: "Remove old nights from the lake, and files that nothing refers to",
+		Short: "Remove old nights and unreferenced files from the lake",
 		Long: "Remove the tags and snapshots of all but the newest lake.keep_nights nights in one commit,\n" +
-			"then the files that only they referred to. Files that nothing refers to, as a publisher\n" +
-			"leaves them that was killed, are removed when they are three days old. Tables that no\n" +
-			"publish made are left alone, with all files that they refer to.",
+			"then the files that only they referred to. Other unreferenced files, such as those of a\n" +
+			"killed publish, are removed when they are three days old. Tables of other programs and\n" +
+			"the files that they refer to are not changed.",
 		Args: cobra.NoArgs,
 	}
-	dryRun := cmd.Flags().Bool("dry-run", false, "show what would be removed, and remove nothing")
+	dryRun := cmd.Flags().Bool("dry-run", false, "report the removals without making them")
 	return g.lakeCommand(cmd, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
 		e, err := l.Expire(ctx, g.cfg.Lake.KeepNights, *dryRun)
 		if err != nil {
@@ -35,7 +35,7 @@ func expireCommand(g *globals) *cobra.Command {
 func describeExpired(e lake.Expired, dryRun bool) string {
 	var b strings.Builder
 	for _, name := range e.Shared {
-		fmt.Fprintf(&b, "%s: its files stay, since another table has its folder too\n", name)
+		fmt.Fprintf(&b, "%s: its files are kept, because its folder also contains another table\n", name)
 	}
 	verb := "removed"
 	if dryRun {

@@ -155,7 +155,7 @@ func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
 		}
 		return nil
 	}
-	h.fail(1, "may be visible", "publish")
+	h.fail(1, "as a whole or not at all", "publish")
 	h.step = nil
 	if run := h.whole(); run != second {
 		t.Errorf("failed behind the commit: the lake shows %s", run)

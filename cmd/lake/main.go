@@ -1,7 +1,7 @@
-// Command placementsync-lake publishes nights as Apache Iceberg tables. It is a program
-// of its own, since Iceberg brings more code than all the rest, and so that a fault of
-// the lake is a fault of another process. This package wires internal/lake to the
-// configuration, one file a command; it must not know how a commit works.
+// Command placementsync-lake publishes nights as Apache Iceberg tables. It is a separate
+// program because the Iceberg libraries are larger than the rest of the code, and so that a
+// crash of the lake does not stop a night. This package connects internal/lake with the
+// configuration, one file per command. It must not know how a commit works.
 package main
 
 import (
@@ -11,15 +11,15 @@ import (
 	"placementsync/internal/command"
 )
 
-// version and commit are set by the build. A commit is only needed where the source has no
-// repository, such as that of a tarball.
+// version and commit are set by the build. commit is only needed for sources without a
+// repository, such as a tarball.
 var (
 	version = "dev"
 	commit  = ""
 )
 
 func main() {
-	const kept = "placementsync-lake: stopped in the middle of its work: the lake shows all of a night or nothing of it, run again to continue"
+	const kept = "placementsync-lake: stopped before its work was complete; the lake shows a night as a whole or not at all: run it again to continue"
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
 }

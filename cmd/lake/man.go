@@ -12,12 +12,12 @@ func docsCommand() *cobra.Command {
 	docs.AddCommand(command.ManualCommand(command.Manual{
 		Version: version,
 		Examples: []command.Fact{
-			{Name: "placementsync-lake status", Meaning: "What the lake shows, and whether it is behind the warehouse."},
-			{Name: "placementsync-lake publish --all", Meaning: "Commit each kept night that the lake lacks, as run and serve do after each night."},
+			{Name: "placementsync-lake status", Meaning: "Show the nights of the lake, and whether it is behind the warehouse."},
+			{Name: "placementsync-lake publish --all", Meaning: "Commit each kept night that is missing in the lake, as run and serve do after each night."},
 		},
 		Environment: append(command.Environment(),
-			command.Fact{Name: "PGPASSWORD", Meaning: "The password of a catalog in Postgres, where lake.postgres_password_file names no file."},
-			command.Fact{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync, whose version must be the same."}),
+			command.Fact{Name: "PGPASSWORD", Meaning: "The password of a Postgres catalog, unless lake.postgres_password_file is set."},
+			command.Fact{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync. Both programs must have the same version."}),
 		Files: []command.Fact{{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another one."}},
 	}))
 	return docs

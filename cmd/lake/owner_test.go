@@ -68,7 +68,7 @@ func TestASecondCatalogIsRefused(t *testing.T) {
 	for _, section := range []string{"catalog: sqlite, warehouse: ./lake, name: staging", "catalog: 'sqlite:other.db', warehouse: ./lake"} {
 		h.configure(section)
 		for _, command := range []string{"publish", "check"} {
-			h.fail(1, `the catalog "placementsync" has tables there`, command)
+			h.fail(1, `names the catalog "placementsync" as the owner`, command)
 		}
 		h.fail(1, "placements_owner.json", "expire")
 		if now := h.filesOfLake(); !slices.Equal(now, files) {

@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/config"
 )
 
-// process is what a command uses of the world around it; tests pass their own.
+// process is the environment of a command. Tests pass their own.
 type process struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
-	// journal says that stderr leads to journald.
+	// journal is true if stderr is connected to journald.
 	journal bool
-	// step is called around each change of what is stored; nil: none.
+	// step, if set, is called before and after each change of the storage.
 	step func(name string) error
 }
 
@@ -30,7 +30,7 @@ func hostProcess() process {
 type globals struct {
 	process
 	command.Flags
-	// cfg is the configuration, once it is read.
+	// cfg is the configuration after loadConfig.
 	cfg config.Config
 }
 

@@ -24,7 +24,7 @@ type publishOptions struct {
 	replace bool
 	views   bool
 	format  *string
-	// unrecorded leaves the line of the ledger to whoever started the program.
+	// unrecorded leaves the entry in the ledger to the calling program.
 	unrecorded bool
 }
 
@@ -33,18 +33,18 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish [RUN]",
 		Short: "Commit a published night to the lake",
-		Long: "Commit a night to the lake, all tables in one step: the one that readers of the warehouse\n" +
-			"see, or RUN. It does nothing when the lake shows the night already, and refuses one that is\n" +
-			"older than what the lake shows. --all commits each kept night that the lake lacks, so that\n" +
-			"readers can ask for each by its tag.",
+		Long: "Commit all tables of a night to the lake in one step: the latest night, or RUN. It does\n" +
+			"nothing if the lake already shows the night, and fails if the lake shows a later one.\n" +
+			"--all commits each kept night that is missing in the lake, so that readers can select\n" +
+			"each by its tag.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that the lake lacks, oldest first")
-	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of a warehouse that this one does not know, as after a loss without a backup")
-	cmd.Flags().BoolVar(&o.views, "views", false, "install the views of mart too, for Spark and Trino, where the catalog can hold views (REST)")
+	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that is missing in the lake, oldest first")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, as after a loss without a backup")
+	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
 	o.format = formatFlag(cmd)
-	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "leave the line of the ledger to the caller: run and serve write it")
+	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "leave the entry in the ledger to the calling program")
 	return cmd
 }
 
@@ -71,11 +71,11 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if err == nil && o.views {
 		err = installViews(ctx, g, l)
 	}
-	return errors.Join(err, g.showAnswer(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
+	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
 }
 
-// publishRuns publishes one night after the other. It returns those it has published also
-// with an error.
+// publishRuns publishes nights one after the other. With an error, it also returns the nights
+// that it published before.
 func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (done []lake.Published, err error) {
 	done = []lake.Published{}
 	var unread error
@@ -97,9 +97,8 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 	return done, err
 }
 
-// recordPublish writes into the ledger how the publish of the newest night went: status
-// page, metrics and alerts are made of it. An earlier night says nothing of how far the
-// lake is.
+// recordPublish records the publish of the newest night in the ledger, for the status page,
+// metrics and alerts. The publish of an earlier night is not recorded.
 func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, asked []string, done []lake.Published, err error) error {
 	latest, ok, readErr := wh.Versions.Latest()
 	if readErr != nil || !ok || len(asked) > 0 && asked[0] != latest {
@@ -109,15 +108,15 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	for _, p := range done {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 	}
-	// Who started it sees whether it failed; that the lake has caught up is news to
-	// whoever got the alert.
+	// The person at the terminal sees a failure. An alert is only sent when the lake has
+	// recovered.
 	sender := command.NewNotifier(g.cfg.Notify, version, g.newLogger())
 	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.now(), err), notify.Recovered)
 }
 
-// runsToPublish is the newest night, with all behind the kept nights that it was built on
-// and that are later than what the lake shows, oldest first. An error beside them says
-// that one before them cannot be read.
+// runsToPublish returns the newest night. With all, it also returns the kept nights before it
+// that are later than the one that the lake shows, oldest first. A non-nil error beside runs
+// means that an earlier night cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
 		return nil, err
@@ -132,7 +131,6 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	if !all {
 		return []string{latest}, nil
 	}
-	// Opening a version costs more than reading what the lake shows.
 	shown, err := l.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -149,7 +147,7 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	for i, m := range line {
 		isLater := m.SnapshotAt.After(shown.SnapshotAt)
 		if i == 0 && !isLater {
-			unread = nil // the lake shows what is later than that
+			unread = nil // the lake shows a later night
 		}
 		if m.RunID == latest || isLater {
 			runs = append(runs, m.RunID)
@@ -168,18 +166,18 @@ func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run 
 	return l.Publish(ctx, v)
 }
 
-// describePublished says what was published, a line a night.
+// describePublished returns a line for each published night.
 func describePublished(done []lake.Published) string {
 	var b strings.Builder
 	for _, p := range done {
 		if p.Already {
-			fmt.Fprintf(&b, "night %s of %s: the lake shows it already\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
+			fmt.Fprintf(&b, "night %s of %s: already in the lake\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
 			continue
 		}
 		fmt.Fprintf(&b, "night %s of %s: %s in one commit, %d replaced, %d extended, %d unchanged; %s written in %.1f s\n",
 			p.Run, p.SnapshotAt.Format(time.RFC3339), plural.Count(p.Tables, "table"), p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, plural.Count(p.Rows, "row"), p.Seconds)
 		if p.TagsDropped {
-			b.WriteString("note: the catalog does not keep tags: readers see the newest night, and cannot ask for an earlier one\n")
+			b.WriteString("note: the catalog does not keep tags: readers see the newest night and cannot select an earlier one\n")
 		}
 	}
 	return b.String()
@@ -202,5 +200,5 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// isFolder reports whether a place is a folder of this machine.
+// isFolder reports whether a location is a local folder.
 func isFolder(place string) bool { return !strings.Contains(place, "://") }

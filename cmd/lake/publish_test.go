@@ -202,7 +202,7 @@ func TestADamagedFileIsRefused(t *testing.T) {
 	second := h.night()
 	h.spoil("warehouse/versions/" + second + "/product_listings.parquet")
 	files := h.filesOfLake()
-	h.fail(1, "its checksum is not the one of its manifest", "publish")
+	h.fail(1, "its checksum differs from its manifest", "publish")
 	if run := h.whole(); run != first {
 		t.Errorf("the lake shows %s", run)
 	}
@@ -443,7 +443,7 @@ func TestWrongUseEndsWith2(t *testing.T) {
 	h.fail(1, "read the catalog of the lake "+h.path("folder")+": ", "status")
 	h.fail(1, h.path("folder")+": ", "check")
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\n")
-	h.fail(2, "there is no lake", "publish")
+	h.fail(2, "no lake is configured", "publish")
 	h.write("config.yaml", "lake: {catalog: 'postgres://u:secret@127.0.0.1/db', warehouse: ./lake}\n")
 	h.fail(2, "contains a password", "publish")
 	if got := h.run("publish"); strings.Contains(got.stderr, "secret") {

@@ -196,7 +196,7 @@ func TestARefusedCommitLeavesNoFiles(t *testing.T) {
 		}
 	}
 	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
-	h.fail(1, "may be visible", "publish")
+	h.fail(1, "as a whole or not at all", "publish")
 	if after := h.filesOfLake(); len(after) == len(before) {
 		t.Error("the files of a night that may be visible are gone")
 	}
@@ -229,7 +229,7 @@ func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
 	h.night()
 	for _, tables := range []int{0, 3} {
 		s.commit = func(w http.ResponseWriter, put func(int)) { put(tables); w.WriteHeader(http.StatusNoContent) }
-		h.fail(1, "the server confirmed and did not commit: ", "publish")
+		h.fail(1, "the server confirmed the commit, but ", "publish")
 	}
 	s.commit = nil
 	h.publish()
@@ -240,7 +240,7 @@ func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 		s.load = func(w http.ResponseWriter) bool { refuse(w, http.StatusForbidden); return true }
 	}
-	h.fail(1, "the server confirmed it, and its tables cannot be read back", "publish")
+	h.fail(1, "the server confirmed the commit, but its tables cannot be read", "publish")
 	s.load = nil
 	if p := h.publish(); !p[0].Already {
 		t.Errorf("published %+v", p)

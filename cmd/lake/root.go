@@ -29,7 +29,7 @@ func newRoot(g *globals) *cobra.Command {
 		Short: "Publish nights as Apache Iceberg tables",
 		Long: "placementsync-lake publishes the nights of a warehouse as Apache Iceberg tables, into the\n" +
 			"catalog of the section lake of the configuration. \"placementsync lake\" runs it.\n\n" +
-			command.Meanings{Complete: "complete", Failed: "failed, nothing of the night is visible", Partial: "done, but not all of it"}.Table(),
+			command.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return cmp.Or(g.Check(), g.checkCaller()) },
 	}
 	g.AddTo(root)
@@ -39,36 +39,37 @@ func newRoot(g *globals) *cobra.Command {
 	return root
 }
 
-// checkCaller refuses to work for a program of another version, whose questions and answers
-// may be others. placementsync names its own.
+// checkCaller returns an error if placementsync of another version started this program:
+// their flags and output may differ.
 func (g *globals) checkCaller() error {
 	if caller, ok := g.lookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
-		return command.UsageErr("placementsync-lake is version %s, and placementsync version %s: install both of one version", version, caller)
+		return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
 	}
 	return nil
 }
 
-// result is what a command found, for programs and for people.
+// result is the result of a command, as a value for JSON and as text.
 type result struct {
 	value any
 	text  string
 }
 
-// showAnswer prints an answer in a format. The text may quote what a catalog answered.
-func (g *globals) showAnswer(format string, a result) error {
+// showResult prints a result. Its text may quote a catalog, so control characters are
+// escaped.
+func (g *globals) showResult(format string, r result) error {
 	if format == "json" {
-		return writeJSON(g.stdout, a.value)
+		return writeJSON(g.stdout, r.value)
 	}
-	_, err := io.WriteString(g.stdout, query.OnScreen(a.text))
+	_, err := io.WriteString(g.stdout, query.OnScreen(r.text))
 	return err
 }
 
-// question asks the lake something, and the warehouse. It may return an answer beside an
-// error.
-type question func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)
+// lakeFunc is the work of a command on the lake and the warehouse. It may return a result
+// beside an error.
+type lakeFunc func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)
 
-// lakeCommand completes a command that opens the lake, asks it, and prints the answer.
-func (g *globals) lakeCommand(cmd *cobra.Command, ask question) *cobra.Command {
+// lakeCommand completes a command that opens the lake, calls run and prints its result.
+func (g *globals) lakeCommand(cmd *cobra.Command, run lakeFunc) *cobra.Command {
 	format := formatFlag(cmd)
 	cmd.RunE = command.MarkWork(func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkFormat(*format); err != nil {
@@ -79,16 +80,16 @@ func (g *globals) lakeCommand(cmd *cobra.Command, ask question) *cobra.Command {
 			return err
 		}
 		defer func() { err = errors.Join(err, l.Close()) }()
-		found, err := ask(cmd.Context(), wh, l, args)
+		found, err := run(cmd.Context(), wh, l, args)
 		if found.value == nil {
 			return err
 		}
-		return errors.Join(err, g.showAnswer(*format, found))
+		return errors.Join(err, g.showResult(*format, found))
 	})
 	return cmd
 }
 
-// loadConfig reads what the lake needs of the configuration.
+// loadConfig reads the sections of the configuration that the lake needs.
 func (g *globals) loadConfig() (err error) {
 	g.cfg, err = g.LoadConfig(g.lookupEnv, "warehouse", "lake", "s3")
 	return err
@@ -101,7 +102,7 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 		return nil, nil, err
 	}
 	if g.cfg.Lake.Catalog == "" {
-		return nil, nil, command.UsageErr("there is no lake: set lake.catalog and lake.warehouse in %s, see docs/lake.md", g.Config)
+		return nil, nil, command.UsageErr("no lake is configured: set lake.catalog and lake.warehouse in %s, see docs/lake.md", g.Config)
 	}
 	wh, err := warehouse.Open(command.WarehouseConfig(g.cfg, version))
 	if err != nil {

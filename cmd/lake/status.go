@@ -39,11 +39,11 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	switch {
 	case s.Kept:
-		text += fmt.Sprintf("the warehouse shows %s, which is not later, as after a rollback or a rebuild: the lake keeps its night, and the next night replaces what differs: placementsync run\n", latest)
+		text += fmt.Sprintf("the warehouse shows %s, which is not later, as after a rollback or a rebuild: the lake keeps its night until the next one: run \"placementsync run\"\n", latest)
 	case s.Behind && s.Run == latest:
-		text += "readers do not see that night in every table: placementsync lake publish\n"
+		text += "readers do not see that night in every table: run \"placementsync lake publish\"\n"
 	case s.Behind:
-		text += fmt.Sprintf("the warehouse shows %s: placementsync lake publish\n", latest)
+		text += fmt.Sprintf("the warehouse shows %s: run \"placementsync lake publish\"\n", latest)
 	}
 	return result{s, text}, nil
 }

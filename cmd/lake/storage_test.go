@@ -78,7 +78,7 @@ func TestABucketFailsInTheMiddle(t *testing.T) {
 	h.same(h.whole())
 	h.night()
 	server.Change("nights", nil)
-	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "is the folder or the bucket there") || strings.Contains(got.stderr, s3sim.SecretKey) {
+	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "check that lake.warehouse") || strings.Contains(got.stderr, s3sim.SecretKey) {
 		t.Errorf("without a bucket: %+v", got)
 	}
 }

@@ -42,7 +42,7 @@ func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args
 	}
 	v, err := lake.OpenVersion(ctx, wh, run)
 	if err != nil {
-		return a, fmt.Errorf("verify the lake: %w: only nights that the warehouse keeps can be compared (warehouse.keep_versions)", err)
+		return a, fmt.Errorf("verify the lake: %w; only nights that the warehouse keeps can be compared (warehouse.keep_versions)", err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	found, err := l.Verify(ctx, v)

@@ -25,7 +25,8 @@ func viewsCommand(g *globals) *cobra.Command {
 		Use:   "views",
 		Short: "Print the views of mart, or the named queries, in the SQL of an engine",
 		Long: "Print the statements that install the views of mart in an engine, in the namespace\n" +
-			"<namespace>_mart beside the tables, or the named queries that it answers. Nothing is run.",
+			"<namespace>_mart beside the tables, or the named queries that the engine can run. Nothing\n" +
+			"is executed.",
 		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql\n" +
 			"  placementsync-lake views --dialect spark --queries --markers",
 		Args: cobra.NoArgs,
@@ -33,9 +34,9 @@ func viewsCommand(g *globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.dialect, "dialect", "spark", "spark or trino")
-	flags.StringVar(&o.catalog, "catalog", "", "`name` of the catalog in the engine; empty: the one in use")
-	flags.BoolVar(&o.queries, "queries", false, "print the named queries instead of the views, which they read")
-	flags.BoolVar(&o.markers, "markers", false, "ask for parameters (:name in Spark, ? in their order in Trino) instead of stating their defaults")
+	flags.StringVar(&o.catalog, "catalog", "", "`name` of the catalog in the engine (default: its current catalog)")
+	flags.BoolVar(&o.queries, "queries", false, "print the named queries instead of the views")
+	flags.BoolVar(&o.markers, "markers", false, "write parameters (:name in Spark, ? in Trino) instead of their defaults")
 	return cmd
 }
 
@@ -45,7 +46,7 @@ func runViews(g *globals, o viewsOptions) error {
 		return command.UsageErr("--dialect: %w", err)
 	}
 	if o.markers && !o.queries {
-		return command.UsageErr("--markers is for --queries: views have no parameters")
+		return command.UsageErr("--markers needs --queries: views have no parameters")
 	}
 	if err := g.loadConfig(); err != nil {
 		return err
@@ -81,9 +82,9 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 	return nil
 }
 
-// installViews puts the views of mart into the catalog, each with the SQL of every engine.
-// Spark looks for tables in the catalog of the view; Trino wants its name, and so must
-// call it by that of the configuration.
+// installViews installs the views of mart in the catalog, each with the SQL of every engine.
+// Spark resolves tables in the catalog of the view. Trino needs the name of the catalog, so it
+// must use the name in the configuration.
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	var views []lake.View
 	for _, e := range dialect.Engines() {
@@ -104,10 +105,10 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	}
 	written, err := l.InstallViews(ctx, dialect.Mart, views)
 	if errors.Is(err, lake.ErrNoViews) {
-		return command.EndWith(ledger.Partial, fmt.Errorf("the night is published, its views are not: %w; placementsync-lake views prints them for your engine", err))
+		return command.EndWith(ledger.Partial, fmt.Errorf("the night is published but its views are not: %w; \"placementsync-lake views\" prints them for your engine", err))
 	}
 	if err == nil {
-		fmt.Fprintf(g.stderr, "views of mart: %d written, %d as they were\n", written, len(views)-written)
+		fmt.Fprintf(g.stderr, "views of mart: %d written, %d unchanged\n", written, len(views)-written)
 	}
 	return err
 }

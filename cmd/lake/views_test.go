@@ -84,8 +84,8 @@ func TestQueriesAreStatements(t *testing.T) {
 
 func TestViewsRefusesWhatItCannotPrint(t *testing.T) {
 	h := printer(t)
-	h.fail(2, `no SQL for the engine "sprak": name one of spark, trino`, "views", "--dialect", "sprak")
-	h.fail(2, "--markers is for --queries", "views", "--markers")
+	h.fail(2, `no SQL for the engine "sprak": use one of spark, trino`, "views", "--dialect", "sprak")
+	h.fail(2, "--markers needs --queries", "views", "--markers")
 	h.fail(2, "unknown command", "views", "trino")
 	if got := h.run("views", "--dialect", "snowflake"); got.stdout != "" {
 		t.Errorf("it prints %s", got.stdout)
@@ -99,7 +99,7 @@ func TestACatalogWithoutViews(t *testing.T) {
 	if got.code != 3 || !strings.Contains(got.stdout, "tables in one commit") {
 		t.Fatalf("publish --views: %+v", got)
 	}
-	for _, want := range []string{"the night is published, its views are not", "only a REST catalog does", "placementsync-lake views prints them"} {
+	for _, want := range []string{"the night is published but its views are not", "only a REST catalog can", "placementsync-lake views\" prints them"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("%q is not in %s", want, got.stderr)
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,9 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if err := checkPublished(wh); err != nil {
 		return err
 	}
-	pages, err := newExplorer(g, wh, cfg, func() string { return cfg.Queries.Dir })
+	var queries atomic.Pointer[string]
+	queries.Store(&cfg.Queries.Dir)
+	pages, err := newExplorer(g, cfg, published{wh, &queries})
 	if err != nil {
 		return err
 	}
@@ -64,24 +67,35 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	return servePages(ctx, g.newLogger(), listener, pages.Handler())
 }
 
-// newExplorer makes the pages of a warehouse, with the user's queries of a folder, which may
-// change. Nothing is opened before the first request.
-func newExplorer(g *globals, wh *warehouse.Warehouse, cfg config.Config, queries func() string) (*explore.Explorer, error) {
+// newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
+func newExplorer(g *globals, cfg config.Config, pages published) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
 		program += " --config " + config.QuoteWord(g.Config)
 	}
 	return explore.New(explore.Config{
-		Newest: func() (explore.Version, error) {
-			if err := checkPublished(wh); err != nil {
-				return explore.Version{}, err
-			}
-			run, _, err := wh.Versions.Latest()
-			return explore.Version{Run: run, Catalog: wh.Folder.VersionCatalog(run)}, err
-		},
-		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Library: func() (query.Library, error) { return query.Load(queries()) }, Log: g.newLogger(),
+		Warehouse: pages, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Log: g.newLogger(),
 	})
 }
+
+// published is what pages show: the newest version of a warehouse, and the named queries.
+type published struct {
+	wh *warehouse.Warehouse
+	// queries is the folder of the user's own queries. A reload may change it.
+	queries *atomic.Pointer[string]
+}
+
+// Newest implements explore.Warehouse.
+func (p published) Newest() (explore.Version, error) {
+	if err := checkPublished(p.wh); err != nil {
+		return explore.Version{}, err
+	}
+	run, _, err := p.wh.Versions.Latest()
+	return explore.Version{Run: run, Catalog: p.wh.Folder.VersionCatalog(run)}, err
+}
+
+// Queries implements explore.Warehouse.
+func (p published) Queries() (query.Library, error) { return query.Load(*p.queries.Load()) }
 
 // servePages serves until ctx ends. Requests in progress then have some seconds. The host of
 // a request is checked before the mux, which redirects on its own.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,7 +68,9 @@ func exploreDemo(t *testing.T) demoSite {
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
 	fatal(t, err)
-	pages, err := newExplorer(g, wh, cfg, func() string { return cfg.Queries.Dir })
+	var queries atomic.Pointer[string]
+	queries.Store(&cfg.Queries.Dir)
+	pages, err := newExplorer(g, cfg, published{wh, &queries})
 	fatal(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

@@ -146,7 +146,7 @@ func (i *inspector) readVerified(_ context.Context, found *daemon.Inspection) er
 
 func (i *inspector) readWatches(_ context.Context, found *daemon.Inspection) error {
 	for _, w := range i.cfg.Watch {
-		s, err := watch.ReadStatus(watchState{i.wh.Folder}, w.Name)
+		s, err := watch.ReadStatus(i.wh.Folder, w.Name)
 		if err != nil {
 			return err
 		}

@@ -43,15 +43,25 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 		return err
 	}
 	return mcp.Run(ctx, mcp.Config{
-		Open: func(ctx context.Context, opts query.Options) (*query.DB, error) {
-			quiet := *g
-			quiet.Quiet = true // each answer names its snapshot
-			return openCatalog(ctx, &quiet, opts)
-		},
-		Queries: g.loadQueries, Tables: mcpTables, Explain: func(err error) error { return suspectDamage(g, err) },
-		Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+		Warehouse: assistants{g}, Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), unclosed{g.stdout})
 }
+
+// assistants is the warehouse as assistants get it.
+type assistants struct{ g *globals }
+
+// Open implements mcp.Warehouse.
+func (a assistants) Open(ctx context.Context, opts query.Options) (*query.DB, error) {
+	quiet := *a.g
+	quiet.Quiet = true // each answer names its snapshot
+	return openCatalog(ctx, &quiet, opts)
+}
+
+// Queries implements mcp.Warehouse.
+func (a assistants) Queries() (query.Library, error) { return a.g.loadQueries() }
+
+// Explain implements mcp.Warehouse.
+func (a assistants) Explain(err error) error { return suspectDamage(a.g, err) }
 
 // drainTime is how long calls may run after the end of the input: as long as a query may
 // take, and 30 seconds where queries have no limit.
@@ -68,8 +78,8 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// mcpTables is the data dictionary as assistants get it.
-func mcpTables(patterns []string) ([]mcp.Table, error) {
+// Tables implements mcp.Warehouse.
+func (assistants) Tables(patterns []string) ([]mcp.Table, error) {
 	found, err := readDictionary(patterns)
 	if err != nil {
 		return nil, err

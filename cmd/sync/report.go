@@ -66,29 +66,12 @@ type analyst struct {
 	handles map[time.Time]*query.DB
 }
 
-func (a *analyst) askQuestion(ctx context.Context, q report.Question) (report.Answer, error) {
+func (a *analyst) askQuestion(ctx context.Context, q report.Question) (r query.Result, ok bool, err error) {
 	db, err := a.handleAt(ctx, q.AsOf)
 	if err != nil {
-		return report.Answer{}, err
+		return r, false, err
 	}
-	named, err := query.Resolve(q.Query)
-	if err != nil {
-		return report.Answer{}, err
-	}
-	values := map[string]string{}
-	for _, p := range q.Params {
-		values[p.Name] = p.Value
-	}
-	kept := &head{keep: q.Rows}
-	if kept.answer.Total, err = db.Run(ctx, named, values, kept); query.IsMissing(err) {
-		err = &report.MissingError{Query: q.Query, Err: err}
-	}
-	if err != nil {
-		return kept.answer, err
-	}
-	sources, err := db.Sources(ctx, named, values)
-	kept.answer.Problems = query.FindProblems(sources)
-	return kept.answer, err
+	return report.AskDB(ctx, db, q)
 }
 
 func (a *analyst) handleAt(ctx context.Context, at time.Time) (*query.DB, error) {
@@ -114,30 +97,3 @@ func (a *analyst) close() error {
 	}
 	return errors.Join(problems...)
 }
-
-// head is a query.Writer that keeps the first rows of an answer.
-type head struct {
-	answer report.Answer
-	keep   int
-}
-
-func (h *head) Begin(columns []query.Column) error {
-	for _, c := range columns {
-		h.answer.Columns = append(h.answer.Columns, report.Column{Name: c.Name, Type: c.Type})
-	}
-	return nil
-}
-
-func (h *head) Row(r query.Row) error {
-	if len(h.answer.Rows) == h.keep {
-		return nil
-	}
-	cells := make([]report.Cell, len(h.answer.Columns))
-	for i := range cells {
-		cells[i] = report.Cell{Text: string(r.AppendText(nil, i)), Null: r.IsNull(i)}
-	}
-	h.answer.Rows = append(h.answer.Rows, cells)
-	return nil
-}
-
-func (h *head) End() error { return nil }

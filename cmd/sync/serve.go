@@ -95,7 +95,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	pages, err := newExplorer(g, wh, cfg, func() string { return *s.queries.Load() })
+	pages, err := newExplorer(g, cfg, published{wh, &s.queries})
 	if err != nil {
 		return err
 	}

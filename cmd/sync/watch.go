@@ -154,11 +154,6 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 	} else if err != nil {
 		return nil, err
 	}
-	for i, w := range watches {
-		if q, err := findQuery(queries, w.Query); err == nil && q.File != "" {
-			watches[i].Text = q.SQL
-		}
-	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
 	if err != nil {
 		return nil, wh.Checker.ExplainErr(err)
@@ -166,7 +161,7 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
 	defer stop()
-	results, err = watch.Run(bounded, watch.Config{Catalog: watchedCatalog{db, queries}, State: watchState{wh.Folder}, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.now}, watches)
+	results, err = watch.Run(bounded, watch.Config{Catalog: db, Queries: queries, Folder: wh.Folder, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.now}, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)
@@ -218,110 +213,6 @@ func newChannel(c config.Channel) (notify.Channel, error) {
 	}}, err
 }
 
-// watchState is where watches remember what they sent.
-type watchState struct{ folder *warehouse.Folder }
-
-func (s watchState) file(name string) warehouse.StateFile {
-	return s.folder.StateFile("watches", name+".json")
-}
-
-// Read implements watch.State.
-func (s watchState) Read(name string, into any) (ok bool, err error) { return s.file(name).Read(into) }
-
-// Write implements watch.State.
-func (s watchState) Write(name string, value any) error { return s.file(name).Write(value) }
-
-// watchedCatalog is the newest snapshot, for watches.
-type watchedCatalog struct {
-	db      *query.DB
-	queries query.Library
-}
-
-// Snapshots implements watch.Catalog.
-func (c watchedCatalog) Snapshots(ctx context.Context) ([]watch.Snapshot, error) {
-	all, err := c.db.Snapshots(ctx)
-	line := make([]watch.Snapshot, len(all))
-	for i, s := range all {
-		line[i] = watch.Snapshot{Run: s.Run, At: s.At.UTC()}
-	}
-	return line, err
-}
-
-// Ask implements watch.Catalog.
-func (c watchedCatalog) Ask(ctx context.Context, w watch.Watch, rows watch.Rows) error {
-	q, err := findQuery(c.queries, w.Query)
-	if err != nil {
-		return err
-	}
-	_, err = c.db.Run(ctx, q, w.Params, &watchedRows{to: rows})
-	return err
-}
-
-// Judge implements watch.Catalog.
-func (c watchedCatalog) Judge(ctx context.Context, w watch.Watch) (judged watch.Sources, err error) {
-	q, err := findQuery(c.queries, w.Query)
-	if err != nil {
-		return judged, err
-	}
-	sources, err := c.db.Sources(ctx, q, w.Params)
-	if errors.Is(err, query.ErrNoPlan) {
-		return watch.Sources{Doubt: err.Error()}, nil
-	}
-	if err != nil {
-		return judged, err
-	}
-	problems := query.FindProblems(sources)
-	rest := slices.DeleteFunc(slices.Clone(problems), func(p ledger.Problem) bool { return p.Standing == ledger.NotRead })
-	for _, p := range problems {
-		if p.Standing == ledger.NotRead {
-			judged.Unread = append(judged.Unread, ledger.DescribeProblems([]ledger.Problem{p}))
-		}
-	}
-	judged.Doubt = ledger.DescribeProblems(rest)
-	return judged, nil
-}
-
-// findQuery reads the query of a watch: the name of one, or SQL.
-func findQuery(all query.Library, text string) (query.Query, error) {
-	if !query.IsName(text) {
-		return query.Resolve(text)
-	}
-	return all.Resolve(text)
-}
-
-// watchedRows passes an answer to a watch.
-type watchedRows struct {
-	to      watch.Rows
-	columns int
-}
-
-var _ query.Streaming = (*watchedRows)(nil)
-
-// IsStreaming implements query.Streaming.
-func (*watchedRows) IsStreaming() {}
-
-// Begin implements query.Writer.
-func (r *watchedRows) Begin(columns []query.Column) error {
-	r.columns = len(columns)
-	all := make([]watch.Column, r.columns)
-	for i, c := range columns {
-		all[i] = watch.Column{Name: c.Name, Numeric: c.Numeric}
-	}
-	return r.to.Begin(all)
-}
-
-// Row implements query.Writer.
-func (r *watchedRows) Row(row query.Row) error {
-	values := make([]watch.Value, r.columns)
-	for i := range values {
-		values[i] = watch.Value{Text: string(row.AppendText(nil, i)), IsNull: row.IsNull(i)}
-	}
-	return r.to.Add(values)
-}
-
-// End implements query.Writer.
-func (*watchedRows) End() error { return nil }
-
 // checkWatches says how many own queries can be asked, and of each watch which query it
 // asks. A snapshot shows whether a query can be asked, and has the columns that a watch
 // names. The error has all problems; those of channels and conditions are in the error of
@@ -347,9 +238,9 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 			problems = errors.Join(problems, err)
 			continue
 		}
-		q, err := findQuery(queries, c.Query)
+		q, err := queries.Resolve(c.Query)
 		if err == nil && db != nil {
-			err = checkColumns(ctx, db, q, watches[0])
+			err = watch.Check(ctx, db, q, watches[0])
 		}
 		if err != nil {
 			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", c.Name, err))
@@ -399,32 +290,6 @@ func (g *globals) openPublished(ctx context.Context) (*query.DB, error) {
 	}
 	return openCatalog(ctx, g, query.Options{})
 }
-
-// checkColumns plans the query of a watch, and looks at the columns of its answer.
-func checkColumns(ctx context.Context, db *query.DB, q query.Query, w watch.Watch) error {
-	if _, err := db.Sources(ctx, q, w.Params); err != nil && !errors.Is(err, query.ErrNoPlan) {
-		return err
-	}
-	seen := &columnCheck{watch: w}
-	// A text that cannot be described is looked at when it is asked.
-	_ = db.Describe(ctx, q, w.Params, &watchedRows{to: seen})
-	return seen.problem
-}
-
-// columnCheck is the Rows of a watch of which only the columns are looked at.
-type columnCheck struct {
-	watch   watch.Watch
-	problem error
-}
-
-// Begin implements watch.Rows.
-func (c *columnCheck) Begin(columns []watch.Column) error {
-	c.problem = c.watch.CheckColumns(columns)
-	return nil
-}
-
-// Add implements watch.Rows.
-func (*columnCheck) Add([]watch.Value) error { return nil }
 
 // showWatches prints what became of each watch.
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {

@@ -377,10 +377,10 @@ func TestTheWarehouseIsMeasured(t *testing.T) {
 			"<dt>Disk</dt><dd>1.0 GiB free<small>the next night may need 50.0 MiB</small>",
 			`<div class="tight"><dt>Webhook inbox</dt><dd>5.0 MiB<small>25 % of 20.0 MiB, waiting for the next night; FULL since 1999-12-31 21:50 UTC: a night empties it</small>`,
 			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: whole, 1 h 0 min ago</small>",
-			`<th scope="row">parquet</th><td class="n">3.0 MiB</td><td class="n">75 %</td>`,
-			`<th scope="row">all of it</th><td class="n">4.0 MiB</td>`, "Measured 2 min 0 s ago",
-			`<tr class="behind"><th scope="row">bills</th><td>1999-12-31 21:00 UTC</td><td class="n">4</td><td class="n">2</td><td>1999-12-30 21:00 UTC</td>`,
-			`<tr><th scope="row">new</th><td>not yet</td><td class="n">0</td><td class="n">0</td><td>never</td>`)
+			`<th scope="row"><bdi>parquet</bdi></th><td class="n"><bdi>3.0 MiB</bdi></td><td class="n"><bdi>75 %</bdi></td>`,
+			`<th scope="row"><bdi>all of it</bdi></th><td class="n"><bdi>4.0 MiB</bdi></td>`, "Measured 2 min 0 s ago",
+			`<tr class="behind"><th scope="row"><bdi>bills</bdi></th><td class="t"><time>1999-12-31 21:00 UTC</time></td><td class="n"><bdi>4</bdi></td><td class="n"><bdi>2</bdi></td><td class="t"><time>1999-12-30 21:00 UTC</time></td>`,
+			`<tr><th scope="row"><bdi>new</bdi></th><td><bdi>not yet</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>0</bdi></td><td><bdi>never</bdi></td>`)
 	})
 }
 

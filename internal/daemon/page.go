@@ -2,42 +2,31 @@ package daemon
 
 import (
 	"bytes"
-	_ "embed"
-	"fmt"
+	"embed"
 	"html/template"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
-	"placementsync/internal/plural"
 )
 
 //go:embed page.html
-var pageText string
-
-// shownNights are the lines of the table of nights.
-const shownNights = 14
+var pageFiles embed.FS
 
 // statusPage is the data of the status page.
 type statusPage struct {
+	page.Frame
 	snapshot
 	Version  string
 	Schedule string
-	// Refresh is after how many seconds the browser loads the page again.
-	Refresh int
-	Unready []string
+	Unready  []string
 	// Good is the newest night that was published, Seen the run that readers see:
 	// that night, or a refresh after it.
 	Good, Seen *ledger.Run
-	Recent     []ledger.Run // newest first
 	Now        *ledger.Progress
-	Report     bool
-	Explore    bool
 	Hooks      bool
 	// Full is the last verification of every byte, Structure one of names and sizes since
 	// then; nil: there was none, or it cannot be read.
@@ -50,7 +39,7 @@ type statusPage struct {
 // often while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
-	if err := pageTemplate.Execute(&text, d.newPage()); err != nil {
+	if err := page.Render(&text, pageTemplate, d.newPage()); err != nil {
 		d.cfg.Log.Error("status page not rendered", "error", err)
 		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
 		return
@@ -61,7 +50,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 
 func (d *Daemon) newPage() statusPage {
 	set := d.settings()
-	p := statusPage{snapshot: d.board.readSnapshot(), Version: d.cfg.Version, Schedule: set.Schedule.String(), Refresh: 60,
+	p := statusPage{snapshot: d.board.readSnapshot(), Version: d.cfg.Version, Schedule: set.Schedule.String(),
 		Unready: d.unreadyReasons(), Hooks: set.Hooks != nil}
 	if good, ok := p.lastPublished(); ok {
 		p.Good = &good
@@ -69,10 +58,8 @@ func (d *Daemon) newPage() statusPage {
 	if seen, ok := p.currentRun(); ok {
 		p.Seen = &seen
 	}
-	p.Recent = slices.Clone(p.Nights[max(0, len(p.Nights)-shownNights):])
-	slices.Reverse(p.Recent)
 	if now, ok := d.cfg.Progress(); ok {
-		p.Now, p.Refresh = &now, 3
+		p.Now = &now
 	}
 	if v, ok := p.Inspection.lastVerified(true); ok {
 		p.Full = &v
@@ -87,9 +74,23 @@ func (d *Daemon) newPage() statusPage {
 		}
 	}
 	p.Missing = strings.Join(missing, ", ")
-	_, err := os.Stat(d.cfg.Report())
-	p.Report, p.Explore = err == nil, d.cfg.Explore != nil
+	p.Frame = page.Frame{Title: p.State() + " - placementsync", Name: "status", Refresh: 60, Tabs: d.tabs()}
+	if p.Now != nil {
+		p.Refresh = 3
+	}
 	return p
+}
+
+// tabs are the links to what else there is, relative to the status page.
+func (d *Daemon) tabs() []page.Tab {
+	tabs := []page.Tab{{Name: "Status", Link: ".", Current: true}}
+	if d.cfg.Explore != nil {
+		tabs = append(tabs, page.Tab{Name: "Explore", Link: "explore/"})
+	}
+	if _, err := os.Stat(d.cfg.Report()); err == nil {
+		tabs = append(tabs, page.Tab{Name: "Report", Link: "report"})
+	}
+	return append(tabs, page.Tab{Name: "Metrics", Link: "metrics"})
 }
 
 // IsTight reports whether the next night may need more room than there is.
@@ -97,7 +98,7 @@ func (p statusPage) IsTight() bool {
 	return p.Inspection.Has(ReadFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
 }
 
-// State is the state of the daemon in one word, which also selects the color.
+// State is the state of the daemon in one word.
 func (p statusPage) State() string {
 	last, ok := p.lastNight()
 	switch {
@@ -109,17 +110,11 @@ func (p statusPage) State() string {
 	return "ready"
 }
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": plural.Number[int64], "bytes": plural.FormatBytes, "share": page.Share, "standing": ledger.StandingOf, "span": page.Duration, "line": firstLine, "class": cssClass,
-	"stamp": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
-	"ago":   func(from, to time.Time) string { return page.Duration(to.Sub(from)) },
+var pageTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{
+	"line":  firstLine,
+	"stamp": stamp,
 	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
-}).Parse(pageText))
-
-// cssClass makes the name of a CSS class from a state or grade.
-func cssClass(word any) string {
-	return strings.NewReplacer("_", "-", " ", "-").Replace(fmt.Sprint(word))
-}
+}, "page.html"))
 
 // firstLine cuts a text to its first line, for tables.
 func firstLine(s string) string {

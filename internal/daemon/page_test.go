@@ -63,14 +63,14 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete, 1 stream not read, 1 carried, 1 not proven</small>",
 		"1,204 of about 3,412 requests, 9.8 a second of 10.0 allowed, 3 retries, about 3 min 42 s left",
 		`<progress max="100" value="37">37 %</progress> 310 of 821`, `<progress></progress> 12`,
-		`<span class="state failed">failed</span>`, "6 min 12 s", "1,234,567",
-		"extract: no stream could be read; nothing was published, the last snapshot stays</td>",
-		`<span class="grade carried">carried</span> <small class="detail">carried_forward</small>`,
-		`<span class="grade proven">proven</span> <small class="detail">repaired</small>`,
-		`<span class="grade not-proven">not proven</span> <small class="detail">best_effort</small>`,
-		`<span class="grade not-read">not read</span> <small class="detail">skipped</small>`, "(rows of 2026-11-19 02:00 UTC)",
+		`<span class="tag bad">failed</span>`, "6 min 12 s", "1,234,567",
+		"extract: no stream could be read; nothing was published, the last snapshot stays</bdi></td>",
+		`<span class="tag poor">carried</span><small>carried_forward</small>`,
+		`<span class="tag good">proven</span><small>repaired</small>`,
+		`<span class="tag none">not proven</span><small>best_effort</small>`,
+		`<span class="tag none">not read</span><small>skipped</small>`, "(rows of 2026-11-19 02:00 UTC)",
 		// Why a night was partial, in the line of the night.
-		`<span class="state partial">partial</span>`, `<td class="why">orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts`,
+		`<span class="tag poor">partial</span>`, `<td class="why"><bdi>orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -79,7 +79,7 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 	// What somebody can act on comes first, then what is least sure.
 	var order []string
 	_, streams, _ := strings.Cut(text, "<h2>Streams of")
-	for _, m := range regexp.MustCompile(`<th scope="row">(\w+)<`).FindAllStringSubmatch(streams, -1) {
+	for _, m := range regexp.MustCompile(`<th scope="row"><bdi>(\w+)<`).FindAllStringSubmatch(streams, -1) {
 		order = append(order, m[1])
 	}
 	if got := strings.Join(order, " "); got != "orders files product_listings token outlet_listings" {
@@ -104,7 +104,7 @@ func TestARefreshIsWhatReadersSee(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Contains(text, `<th scope="row">2026-11-21 01:00`) {
+	if strings.Contains(text, `<th scope="row"><bdi>2026-11-21 01:00`) {
 		t.Error("a refresh stands among the nights")
 	}
 	h.wantMetrics(map[string]string{`snapshot_timestamp_seconds`: "1.7952228e+09", `last_run_duration_seconds`: "372", `refresh_failures`: "1"})

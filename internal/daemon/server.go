@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"placementsync/internal/hosts"
+	"placementsync/internal/page"
 )
 
 // Content security policies of the pages: only what they need is allowed. The report
@@ -26,9 +26,6 @@ const (
 	reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; " +
 		"font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-
-//go:embed page.css
-var pageStyle []byte
 
 // NewServer returns a server that strangers may reach: a request, its answer and a
 // connection without one take a bounded time. A handler whose answer takes longer moves
@@ -62,7 +59,7 @@ func (d *Daemon) Handler() http.Handler {
 	closed.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
 	closed.HandleFunc("GET /readyz", d.serveReadyz)
 	closed.HandleFunc("GET /{$}", d.serveStatus)
-	closed.HandleFunc("GET /page.css", serveStyle)
+	closed.Handle("GET /page.css", page.StyleSheet())
 	closed.HandleFunc("GET /report", d.serveReport)
 	if d.cfg.Explore != nil {
 		closed.Handle("/explore/", d.cfg.Explore)
@@ -147,11 +144,6 @@ func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 	default:
 		receiver.ServeHTTP(w, r)
 	}
-}
-
-func serveStyle(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = w.Write(pageStyle) // an error means that the client has gone
 }
 
 // serveReport serves the newest report.

@@ -216,7 +216,7 @@ func TestAnswersAreGuarded(t *testing.T) {
 	if res, _ := ask(t, http.MethodPost, base+"/", ""); res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST / answers %d, want 405", res.StatusCode)
 	}
-	if res, body := ask(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "prefers-color-scheme: dark") {
+	if res, body := ask(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "light-dark(") {
 		t.Errorf("the style is answered %d", res.StatusCode)
 	}
 }

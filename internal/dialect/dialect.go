@@ -1,7 +1,7 @@
-// Package dialect gives the views of mart and the named queries in the SQL of the engines
-// that read a lake, with the names of that lake filled in.
+// Package dialect writes the views of mart and the named queries in the SQL of engines that
+// read a lake, with the names of that lake.
 //
-// It must not know how a lake is written or reached: it writes text.
+// It must not know how a lake is written or reached: it only returns text.
 package dialect
 
 import (
@@ -18,15 +18,16 @@ import (
 	"placementsync/queries"
 )
 
-// Engine is an engine with SQL of its own.
+// Engine is an engine and its SQL dialect.
 type Engine struct {
-	// Name is also the dialect of a view in Iceberg.
+	// Name is also the name of the dialect in an Iceberg view.
 	Name string
 
 	quote   string
 	escaped *strings.Replacer
 	marker  func(name string) string
-	// named lists the columns in the head of a view; the comments of the others follow it.
+	// named is true if CREATE VIEW takes the columns with their comments. Otherwise COMMENT
+	// statements follow it.
 	named bool
 }
 
@@ -36,7 +37,7 @@ const (
 	Trino = "trino"
 )
 
-// Engines are those whose SQL is written and tried.
+// Engines returns the supported engines.
 func Engines() []Engine {
 	return []Engine{
 		{
@@ -61,12 +62,12 @@ func Find(name string) (Engine, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return Engine{}, fmt.Errorf("there is no SQL for the engine %q: name one of %s", name, strings.Join(names, ", "))
+	return Engine{}, fmt.Errorf("there is no SQL for the engine %q: use one of %s", name, strings.Join(names, ", "))
 }
 
-// Names say where the tables of a lake are.
+// Names are the names of a lake in an engine.
 type Names struct {
-	// Catalog is what the engine calls the catalog; empty: the one in use.
+	// Catalog is the name of the catalog in the engine. Empty means its current catalog.
 	Catalog string
 	// Prefix begins the namespaces: <prefix>_current, _past, _meta, and _mart for the views.
 	Prefix string
@@ -78,7 +79,7 @@ const Mart = "mart"
 // parts are the placeholders of the files, each a namespace.
 func parts() []string { return []string{"current", "past", "meta", Mart} }
 
-// Place is a namespace as the engine writes it.
+// Place returns the qualified name of a namespace.
 func (e Engine) Place(n Names, part string) string {
 	place := e.identifier(n.Prefix + "_" + part)
 	if n.Catalog != "" {
@@ -99,7 +100,7 @@ func (e Engine) identifier(name string) string {
 
 func (e Engine) literal(text string) string { return "'" + e.escaped.Replace(text) + "'" }
 
-// fill puts the names of a lake into a text.
+// fill replaces the placeholders of a text by the names of a lake.
 func (e Engine) fill(text string, n Names) string {
 	var pairs []string
 	for _, part := range parts() {
@@ -113,11 +114,11 @@ type View struct {
 	Name, About string
 	// Columns have the types of DuckDB.
 	Columns []stream.Column
-	// Select is what the view shows, with the names of the lake.
+	// Select is the query of the view, with the names of the lake.
 	Select string
 }
 
-// Views returns the views of mart, each after those that it is built on.
+// Views returns the views of mart in the order of their dependencies.
 func (e Engine) Views(n Names) ([]View, error) {
 	originals, err := warehouse.MartViews()
 	if err != nil {
@@ -134,7 +135,7 @@ func (e Engine) Views(n Names) ([]View, error) {
 	return views, nil
 }
 
-// read reads a file in the words of the engine.
+// read returns a file of queries/engines in the dialect of the engine.
 func (e Engine) read(name string) (string, error) {
 	file := path.Join("engines", name+".sql")
 	parsed, err := template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file)
@@ -162,7 +163,7 @@ func (e Engine) Statements(n Names) ([]string, error) {
 	return statements, nil
 }
 
-// create is the statements of one view.
+// create returns the statements of one view.
 func (e Engine) create(v View, n Names) []string {
 	name := e.Place(n, Mart) + "." + e.identifier(v.Name)
 	var head, after []string
@@ -180,13 +181,13 @@ func (e Engine) create(v View, n Names) []string {
 // Query is a named query.
 type Query struct {
 	query.Query
-	// SQL asks the lake, with the defaults of the parameters.
+	// SQL is the query on the lake, with the defaults of its parameters.
 	SQL string
 
 	engine Engine
 }
 
-// Queries returns the named queries that the engine answers.
+// Queries returns the named queries that the engine can run.
 func (e Engine) Queries(n Names) ([]Query, error) {
 	originals, err := query.List()
 	if err != nil {
@@ -195,7 +196,7 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	var found []Query
 	for _, o := range originals {
 		if _, err := fs.Stat(queries.Engines, path.Join("engines", o.Name+".sql")); err != nil {
-			continue // It is not among those of the engine.
+			continue // written for DuckDB only
 		}
 		text, err := e.read(o.Name)
 		if err != nil {
@@ -206,12 +207,12 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	return found, nil
 }
 
-// Marked is the SQL with a marker in the place of the default of each named parameter:
-// :name, or a ? for each, in the order of the parameters.
+// Marked returns the SQL with a marker instead of the default of each named parameter: :name,
+// or ? in the order of the parameters.
 func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {
-		// A test holds that each parameter has its line, with the type behind the default.
+		// Each parameter has a line of its own, see TestMarkersStandForDefaults.
 		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS ` + name + `,?$`)
 		if at := line.FindStringSubmatchIndex(text); at != nil {
 			text = text[:at[2]] + q.engine.marker(name) + text[at[3]:]
@@ -220,7 +221,7 @@ func (q Query) Marked(names ...string) string {
 	return text
 }
 
-// Header is what a query answers and which parameters it takes, as comments.
+// Header returns the description and the parameters of a query as comments.
 func (q Query) Header() string {
 	lines := []string{"-- " + q.Name + ": " + q.Title, "-- grain: " + q.Grain, "-- about: " + q.About}
 	for _, p := range q.Params {

@@ -244,8 +244,8 @@ func TestMarkersStandForDefaults(t *testing.T) {
 // quotes, and that a quote in a comment ends no text.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
-		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the article\'s own`},
-		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the article''s own`},
+		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s list`},
+		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s list`},
 	}
 	for _, e := range dialect.Engines() {
 		statements, err := e.Statements(dialect.Names{Catalog: "My-Lake", Prefix: "acme"})

@@ -5,8 +5,8 @@ import (
 	"text/template"
 )
 
-// words are the parts of SQL that Spark and Trino write differently, by the name that they
-// have in the files of queries/engines. %[1]s is the first argument.
+// words returns the parts of SQL that differ between Spark and Trino, by their names in the
+// files of queries/engines. %[1]s is the first argument.
 func words() map[string]map[string]string {
 	return map[string]map[string]string{
 		// Types.
@@ -23,7 +23,7 @@ func words() map[string]map[string]string {
 		"collect":      {Spark: "collect_list", Trino: "array_agg"},
 		"sorted":       {Spark: "sort_array(collect_list(%[1]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[1]s IS NOT NULL))"},
 		"sorted_where": {Spark: "sort_array(collect_list(%[1]s) FILTER (WHERE %[2]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[2]s AND %[1]s IS NOT NULL))"},
-		// nth is the entry at a share of the length of a sorted list: a discrete quantile.
+		// nth is a discrete quantile: the entry of a sorted list at a share of its length.
 		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
 		// Times. Spark keeps them in the time zone of the session, Trino with one of their own.
@@ -32,19 +32,20 @@ func words() map[string]map[string]string {
 		"month":  {Spark: "trunc(%[1]s, 'MONTH')", Trino: "date_trunc('month', %[1]s)"},
 		"local_date": {Spark: "CAST(convert_timezone(current_timezone(), %[2]s, CAST(%[1]s AS TIMESTAMP_NTZ)) AS DATE)",
 			Trino: "CAST(at_timezone(%[1]s, %[2]s) AS DATE)"},
-		// midnight is when a date begins in a time zone, midnight_after so many days later.
+		// midnight is the start of a date in a time zone, midnight_after that of a number of
+		// days later.
 		"midnight": {Spark: "CAST(convert_timezone(%[2]s, current_timezone(), CAST(%[1]s AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},
 		"midnight_after": {Spark: "CAST(convert_timezone(%[3]s, current_timezone(), CAST(date_add(%[1]s, %[2]s) AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(date_add('day', %[2]s, %[1]s) AS TIMESTAMP(6)), %[3]s)"},
-		// days_ago is the date so many days before the snapshot, in UTC.
+		// days_ago is the date a number of days before the snapshot, in UTC.
 		"days_ago": {Spark: "CAST((SELECT convert_timezone(current_timezone(), 'UTC', CAST(snapshot_at AS TIMESTAMP_NTZ)) - INTERVAL %[1]s DAYS FROM ${mart}.snapshot) AS DATE)",
 			Trino: "CAST((SELECT at_timezone(snapshot_at, 'UTC') - INTERVAL '%[1]s' DAY FROM ${mart}.snapshot) AS DATE)"},
 	}
 }
 
-// functions are the words of one engine as functions of a template. The function spark
-// reports whether the engine is Spark, for statements of another shape.
+// functions returns the words of an engine as functions of a template. The function spark
+// reports whether the engine is Spark, for statements that differ in structure.
 func (e Engine) functions() template.FuncMap {
 	all := template.FuncMap{"spark": func() bool { return e.Name == Spark }}
 	for name, forms := range words() {

@@ -7,7 +7,7 @@ import (
 
 	"placementsync/internal/page"
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // asOfView is the choice of the snapshot that a page shows.
@@ -25,22 +25,22 @@ const mostSnapshots = 1000
 
 // listSnapshots offers all snapshots, later ones too when the page shows an earlier one.
 func (v *visit) listSnapshots() (asOfView, error) {
-	database := warehouse.Name("catalog")
+	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {
 		database = "newest"
 	}
-	a, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", warehouse.Values{"database": database, "most": mostSnapshots}))}, nil)
+	a, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": mostSnapshots}))}, nil)
 	if err != nil {
 		return asOfView{}, err
 	}
 	view := asOfView{Options: []option{{"", "newest", !v.snapshot.Earlier}}}
-	for i, r := range a.Records {
+	for i, r := range a.Rows {
 		if i == 0 {
-			view.Options[0].Label = "newest, " + page.Moment(r["snapshot_at"].Text)
+			view.Options[0].Label = "newest, " + page.Moment(r.Get("snapshot_at").Text)
 			continue
 		}
-		run := r["run_id"].Text
-		view.Options = append(view.Options, option{run, page.Moment(r["snapshot_at"].Text), v.snapshot.Earlier && run == v.snapshot.Run})
+		run := r.Get("run_id").Text
+		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.Earlier && run == v.snapshot.Run})
 	}
 	view.Others = othersOf(v.asked)
 	return view, nil

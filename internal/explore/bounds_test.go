@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"placementsync/internal/explore"
-	"placementsync/internal/query"
 	"placementsync/internal/testing/torture"
 )
 
@@ -23,9 +22,9 @@ func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*si
 	for name, text := range own {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
-	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Library: func() (query.Library, error) { return query.Load(dir) }, Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
+	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}, queries: dir}
+	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
+		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
 	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })

@@ -98,15 +98,15 @@ func countListings(v *visit, ix *index, s *state) (counts, error) {
 		return counts{}, err
 	}
 	c := counts{Facets: map[string][]count{}}
-	for _, r := range rows.Records {
-		n, err := strconv.ParseInt(r["n"].Text, 10, 64)
+	for _, r := range rows.Rows {
+		n, err := strconv.ParseInt(r.Get("n").Text, 10, 64)
 		if err != nil {
 			return counts{}, fmt.Errorf("count listings: %w", err)
 		}
-		if key := r["facet"].Text; key == "total" {
+		if key := r.Get("facet").Text; key == "total" {
 			c.Total = n
 		} else {
-			c.Facets[key] = append(c.Facets[key], count{choice{r["value"].Text, r["value"].Null}, n})
+			c.Facets[key] = append(c.Facets[key], count{choice{r.Get("value").Text, r.Get("value").Null}, n})
 		}
 	}
 	ix.remember(filter, c)

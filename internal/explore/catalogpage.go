@@ -22,12 +22,11 @@ type catalogView struct {
 	Facets          []facetView
 	Spans           []spanView
 	Choosers        []chooser
-	Heads           []head
-	Rows            [][]field
+	Table           page.Table
 	// Sources says that listings were not read, are carried or not proven.
 	Sources string
 	// Outlets are some whose own name or address has the words of the search.
-	Outlets []field
+	Outlets []page.Cell
 	// First and Last are the places of the rows in all that were found.
 	Total, First, Last int64
 	Previous, Next     string
@@ -67,18 +66,6 @@ type chooser struct {
 	Shown      bool
 }
 
-// head is the head of a column; Link sorts by it.
-type head struct {
-	Label, Link, Sorted string
-	Numeric             bool
-}
-
-// field is one cell: Kind says how catalog.html writes it.
-type field struct {
-	Kind, Text, Link string
-	Null             bool
-}
-
 // patience is how long a page waits for the index before it says so.
 const patience = 4 * time.Second
 
@@ -93,7 +80,7 @@ func showCatalog(v *visit) (reply, error) {
 	if errors.Is(err, errNotReady) {
 		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page loads again by itself."
 		view.Facets, view.Spans, view.Choosers = facetViewsOf(&s, counts{}), spanViewsOf(&s), choosersOf(&s)
-		return htmlPage{Title: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Refresh: 2}, nil
+		return htmlPage{Heading: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Reload: 2}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -111,12 +98,12 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.Sources = query.DescribeSources(sources)
 	view.fill(c, rows)
-	return htmlPage{Title: "Catalog", Template: "catalog", Data: view}, nil
+	return htmlPage{Heading: "Catalog", Template: "catalog", Data: view}, nil
 }
 
 // countAndRead counts what the address finds and reads its page, both at once where
 // another connection is free.
-func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err error) {
+func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []listing, err error) {
 	other := v.snapshot.borrowIdle()
 	if other == nil {
 		if c, err = countListings(v, ix, s); err == nil {
@@ -137,7 +124,7 @@ func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []record, err 
 }
 
 // findOutlets finds outlets by the words of the search, also such as have no listing now.
-func (s *state) findOutlets(v *visit) ([]field, error) {
+func (s *state) findOutlets(v *visit) ([]page.Cell, error) {
 	const most = 8
 	if len(s.words()) == 0 {
 		return nil, nil
@@ -148,9 +135,9 @@ func (s *state) findOutlets(v *visit) ([]field, error) {
 		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
 	}
 	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)), b.values)
-	var outlets []field
-	for _, r := range found.Records {
-		outlets = append(outlets, field{Text: r["name"].Text, Link: outletLink(r["id"].Text)})
+	var outlets []page.Cell
+	for _, r := range found.Rows {
+		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: outletLink(r.Get("id").Text)})
 	}
 	return outlets, err
 }
@@ -180,7 +167,7 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 		r := &view.Spans[i]
 		r.Min, r.Max = v.asked.Get(r.Key+"_min"), v.asked.Get(r.Key+"_max")
 	}
-	return htmlPage{Title: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
+	return htmlPage{Heading: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
 // sendCatalog answers with all rows of an address as a file.
@@ -195,19 +182,20 @@ func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 	}
 }
 
-func (view *catalogView) fill(c counts, rows []record) {
+func (view *catalogView) fill(c counts, rows []listing) {
 	s := view.State
 	view.Total = c.Total
 	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
+	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog"}
 	for _, col := range s.shownColumns() {
-		view.Heads = append(view.Heads, s.head(col))
+		view.Table.Heads = append(view.Table.Heads, s.head(col))
 	}
 	for _, r := range rows {
-		var fields []field
+		var cells []page.Cell
 		for _, col := range s.shownColumns() {
-			fields = append(fields, s.field(col, r))
+			cells = append(cells, s.cell(col, r))
 		}
-		view.Rows = append(view.Rows, fields)
+		view.Table.Rows = append(view.Table.Rows, page.Row{Cells: cells})
 	}
 	if len(rows) > 0 {
 		view.First = int64(s.Page-1)*pageRows + 1
@@ -229,13 +217,16 @@ func (view *catalogView) fill(c counts, rows []record) {
 
 func (s *state) link() string { return base + "/catalog?" + s.encode() }
 
+// listing is a row of the page by its columns, with the tags and prices of other tables.
+type listing map[string]query.Value
+
 // readRows reads the listings of a page, in its order: the index finds them, main has
 // their columns.
-func (s *state) readRows(v *visit) ([]record, error) {
+func (s *state) readRows(v *visit) ([]listing, error) {
 	b := &binder{values: map[string]string{}}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
 	found, err := v.run(b.query(text), b.values)
-	if err != nil || len(found.Records) == 0 {
+	if err != nil || len(found.Rows) == 0 {
 		return nil, err
 	}
 	columns, sources, ids := []string{"l.rowid AS source"}, []string{}, []string{}
@@ -246,8 +237,8 @@ func (s *state) readRows(v *visit) ([]record, error) {
 			}
 		}
 	}
-	for _, r := range found.Records {
-		sources, ids = append(sources, r["source"].Text), append(ids, r["rank"].Text)
+	for _, r := range found.Rows {
+		sources, ids = append(sources, r.Get("source").Text), append(ids, r.Get("rank").Text)
 	}
 	// A subquery lets DuckDB skip the blocks that hold none of the rows; a list does not.
 	full, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
@@ -255,20 +246,24 @@ func (s *state) readRows(v *visit) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	bySource := map[string]record{}
-	for _, r := range full.Records {
-		bySource[r["source"].Text] = r
+	bySource := map[string]query.Record{}
+	for _, r := range full.Rows {
+		bySource[r.Get("source").Text] = r
 	}
-	byRank := map[string]record{}
-	for _, r := range found.Records {
-		maps.Copy(r, bySource[r["source"].Text])
-		byRank[r["rank"].Text] = r
+	rows := make([]listing, len(found.Rows))
+	byRank := map[string]listing{}
+	for i, r := range found.Rows {
+		rows[i] = listing{}
+		for _, c := range full.Columns {
+			rows[i][c.Name] = bySource[r.Get("source").Text].Get(c.Name)
+		}
+		byRank[r.Get("rank").Text] = rows[i]
 	}
-	return found.Records, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ids, ", ")+"]))")
+	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ids, ", ")+"]))")
 }
 
 // addLists adds the tags and the lowest price in each currency to the listings of a page.
-func (s *state) addLists(v *visit, byRank map[string]record, picked string) error {
+func (s *state) addLists(v *visit, byRank map[string]listing, picked string) error {
 	b := &binder{values: map[string]string{}}
 	t := derivedTables()
 	where := append(s.offered(t, b, "currency"), picked)
@@ -288,17 +283,17 @@ func (s *state) addLists(v *visit, byRank map[string]record, picked string) erro
 		if before, ok := byRank[rank][key]; ok {
 			text = before.Text + separator + text
 		}
-		byRank[rank][key] = cell{Text: text}
+		byRank[rank][key] = query.Value{Text: text}
 	}
-	for _, r := range prices.Records {
-		currency := r["currency"].Text
-		if r["currency"].Null {
+	for _, r := range prices.Rows {
+		currency := r.Get("currency").Text
+		if r.Get("currency").Null {
 			currency = "(no currency)"
 		}
-		add(r["rank"].Text, "price", "\n", page.Amount(r["price"].Text)+" "+currency)
+		add(r.Get("rank").Text, "price", "\n", page.Amount(r.Get("price").Text)+" "+currency)
 	}
-	for _, r := range tags.Records {
-		add(r["rank"].Text, "tags", ", ", r["name"].Text)
+	for _, r := range tags.Rows {
+		add(r.Get("rank").Text, "tags", ", ", r.Get("name").Text)
 	}
 	return nil
 }
@@ -372,8 +367,8 @@ func choosersOf(s *state) []chooser {
 
 // head sorts by its column when it is chosen: numbers from above first, and the other way
 // round the second time.
-func (s *state) head(c column) head {
-	h := head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
+func (s *state) head(c column) page.Head {
+	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
 	_, single := s.currency()
 	if c.sort == "" || c.key == "price" && !single {
 		return h
@@ -388,38 +383,42 @@ func (s *state) head(c column) head {
 	return h
 }
 
-// field is a cell of the table.
-func (s *state) field(c column, r record) field {
+// cell is a value of the table.
+func (s *state) cell(c column, r listing) page.Cell {
 	value, ok := r[c.plain[len(c.plain)-1]]
-	f := field{Kind: "text", Text: value.Text, Null: value.Null || !ok}
+	missing := value.Null || !ok
+	cell := page.Cell{Text: value.Text}
 	switch c.key {
 	case "name":
-		f.Kind, f.Link = "link", listingLink(r["id"].Text)
+		cell.Link = listingLink(r["id"].Text)
 		if value.Null {
-			f.Text, f.Null = r["id"].Text, false
+			cell.Text, missing = r["id"].Text, false
 		}
 	case "outlet":
-		if f.Kind = "link"; !r["outlet_id"].Null {
-			f.Link = outletLink(r["outlet_id"].Text)
+		if !r["outlet_id"].Null {
+			cell.Link = outletLink(r["outlet_id"].Text)
 		}
 	case "website":
-		f.Kind, f.Link = "web", webLink(value.Text)
+		cell.Address = webLink(value.Text)
 		if domain := domainOf(value.Text); domain != "" {
-			f.Text = domain
+			cell.Text = domain
 		}
 	case "authority", "ranking":
-		f.Kind, f.Text = "number", page.Decimal(value.String())
+		cell.Class, cell.Text = "n", page.Decimal(value.Text)
 	case "created":
-		f.Kind, f.Text = "moment", page.Moment(value.String())
+		cell.Class, cell.Text, cell.Exact = "t", page.Moment(value.Text), value.Text
 	case "dofollow":
-		f.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
+		cell.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
 	case "days":
-		f.Kind = "number"
+		cell.Class = "n"
 		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {
-			f.Text, f.Null = shortest.String()+"–"+value.String(), false
+			cell.Text, missing = shortest.Text+"–"+value.Or(page.Unknown), false
 		}
 	case "price":
-		f.Kind = "number"
+		cell.Class = "n"
 	}
-	return f
+	if missing {
+		return page.Cell{Text: page.Unknown, Class: strings.TrimSpace(cell.Class + " none")}
+	}
+	return cell
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // tables are the relations that a statement of the catalog reads: those of main for
@@ -39,7 +39,7 @@ type binder struct {
 
 func (b *binder) text(value string) string {
 	if b.literal {
-		return warehouse.Literal(value)
+		return sqltext.Literal(value)
 	}
 	name := fmt.Sprintf("p%d", len(b.values))
 	b.values[name] = value

@@ -108,7 +108,7 @@ func (ix *index) build(ctx context.Context, db *query.DB) error {
 	if err != nil {
 		return err
 	}
-	return query.Derive(ctx, db, string(text))
+	return db.Derive(ctx, string(text))
 }
 
 // remembered returns the counts of a filter that was counted lately.

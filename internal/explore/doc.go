@@ -2,8 +2,8 @@
 // to follow a listing, an order or an article, and to ask the named queries. It reads
 // only, through the sandbox of internal/query, and loads nothing from another host.
 //
-// It must not know the configuration, where the warehouse is or how it is filled: it gets
-// the newest version as a function. Reading order: explore.go (what is served), pool.go
+// It must not know the configuration, where the warehouse is or how it is filled: a Warehouse
+// gives it the newest version. Reading order: explore.go (what is served), pool.go
 // (which snapshot), visit.go (how a page asks), reply.go (what it answers), then a page:
 // snapshotpage.go is the smallest.
 //
@@ -16,11 +16,9 @@
 // returns a page with a title, the name of a template and its data, or a download.
 //
 // Write its template in assets/NAME.html, which defines "content" and finds the data of
-// the page in .Data. buildTable makes a table of an answer, and {{template "grid" .Data}}
-// of assets/parts.html writes it. Names and texts of the service go into <bdi>. The
-// functions of templates are in reply.go, such as num for a number with separators. The
-// policy forbids style and script within a page: they are in assets/page.css and
-// assets/page.js.
+// the page in .Data. internal/page has the layout around it, tables, charts and formats.
+// Names and texts of the service go into <bdi>. The policy forbids style and script within
+// a page: they are in the assets of internal/page. A page with charts adds page.ChartScripts to its scripts.
 //
 // Add a row to routes (the path as http.ServeMux reads it, the tab of the navigation) and,
 // for a new tab, to tabs.

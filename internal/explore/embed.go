@@ -3,22 +3,22 @@ package explore
 import (
 	_ "embed"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 var (
 	//go:embed sql/record.sql
-	recordSQL warehouse.SQLFile // what the page of any record asks
+	recordSQL sqltext.File // what the page of any record asks
 	//go:embed sql/listing.sql
-	listingSQL warehouse.SQLFile
+	listingSQL sqltext.File
 	//go:embed sql/outlet.sql
-	outletSQL warehouse.SQLFile
+	outletSQL sqltext.File
 	//go:embed sql/order.sql
-	orderSQL warehouse.SQLFile
+	orderSQL sqltext.File
 	//go:embed sql/campaign.sql
-	campaignSQL warehouse.SQLFile
+	campaignSQL sqltext.File
 	//go:embed sql/article.sql
-	articleSQL warehouse.SQLFile
+	articleSQL sqltext.File
 	//go:embed sql/profile.sql
-	profileSQL warehouse.SQLFile
+	profileSQL sqltext.File
 )

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
+	"placementsync/internal/report"
 )
 
 // base is the path below which everything is served.
@@ -21,9 +23,7 @@ const base = "/explore"
 
 // Config is what the pages need to know.
 type Config struct {
-	// Newest returns the version that readers see. It is called for each request. Its
-	// error is shown, and should say what to do.
-	Newest func() (Version, error)
+	Warehouse
 	// MemoryLimit is a size such as "512MB" and Threads a number, for all requests of
 	// a snapshot together. While a new snapshot takes over, the old one can have as
 	// much again, and so can each earlier one that is open.
@@ -31,12 +31,19 @@ type Config struct {
 	Threads     int
 	// Program is how a user calls the program, for the commands that pages show.
 	Program string
-	// Library returns the named queries. It is called for each request about them. Its error
-	// says which files were left out; the others can be asked. Defaults to the built-in ones.
-	Library func() (query.Library, error)
-	// Timeout is how long a page may take; a download gets a minute. Defaults to 20 seconds.
+	// Timeout is how long a page may take; a download and the report get a minute. Defaults to 20 seconds.
 	Timeout time.Duration
 	Log     *slog.Logger
+}
+
+// Warehouse has the snapshots and the queries that pages show.
+type Warehouse interface {
+	// Newest returns the version that readers see. It is called for each request. Its
+	// error is shown, and should say what to do.
+	Newest() (Version, error)
+	// Queries returns the named queries. It is called for each request about them. Its error
+	// says which files were left out; the others can be asked.
+	Queries() (query.Library, error)
 }
 
 // Version is a published version of the catalog.
@@ -50,7 +57,7 @@ type Explorer struct {
 	cfg       Config
 	pool      *pool
 	templates templates
-	assets    map[string]asset
+	assets    page.Assets
 }
 
 // route is one page.
@@ -61,10 +68,12 @@ type route struct {
 	tab string
 	// show answers a request.
 	show func(v *visit) (reply, error)
-	// download marks what may take longer than a page.
-	download bool
+	// slow marks files and pages that may take longer than others.
+	slow bool
 	// newest marks what reads the newest snapshot only.
 	newest bool
+	// ownKeys marks pages that check the keys of their address themselves.
+	ownKeys bool
 	// keys are those of its address beside as_of; paramKey stands for all that begin so.
 	keys []string
 }
@@ -72,9 +81,10 @@ type route struct {
 // routes are the pages, in the order of the code.
 func routes() []route {
 	return append(recordRoutes(), []route{
-		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true},
-		{path: "/catalog.csv", tab: "Catalog", show: sendCatalog(query.CSV), newest: true, download: true},
-		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, download: true},
+		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true, ownKeys: true},
+		{path: "/catalog.csv", tab: "Catalog", show: sendCatalog(query.CSV), newest: true, ownKeys: true, slow: true},
+		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, ownKeys: true, slow: true},
+		{path: "/report", tab: "Report", show: showReport, newest: true, slow: true},
 		{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
 	}...)
 }
@@ -84,20 +94,17 @@ type tab struct{ Name, Path string }
 
 func tabs() []tab {
 	return []tab{{"Catalog", base + "/catalog"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
-		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Snapshot", base + "/snapshot"}}
+		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Report", base + "/report"}, {"Snapshot", base + "/snapshot"}}
 }
 
 // New reads the assets. Nothing is opened before the first request.
 func New(cfg Config) (*Explorer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
-	if cfg.Library == nil {
-		cfg.Library = func() (query.Library, error) { return query.Load("") }
-	}
 	parsed, err := parseTemplates()
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
-	assets, err := readAssets()
+	assets, err := page.ReadAssets(report.Files())
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
@@ -114,7 +121,7 @@ func (e *Explorer) Handler() http.Handler {
 		mux.HandleFunc("GET "+base+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
 	}
 	for name, a := range e.assets {
-		mux.Handle("GET "+base+"/assets/"+name, a)
+		mux.Handle("GET "+assetFolder+name, a)
 	}
 	start := http.RedirectHandler(tabs()[0].Path, http.StatusSeeOther)
 	mux.Handle("GET "+base+"/{$}", start)
@@ -148,7 +155,7 @@ func addHeaders(next http.Handler) http.Handler {
 // work ends when the browser goes away.
 func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	limit := e.cfg.Timeout
-	if r.download {
+	if r.slow {
 		limit = max(limit, downloadTime)
 	}
 	// The server may allow less. One that allows all, as in a test, has no deadline to move.
@@ -177,7 +184,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 
 // begin borrows the snapshot that the request is about.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
-	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool, program: e.cfg.Program, library: e.cfg.Library}
+	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool, program: e.cfg.Program}
 	var err error
 	if v.asked, err = url.ParseQuery(req.URL.RawQuery); err != nil {
 		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
@@ -197,7 +204,7 @@ func (r route) checkAddress(asked url.Values) error {
 		switch {
 		case r.newest && key == asOfKey:
 			return usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")
-		case r.newest || r.path == "":
+		case r.ownKeys || r.path == "":
 		case key != asOfKey && !isParam && !slices.Contains(r.keys, key):
 			advice := "Remove it from the address."
 			if slices.Contains(r.keys, paramKey) {

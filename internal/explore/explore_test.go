@@ -26,10 +26,12 @@ func testPagesAreFramed(t *testing.T, s *site) {
 	if res, _, err = s.fetch(t.Context(), "/"); err != nil || res.StatusCode != http.StatusSeeOther {
 		t.Errorf("the start answered %v, %v", res.Status, err)
 	}
-	for _, name := range []string{"page.css", "records.css", "page.js", "htmx.min.js", "NOTICE"} {
+	for _, name := range []string{"page.css", "page.js", "charts.js", "echarts.min.js", "htmx.min.js", "NOTICE"} {
 		s.get(t, "/assets/"+name, http.StatusOK)
 	}
-	s.get(t, "/assets/layout.html", http.StatusNotFound)
+	for _, name := range []string{"layout.html", "echarts.entry.js"} {
+		s.get(t, "/assets/"+name, http.StatusNotFound)
+	}
 }
 
 // TestErrorsArePages holds status and advice of what cannot be shown.

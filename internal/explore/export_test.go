@@ -9,7 +9,7 @@ import (
 // DeriveNow runs statements in the derived database of the newest snapshot, which a page
 // has opened.
 func (e *Explorer) DeriveNow(ctx context.Context, statements ...string) error {
-	return query.Derive(ctx, e.pool.newest.db, statements...)
+	return e.pool.newest.db.Derive(ctx, statements...)
 }
 
 // Stuck counts the queries that could not be stopped and are still at work.
@@ -24,6 +24,6 @@ func (e *Explorer) AskSecond(ctx context.Context, text string) error {
 	defer e.pool.release(s, db)
 	other := s.borrowIdle()
 	defer e.pool.releaseIdle(s, other)
-	_, err = collect(ctx, other, query.Text(text), nil)
+	_, err = other.Collect(ctx, query.Text(text), nil, mostRecords)
 	return err
 }

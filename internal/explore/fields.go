@@ -7,7 +7,7 @@ import (
 	"placementsync/internal/page"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // fieldsView is a row of a table field by field.
@@ -27,7 +27,7 @@ type fieldsView struct {
 // fieldView is one field: what it is, since when, and what it was.
 type fieldView struct {
 	Label, About string
-	Now          datum
+	Now          page.Cell
 	Since        string
 	Before       []stayView
 }
@@ -42,7 +42,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 	if err != nil {
 		return err
 	}
-	view.Begin = clockOf(instantOf(begin.Records[0]["first_at"]))
+	view.Begin = clockOf(instantOf(begin.Rows[0].Get("first_at")))
 	for i, t := range b.kind.tables {
 		views, presence, err := b.readFields(t)
 		if err != nil {
@@ -72,25 +72,25 @@ func (b *recordBuilder) addFields(view *recordView) error {
 // readFields shows the rows of one table; presence is when the first of them was there.
 func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []stay, err error) {
 	columns, err := b.askPage(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
-	if err != nil || len(columns.Records) == 0 {
+	if err != nil || len(columns.Rows) == 0 {
 		return nil, nil, err
 	}
-	names := make([]string, len(columns.Records))
+	names := make([]string, len(columns.Rows))
 	about := map[string]string{}
-	for i, r := range columns.Records {
-		name := r["column_name"].Text
-		names[i], about[name] = warehouse.Quote(name), meaningOf(r["comment"].Text)
+	for i, r := range columns.Rows {
+		name := r.Get("column_name").Text
+		names[i], about[name] = sqltext.Quote(name), meaningOf(r.Get("comment").Text)
 	}
 	// A record that changed more often shows its newest versions.
-	versions, err := b.askPage(recordSQL.Render("versions", warehouse.Values{"table": warehouse.Name(t.table), "key": warehouse.Name(t.key),
-		"columns": warehouse.SQL(strings.Join(names, ", ")), "most": mostRecords}), map[string]string{"id": b.id})
+	versions, err := b.askPage(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.key),
+		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": mostRecords}), map[string]string{"id": b.id})
 	if query.IsMissing(err) {
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, records := groupRecords(versions.Records, func(r record) string { return r["id"].Text })
+	ids, records := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
 	for _, id := range ids {
 		v, there := b.buildFields(t, versions, records[id], about)
 		if presence == nil {
@@ -102,14 +102,14 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 }
 
 // buildFields shows one record by its versions.
-func (b *recordBuilder) buildFields(t fieldTable, all answer, versions []record, about map[string]string) (v fieldsView, presence []stay) {
+func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []stay) {
 	v.Title = t.title
 	earlier := ""
-	if len(all.Records) == mostRecords {
+	if len(all.Rows) == mostRecords {
 		earlier, v.More = orEarlier, "Only the newest "+plural.Number(mostRecords)+" versions were read: what was before them is not shown."
 	}
 	if t.name != "" {
-		v.Title += ": " + page.Clip(versions[len(versions)-1][t.name].String(), longText)
+		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), longText)
 	}
 	presence = staysOf(versions, "")
 	v.Gone = clockOf(presence[len(presence)-1].to)
@@ -143,9 +143,9 @@ func (b *recordBuilder) buildFields(t fieldTable, all answer, versions []record,
 }
 
 // showField shows a value of a field, which has more room than a column of a table.
-func (r columnRole) showField(v cell, l links) datum {
+func (r columnRole) showField(v query.Value, l links) page.Cell {
 	const most = 5000
-	d := buildDatum(r.Column, v)
+	d := buildCell(r.Column, v)
 	if d.Class == "w" {
 		d.Text = page.Clip(v.Text, most)
 	}
@@ -164,8 +164,8 @@ func meaningOf(comment string) string {
 // readEvidence says how it is known that the record vanished.
 func (b *recordBuilder) readEvidence(table string) (string, error) {
 	a, err := b.askPage(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
-	if err != nil || len(a.Records) == 0 {
+	if err != nil || len(a.Rows) == 0 {
 		return "", err
 	}
-	return a.Records[0]["evidence"].Text, nil
+	return a.Rows[0].Get("evidence").Text, nil
 }

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"placementsync/internal/page"
+	"placementsync/internal/query"
 )
 
 // stay is a time during which a field had one value. Both ends are those of snapshots;
 // a zero end means that it still has it.
 type stay struct {
-	value    cell
+	value    query.Value
 	from, to time.Time
 }
 
@@ -34,17 +35,17 @@ func mergeStays(spans []stay) []stay {
 
 // staysOf reads the spans of one column of records that have valid_from and valid_to.
 // Without a column, they are the times in which there was a record.
-func staysOf(records []record, column string) []stay {
+func staysOf(records []query.Record, column string) []stay {
 	spans := make([]stay, len(records))
 	for i, r := range records {
-		spans[i] = stay{value: r[column], from: instantOf(r["valid_from"]), to: instantOf(r["valid_to"])}
+		spans[i] = stay{value: r.Get(column), from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
 	}
 	return mergeStays(spans)
 }
 
 // groupRecords groups records by a label, in the order of the labels' first records.
-func groupRecords(records []record, label func(r record) string) (labels []string, groups map[string][]record) {
-	groups = map[string][]record{}
+func groupRecords(records []query.Record, label func(r query.Record) string) (labels []string, groups map[string][]query.Record) {
+	groups = map[string][]query.Record{}
 	for _, r := range records {
 		l := label(r)
 		if groups[l] == nil {
@@ -56,7 +57,7 @@ func groupRecords(records []record, label func(r record) string) (labels []strin
 }
 
 // instantOf reads a time; zero for NULL and for what is no time.
-func instantOf(c cell) time.Time {
+func instantOf(c query.Value) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, c.Text)
 	if err != nil {
 		return time.Time{}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
 )
 
 func at(day int) time.Time {
@@ -17,48 +19,25 @@ func at(day int) time.Time {
 // TestSpansAreRunsOfEqualValues: versions that other fields caused are no change of this
 // one, a return after a gap begins anew.
 func TestSpansAreRunsOfEqualValues(t *testing.T) {
-	null := cell{Null: true}
+	null := query.Value{Null: true}
 	for _, c := range []struct {
 		name        string
 		spans, want []stay
 	}{
 		{"none", nil, nil},
-		{"touching and equal", []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "a"}, at(2), at(0)}}, []stay{{cell{Text: "a"}, at(1), at(0)}}},
-		{"touching and other", []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "b"}, at(2), at(0)}}, []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "b"}, at(2), at(0)}}},
-		{"there and back", []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "b"}, at(2), at(3)}, {cell{Text: "a"}, at(3), at(0)}}, []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "b"}, at(2), at(3)}, {cell{Text: "a"}, at(3), at(0)}}},
-		{"a gap", []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "a"}, at(3), at(0)}}, []stay{{cell{Text: "a"}, at(1), at(2)}, {cell{Text: "a"}, at(3), at(0)}}},
-		{"NULL is no empty text", []stay{{null, at(1), at(2)}, {cell{}, at(2), at(0)}}, []stay{{null, at(1), at(2)}, {cell{}, at(2), at(0)}}},
-		{"twice at once, as a tag at two places", []stay{{cell{Text: "a"}, at(1), at(0)}, {cell{Text: "a"}, at(2), at(3)}}, []stay{{cell{Text: "a"}, at(1), at(0)}}},
-		{"overlapping", []stay{{cell{Text: "a"}, at(1), at(3)}, {cell{Text: "a"}, at(2), at(5)}}, []stay{{cell{Text: "a"}, at(1), at(5)}}},
+		{"touching and equal", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"touching and other", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}},
+		{"there and back", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},
+		{"a gap", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}},
+		{"NULL is no empty text", []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}, []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}},
+		{"twice at once, as a tag at two places", []stay{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"overlapping", []stay{{query.Value{Text: "a"}, at(1), at(3)}, {query.Value{Text: "a"}, at(2), at(5)}}, []stay{{query.Value{Text: "a"}, at(1), at(5)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, mergeStays(c.spans), cmp.AllowUnexported(stay{})); diff != "" {
 				t.Errorf("the spans are others (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestScalesHoldTheirValues: round steps around any values.
-func TestScalesHoldTheirValues(t *testing.T) {
-	for _, values := range [][]float64{{100, 149.99}, {0.001, 0.0021}, {5, 5}, {-3, 8}, {0}, {1e9, 1e9 + 1}, nil, {99999999999}} {
-		s := newScale(values, false)
-		ticks := s.ticks()
-		if len(ticks) < 2 || len(ticks) > 12 {
-			t.Errorf("%v: %d ticks", values, len(ticks))
-		}
-		seen := map[string]bool{}
-		for _, one := range ticks {
-			if seen[one.Text] {
-				t.Errorf("%v: two ticks say %s", values, one.Text)
-			}
-			seen[one.Text] = true
-		}
-		for _, v := range values {
-			if y := s.y(v); !(y >= plotTop-0.01 && y <= plotBottom+0.01) {
-				t.Errorf("%v: %v stands at %v", values, v, y)
-			}
-		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -66,13 +67,13 @@ func makeCatalog(t testing.TB, fixtures ...string) []byte {
 	var statements []string
 	for _, table := range tables {
 		for _, schema := range []string{"main", "past"} {
-			name := schema + "." + warehouse.Quote(table.Name)
+			name := schema + "." + sqltext.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, warehouse.Literal(night.Format(time.RFC3339Nano))),
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(night.Format(time.RFC3339Nano))),
 				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
 		}
 	}
-	statements = append(statements, "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ("+warehouse.Literal(run)+", TIMESTAMPTZ '2026-11-01 02:00:00+00', 'complete')")
+	statements = append(statements, "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ("+sqltext.Literal(run)+", TIMESTAMPTZ '2026-11-01 02:00:00+00', 'complete')")
 	for _, name := range fixtures {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		fatal(t, err)
@@ -97,6 +98,8 @@ type site struct {
 	*httptest.Server
 	mu      sync.Mutex
 	version explore.Version
+	// queries is the folder of own queries; empty for none.
+	queries string
 	log     strings.Builder
 }
 
@@ -109,7 +112,7 @@ func newSite(t testing.TB, fixtures ...string) *site {
 func newSiteOf(t testing.TB, catalog string) *site {
 	t.Helper()
 	s := &site{version: explore.Version{Run: run, Catalog: catalog}}
-	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
+	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
 		Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
@@ -134,7 +137,8 @@ func (s *site) logged() string {
 	return s.log.String()
 }
 
-func (s *site) newest() (explore.Version, error) {
+// Newest implements explore.Warehouse.
+func (s *site) Newest() (explore.Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.version.Catalog == "" {
@@ -220,3 +224,6 @@ func wantTexts(t testing.TB, body string, texts ...string) {
 		}
 	}
 }
+
+// Queries implements explore.Warehouse.
+func (s *site) Queries() (query.Library, error) { return query.Load(s.queries) }

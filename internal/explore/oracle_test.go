@@ -188,7 +188,7 @@ func choose(r *rand.Rand, values map[string][]*string) asked {
 
 var (
 	countedChoice = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"(?: checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
-	listingRow    = regexp.MustCompile(`(?s)<tr><td><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n">(.*?)</td><td>(.*?)</td></tr>`)
+	listingRow    = regexp.MustCompile(`(?s)<tr><td><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n(?: none)?">(.*?)</td><td(?: class="none")?>(.*?)</td></tr>`)
 )
 
 // TestTheCatalogAnswersAsASecondQuery asks addresses made by chance, and compares total,

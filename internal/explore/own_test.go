@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"placementsync/internal/explore"
-	"placementsync/internal/query"
 )
 
 // TestOwnQuestionsAreAskedInTheSandbox: a user's files are listed and answered, stopped
@@ -33,9 +32,9 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	} {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
-	pages, err := explore.New(explore.Config{Newest: s.newest, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Library: func() (query.Library, error) { return query.Load(dir) }, Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
+	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}, queries: dir}
+	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
+		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewUnstartedServer(pages.Handler())
 	s.Config.WriteTimeout = time.Second // a page moves the deadline of its answer

@@ -197,18 +197,18 @@ func (s *snapshot) readFacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	facts, err := collect(ctx, s.db, query.Text(string(text)), nil)
+	facts, err := s.db.Collect(ctx, query.Text(string(text)), nil, mostRecords)
 	if err != nil {
 		return err
 	}
 	_, s.Earlier = s.db.AsOf()
-	for _, r := range facts.Records {
-		s.Run, s.Outcome = r["run_id"].Text, r["outcome"].Text
-		if s.At, err = time.Parse(time.RFC3339Nano, r["snapshot_at"].Text); err != nil {
+	for _, r := range facts.Rows {
+		s.Run, s.Outcome = r.Get("run_id").Text, r.Get("outcome").Text
+		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {
 			return fmt.Errorf("read mart.snapshot: %w", err)
 		}
-		if !r["grade"].Null {
-			s.countStanding(ledger.StandingOf(r["grade"].Text))
+		if !r.Get("grade").Null {
+			s.countStanding(ledger.StandingOf(r.Get("grade").Text))
 		}
 	}
 	return nil

@@ -2,17 +2,17 @@ package explore
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"placementsync/internal/page"
+	"placementsync/internal/query"
 )
 
 // priceView is the prices of a listing in one currency: a chart, and the same values as a
 // table.
 type priceView struct {
 	Currency string
-	Chart    *plot
+	Chart    *page.Chart
 	Rows     []priceRow
 	// More says what the chart leaves out.
 	More string
@@ -22,7 +22,7 @@ type priceView struct {
 type priceRow struct {
 	Tier   string
 	Colour int
-	Now    datum
+	Now    page.Cell
 	Since  string
 	// Gone is when the price vanished.
 	Gone   string
@@ -31,9 +31,9 @@ type priceRow struct {
 
 // buildPrices shows each currency for itself. The records are in the order of currency,
 // tier, place and time; the charts end at the snapshot.
-func buildPrices(records []record, end time.Time) []priceView {
+func buildPrices(records []query.Record, end time.Time) []priceView {
 	var views []priceView
-	currencies, byCurrency := groupRecords(records, func(r record) string { return r["currency"].Text })
+	currencies, byCurrency := groupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
 	for _, currency := range currencies {
 		view := priceView{Currency: currency}
 		if currency == "" {
@@ -44,11 +44,11 @@ func buildPrices(records []record, end time.Time) []priceView {
 		for i, tier := range tiers {
 			spans := staysOf(byTier[tier], "amount")
 			series = append(series, spans)
-			view.Rows = append(view.Rows, newPriceRow(tier, i%colours, view.Currency, spans))
+			view.Rows = append(view.Rows, newPriceRow(tier, i%page.MostSeries, view.Currency, spans))
 		}
-		view.Chart = plotPrices(tiers, series, view.Currency, end)
-		if len(tiers) > colours {
-			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", colours, len(tiers))
+		view.Chart = chartPrices(tiers, series, view.Currency, end)
+		if len(tiers) > page.MostSeries {
+			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", page.MostSeries, len(tiers))
 		}
 		views = append(views, view)
 	}
@@ -56,12 +56,12 @@ func buildPrices(records []record, end time.Time) []priceView {
 }
 
 // nameTier names a price among those of its currency.
-func nameTier(r record) string {
-	name := r["tier"].Text
+func nameTier(r query.Record) string {
+	name := r.Get("tier").Text
 	if name == "" {
 		name = "(no tier)"
 	}
-	if nth := r["nth"].Text; nth != "1" {
+	if nth := r.Get("nth").Text; nth != "1" {
 		name += " #" + nth
 	}
 	return name
@@ -69,9 +69,9 @@ func nameTier(r record) string {
 
 func newPriceRow(tier string, colour int, currency string, spans []stay) priceRow {
 	show := func(s stay) stayView {
-		d := datum{Text: page.Unknown, Class: "none"}
+		d := page.Cell{Text: page.Unknown, Class: "none"}
 		if !s.value.Null {
-			d = datum{Text: page.Amount(s.value.Text), Unit: currency, Class: "n"}
+			d = page.Cell{Text: page.Amount(s.value.Text), Unit: currency, Class: "n"}
 		}
 		return stayView{d, clockOf(s.from), clockOf(s.to)}
 	}
@@ -83,29 +83,31 @@ func newPriceRow(tier string, colour int, currency string, spans []stay) priceRo
 	return row
 }
 
-// plotPrices draws the prices of a currency; nil: one snapshot is no history.
-func plotPrices(tiers []string, series [][]stay, currency string, end time.Time) *plot {
-	axis := timeAxis{to: end}
-	var values []float64
-	series = series[:min(len(series), colours)]
-	for _, spans := range series {
-		for _, s := range spans {
-			if v, err := strconv.ParseFloat(s.value.Text, 64); err == nil {
-				values = append(values, v)
+// chartPrices draws the prices of a currency. It is nil before the second snapshot.
+func chartPrices(tiers []string, series [][]stay, currency string, end time.Time) *page.Chart {
+	first, hasValue := end, false
+	var v page.Variant
+	for i, spans := range series[:min(len(series), page.MostSeries)] {
+		s := page.Series{Name: tiers[i], Colour: i}
+		for n, span := range spans {
+			if span.from.Before(first) {
+				first = span.from
 			}
-			if axis.from.IsZero() || s.from.Before(axis.from) {
-				axis.from = s.from
+			_, isNumber := span.value.Number()
+			hasValue = hasValue || isNumber
+			s.AddAt(span.from, span.value.Text, page.Amount(span.value.Text)+" "+currency+" from "+page.Clock(span.from))
+			switch last := n == len(spans)-1; {
+			case span.isOpen():
+				s.AddAt(end, span.value.Text, "")
+			case last || span.to.Before(spans[n+1].from): // the price was gone
+				s.AddAt(span.to, span.value.Text, "")
+				s.AddAt(span.to, "", "")
 			}
 		}
+		v.Series = append(v.Series, s)
 	}
-	if len(values) == 0 || !axis.to.After(axis.from) {
+	if !hasValue || !end.After(first) {
 		return nil
 	}
-	s := newScale(values, false)
-	p := &plot{Label: "Prices in " + currency + " from snapshot to snapshot. The table below has the same values.",
-		Height: plotHeight, Ticks: s.ticks(), Marks: axis.marks()}
-	for i, spans := range series {
-		p.addSteps(tiers[i], i, spans, axis, s, func(c cell) string { return page.Amount(c.Text) + " " + currency })
-	}
-	return p
+	return &page.Chart{Title: "Prices in " + currency + " from snapshot to snapshot", Kind: page.Steps, Unit: currency, Variants: []page.Variant{v}}
 }

@@ -76,8 +76,8 @@ func testQuestionsAsOf(t *testing.T, s *site) {
 // testQuestionsDraw: dates become a chart, texts bars, several currencies nothing.
 func testQuestionsDraw(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
-		{"/questions/weekly_throughput?chart=started", `class="area"`, "No chart"},
-		{"/questions/payables_ageing", `class="share"`, `class="area"`},
+		{"/questions/weekly_throughput?chart=started", `class="chart"`, "No chart"},
+		{"/questions/payables_ageing", `class="share"`, `class="chart"`},
 		{"/questions/price_by_segment", "No chart: the answer has several currencies.", `class="share"`},
 		{"/questions/price_by_segment?p.currency=EUR", "EUR", `class="share"`}, // one row
 	} {

@@ -37,17 +37,13 @@ type questionsView struct {
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
 	at := map[string]int{}
-	library, err := v.library()
+	library, err := v.pool.cfg.Queries()
 	for _, q := range library.List() {
-		subject := q.Subject
-		if subject == "" {
-			subject = "own"
+		if _, known := at[q.Subject]; !known {
+			at[q.Subject] = len(subjects)
+			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
 		}
-		if _, known := at[subject]; !known {
-			at[subject] = len(subjects)
-			subjects = append(subjects, subjectView{Subject: labelOf(subject)})
-		}
-		s := &subjects[at[subject]]
+		s := &subjects[at[q.Subject]]
 		s.Queries = append(s.Queries, queryEntry{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsOwn()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
@@ -55,7 +51,7 @@ func showQuestions(v *visit) (reply, error) {
 	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
 		view.Problems, err = faulty.Problems, nil
 	}
-	return htmlPage{Title: "Questions", Template: "questions", Data: view}, err
+	return htmlPage{Heading: "Questions", Template: "questions", Data: view}, err
 }
 
 func firstSentence(text string) string {
@@ -72,13 +68,13 @@ type questionView struct {
 	Fields                         []formField
 	// Problem says why there is no answer.
 	Problem string
-	Table   *tableView
+	Table   *page.Table
 	// Total says how many rows the answer has, and how many of them are here.
 	Total string
 	// Empty lines say why there may be no rows.
 	Empty   []string
 	Sources string
-	Chart   *plot
+	Chart   *page.Chart
 	// Choices are the columns that a chart can show, the first chosen.
 	Choices []option
 	// NoChart says why there is none where one could be.
@@ -125,7 +121,11 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return htmlPage{Title: q.query.Title, Template: "question", Data: q.view, Status: status}, nil
+	answer := htmlPage{Heading: q.query.Title, Template: "question", Data: q.view, Status: status}
+	if q.view.Chart != nil {
+		answer.More = page.ChartScripts()
+	}
+	return answer, nil
 }
 
 // sendAnswer is the whole answer as a file.
@@ -140,7 +140,7 @@ func sendAnswer(v *visit) (reply, error) {
 // findQuestion reads the name and the parameters of an address.
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
-	library, err := v.library()
+	library, err := v.pool.cfg.Queries()
 	found, ok := library.Find(name)
 	if err != nil && !errors.As(err, new(*query.FilesError)) {
 		return nil, err
@@ -180,7 +180,7 @@ func (q *question) answerForm() (status int, err error) {
 			return http.StatusOK, nil
 		}
 	}
-	a, err := q.run(q.query, q.values)
+	a, err := q.db.Ask(q.Context(), q.query, q.values, mostRecords)
 	misuse, misused := errors.AsType[*query.UsageError](err)
 	switch {
 	case err == nil:
@@ -202,7 +202,7 @@ func (q *question) answerForm() (status int, err error) {
 }
 
 // addAnswer shows the answer, what stands behind it and its chart.
-func (q *question) addAnswer(a answer) error {
+func (q *question) addAnswer(a query.Result) error {
 	names := map[string]bool{}
 	for _, c := range a.Columns {
 		if names[c.Name] {
@@ -218,14 +218,10 @@ func (q *question) addAnswer(a answer) error {
 	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
 	if q.view.Table.More != "" {
 		q.view.Table.More = ""
-		q.view.Total += "; the table has the first " + plural.Number(len(a.Records)) + ", CSV and Parquet have all"
+		q.view.Total += "; the table has the first " + plural.Number(len(a.Rows)) + ", CSV and Parquet have all"
 	}
-	sources, err := q.db.Sources(q.Context(), q.query, q.values)
-	if err != nil && !errors.Is(err, query.ErrNoPlan) {
-		return err
-	}
-	q.view.Sources = query.DescribeSources(sources)
-	if len(a.Records) == 0 {
+	q.view.Sources = query.DescribeSources(a.Sources)
+	if len(a.Rows) == 0 {
 		unknown, err := q.db.UnknownValues(q.Context(), q.query, q.values)
 		for _, u := range unknown {
 			q.view.Empty = append(q.view.Empty, u.String())

@@ -30,6 +30,7 @@ func TestPages(t *testing.T) {
 			"questions are listed":         testQuestionsAreListed,
 			"questions as of":              testQuestionsAsOf,
 			"questions draw":               testQuestionsDraw,
+			"the report is the file":       testTheReportIsTheFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
 			"not read is not none":                  testNotReadIsNotNone,
@@ -70,8 +71,8 @@ func testListingShowsItsHistory(t *testing.T, s *site) {
 		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 approved", // margin: 1200.25 - 700 - 99.50
 		"Ten facts Published 2026-10-01 10:00 2026-10-20 00:00 2026-10-12 10:00 11.0 7")
 	wantLinks(t, body, "/explore/outlets/O1", "/explore/orders/R1", "/explore/profiles/P1", "/explore/articles/A1", "https://www.morning.example/sample")
-	if svgs := strings.Count(body, `class="area"`); svgs != 2 {
-		t.Errorf("%d charts, want one for each currency", svgs)
+	if charts := strings.Count(body, `class="chart"`); charts != 2 {
+		t.Errorf("%d charts, want one for each currency", charts)
 	}
 }
 

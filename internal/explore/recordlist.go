@@ -3,16 +3,17 @@ package explore
 import (
 	"strings"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
 // listView is a list of all records of a kind.
 type listView struct {
 	Title, About, Search string
-	Table                *tableView
-	// Empty stands in place of rows; Sources says what was not read or not proven.
-	Empty, Sources string
-	AsOf           asOfView
+	Table                *page.Table
+	// Sources says what was not read or not proven.
+	Sources string
+	AsOf    asOfView
 }
 
 // listLimit is how many records a list shows. The search narrows it.
@@ -28,23 +29,18 @@ func showRecords(kind recordKind, about string) func(v *visit) (reply, error) {
 		view := listView{Title: kind.label + "s", About: about, Search: strings.TrimSpace(v.asked.Get(searchKey))}
 		values := map[string]string{"search": view.Search}
 		statement := b.queryOf(kind.sql.Render("list", nil), "search")
-		a, err := b.run(statement, values)
+		a, err := b.db.Ask(v.Context(), statement, values, listLimit)
 		if err != nil {
 			return nil, err
 		}
-		sources, err := b.db.Sources(v.Context(), statement, values)
-		if err != nil {
-			return nil, err
-		}
-		view.Sources = query.DescribeSources(sources)
-		if len(a.Records) == 0 && (view.Sources == "" || view.Search != "") {
-			view.Empty = "Nothing was found."
-		}
-		a.Records = a.Records[:min(len(a.Records), listLimit)]
+		view.Sources = query.DescribeSources(a.Sources)
 		view.Table = buildTable(view.Title, a, b.links, true)
+		if view.Table.Empty = "Nothing was found."; view.Sources != "" && view.Search == "" {
+			view.Table.Empty = "" // rows that were not read may exist
+		}
 		if view.AsOf, err = v.listSnapshots(); err != nil {
 			return nil, err
 		}
-		return htmlPage{Title: view.Title, Template: "records", Data: view}, nil
+		return htmlPage{Heading: view.Title, Template: "records", Data: view}, nil
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/page"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // recordKind is a kind of record that has a page, as data: which tables hold it and what
@@ -18,7 +18,7 @@ import (
 type recordKind struct {
 	// name is that of the page in addresses, label for people.
 	name, label string
-	sql         warehouse.SQLFile
+	sql         sqltext.File
 	// tables hold the record's own fields, the first of them the record itself.
 	tables   []fieldTable
 	sections []section
@@ -76,13 +76,13 @@ type recordView struct {
 // fact is one line under the title.
 type fact struct {
 	Label string
-	datum
+	page.Cell
 }
 
 // sectionView is one answered question of a page.
 type sectionView struct {
 	ID, Title, About string
-	Table            *tableView
+	Table            *page.Table
 	Spans            []stayView
 	Prices           []priceView
 	Talk             []remark
@@ -109,8 +109,18 @@ func showRecord(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		return htmlPage{Title: view.Title, Template: "record", Data: view}, nil
+		answer := htmlPage{Heading: view.Title, Template: "record", Data: view}
+		if view.hasCharts() {
+			answer.More = page.ChartScripts()
+		}
+		return answer, nil
 	}
+}
+
+func (view recordView) hasCharts() bool {
+	return slices.ContainsFunc(view.Sections, func(s sectionView) bool {
+		return slices.ContainsFunc(s.Prices, func(p priceView) bool { return p.Chart != nil })
+	})
 }
 
 // links are those of the page's own snapshot.
@@ -123,10 +133,10 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 	if err != nil {
 		return view, err
 	}
-	if len(head.Records) == 0 {
-		return view, b.missingErr()
+	if len(head.Rows) == 0 {
+		return view, b.missingErr(head)
 	}
-	if view.Title = head.Records[0]["title"].Text; view.Title == "" {
+	if view.Title = head.Rows[0].Get("title").Text; view.Title == "" {
 		view.Title = b.kind.label + " " + b.id
 	}
 	view.Facts = factsOf(head, b.links)
@@ -149,12 +159,12 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 }
 
 // askPage runs a statement of a page. Its name says to DuckDB's errors where they are from.
-func (b *recordBuilder) askPage(statement warehouse.SQL, values map[string]string) (answer, error) {
+func (b *recordBuilder) askPage(statement sqltext.SQL, values map[string]string) (query.Result, error) {
 	return b.run(b.queryOf(statement, slices.Sorted(maps.Keys(values))...), values)
 }
 
 // queryOf is a statement of the program, with its parameters.
-func (b *recordBuilder) queryOf(statement warehouse.SQL, params ...string) query.Query {
+func (b *recordBuilder) queryOf(statement sqltext.SQL, params ...string) query.Query {
 	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
 	for _, name := range params {
 		q.Params = append(q.Params, query.Param{Name: name, Type: "VARCHAR"})
@@ -162,15 +172,16 @@ func (b *recordBuilder) queryOf(statement warehouse.SQL, params ...string) query
 	return q
 }
 
-func (b *recordBuilder) askOfID(statement string, most int) (answer, error) {
-	return collectUpTo(b.Context(), b.db, b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
+// askOfID asks a statement about the record, and for the tables behind the answer.
+func (b *recordBuilder) askOfID(statement string, most int) (query.Result, error) {
+	return b.db.Ask(b.Context(), b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
 }
 
 // factsOf are the values of the head, its title and what is not known left out.
-func factsOf(head answer, l links) []fact {
+func factsOf(head query.Result, l links) []fact {
 	var facts []fact
 	for _, r := range rolesOf(head.Columns, true) {
-		d := r.showValue(head.Records[0], l, true)
+		d := r.showValue(head.Rows[0], l, true)
 		if r.Name != "title" && !r.hidden && d.Text != page.Unknown && d.Text != "" {
 			facts = append(facts, fact{labelOf(r.Name), d})
 		}
@@ -193,10 +204,8 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.Sources, err = b.describeSources(s.statement); err != nil {
-		return nil, err
-	}
-	if len(a.Records) == 0 {
+	v.Sources = query.DescribeSources(a.Sources)
+	if len(a.Rows) == 0 {
 		if v.Sources == "" { // what was not read is not none
 			v.Empty = s.empty
 		}
@@ -205,19 +214,19 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		}
 		return v, nil
 	}
-	if n := len(a.Records); s.form != asTable && a.Total > int64(n) {
+	if n := len(a.Rows); s.form != asTable && a.Total > int64(n) {
 		v.More = fmt.Sprintf("Only %s of %s versions were read: a page holds no more.", plural.Number(n), plural.Number(a.Total))
 	}
 	switch s.form {
 	case asStays:
 		v.Spans = buildStays(a, b.links)
 	case asPrices:
-		v.Prices = buildPrices(a.Records, b.snapshot.At)
+		v.Prices = buildPrices(a.Rows, b.snapshot.At)
 	case asTalk:
-		v.Talk = buildTalk(a.Records)
+		v.Talk = buildTalk(a.Rows)
 	default:
 		v.Table = buildTable(s.title, a, b.links, true)
-		addBars(v.Table, a.Records, s.bars)
+		addBars(v.Table, a.Rows, s.bars)
 	}
 	return v, nil
 }
@@ -229,7 +238,7 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 		tables = append(tables, t.table)
 	}
 	a, err := b.askPage(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
-	if err != nil || len(a.Records) == 0 {
+	if err != nil || len(a.Rows) == 0 {
 		return err
 	}
 	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Did not fit",
@@ -238,20 +247,10 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 	return nil
 }
 
-// describeSources says which tables behind a statement were not read or not proven.
-func (b *recordBuilder) describeSources(statement string) (string, error) {
-	sources, err := b.db.Sources(b.Context(), b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id})
-	return query.DescribeSources(sources), err
-}
-
-// missingErr says that nothing is known of the id, and whether what could know it was read.
-func (b *recordBuilder) missingErr() error {
-	sources, err := b.describeSources("head")
-	if err != nil {
-		return err
-	}
+// missingErr says that no table has the id, and which tables were not read or not proven.
+func (b *recordBuilder) missingErr(head query.Result) error {
 	return &statusError{http.StatusNotFound, fmt.Sprintf("find no %s with the id %q in this snapshot", b.kind.name, b.id),
-		strings.TrimSpace("It may be of a later or an earlier snapshot. " + sources)}
+		strings.TrimSpace("It may be of a later or an earlier snapshot. " + query.DescribeSources(head.Sources))}
 }
 
 // remark is one comment.
@@ -260,11 +259,11 @@ type remark struct {
 	Reply                         bool
 }
 
-func buildTalk(records []record) []remark {
+func buildTalk(records []query.Record) []remark {
 	var talk []remark
 	for _, r := range records {
-		one := remark{Author: r["author"].String(), Written: clockOf(instantOf(r["written"])), Edited: clockOf(instantOf(r["edited"])),
-			Text: r["text"].Text, Reply: r["reply"].Text == "true"}
+		one := remark{Author: r.Get("author").Or(page.Unknown), Written: clockOf(instantOf(r.Get("written"))), Edited: clockOf(instantOf(r.Get("edited"))),
+			Text: r.Get("text").Text, Reply: r.Get("reply").Text == "true"}
 		talk = append(talk, one)
 	}
 	return talk
@@ -273,18 +272,18 @@ func buildTalk(records []record) []remark {
 // stayView is a value with the time in which it was so: an earlier one of a field, or an
 // entry of a list such as a tag.
 type stayView struct {
-	Value       datum
+	Value       page.Cell
 	Since, Till string
 }
 
 // buildStays shows the entries of a list: those that are in it now come first.
-func buildStays(a answer, l links) []stayView {
+func buildStays(a query.Result, l links) []stayView {
 	column := a.Columns[0]
 	var now, was []stayView
-	labels, groups := groupRecords(a.Records, func(r record) string { return r[column.Name].Text })
+	labels, groups := groupRecords(a.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
 		for _, s := range staysOf(groups[label], column.Name) {
-			v := stayView{buildDatum(column, s.value), clockOf(s.from), clockOf(s.to)}
+			v := stayView{buildCell(column, s.value), clockOf(s.from), clockOf(s.to)}
 			if s.isOpen() {
 				now = append(now, v)
 			} else {

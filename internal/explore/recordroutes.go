@@ -15,6 +15,6 @@ func recordRoutes() []route {
 		{path: "/profiles/{id}", tab: "Profiles", show: showRecord(profileKind())},
 		{path: "/questions", tab: "Questions", show: showQuestions},
 		{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: []string{paramKey, chartKey}},
-		{path: "/questions/{name}/{format}", tab: "Questions", show: sendAnswer, keys: []string{paramKey}, download: true},
+		{path: "/questions/{name}/{format}", tab: "Questions", show: sendAnswer, keys: []string{paramKey}, slow: true},
 	}
 }

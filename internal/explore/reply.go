@@ -3,20 +3,26 @@ package explore
 import (
 	"bytes"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
-	"placementsync/internal/ledger"
 	"placementsync/internal/page"
 	"placementsync/internal/query"
+	"placementsync/internal/report"
 )
+
+//go:embed assets
+var assetFiles embed.FS
+
+// assetFolder is the address of style and scripts.
+const assetFolder = base + "/assets/"
 
 // reply is what a page answers with.
 type reply interface {
@@ -25,12 +31,15 @@ type reply interface {
 
 // htmlPage is an answer in the frame of all pages: assets/<Template>.html with Data.
 type htmlPage struct {
-	Title, Template string
-	Data            any
+	// Heading is in the title of the window.
+	Heading, Template string
+	Data              any
 	// Status is that of HTTP. Defaults to 200.
 	Status int
-	// Refresh is after how many seconds the browser loads the page again; 0: never.
-	Refresh int
+	// Reload is after how many seconds the browser loads the page again. 0 means never.
+	Reload int
+	// More are the scripts that it runs beside those of all pages.
+	More []string
 }
 
 // download is an answer as a file.
@@ -65,7 +74,7 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	begun := &begunWriter{w: w, begin: begin}
 	var err error
 	if d.Format == query.Parquet {
-		_, err = query.SendParquet(v.Context(), v.db, d.Query, d.Values, begun)
+		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, begun)
 	} else {
 		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(begun))
 	}
@@ -107,12 +116,11 @@ func (b *begunWriter) end() (hasBegun bool) {
 	return b.begin == nil
 }
 
-// frame is the data of layout.html.
+// frame is the data of all templates.
 type frame struct {
+	page.Frame
 	htmlPage
-	Tab  string
-	Tabs []tab
-	// Snapshot is what the page was read from; nil: nothing could be read.
+	// Snapshot is what the page was read from. Nil means that no snapshot could be read.
 	Snapshot *snapshot
 	// AsOf is that of the address, so that links can carry it.
 	AsOf string
@@ -139,9 +147,13 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if t == nil {
 		return fmt.Errorf("show the page: there is no template %q", p.Template)
 	}
-	f := frame{htmlPage: p, Tabs: tabs(), Tab: v.route.tab, Snapshot: v.snapshot, AsOf: v.asked.Get(asOfKey), Newest: v.newestAddress()}
+	f := frame{htmlPage: p, Snapshot: v.snapshot, AsOf: v.asked.Get(asOfKey), Newest: v.newestAddress(),
+		Frame: page.Frame{Title: p.Heading + " – placementsync", Name: "workbench", Refresh: p.Reload, Folder: assetFolder, Scripts: append([]string{"page.js", "htmx.min.js"}, p.More...)}}
+	for _, t := range tabs() {
+		f.Tabs = append(f.Tabs, page.Tab{Name: t.Name, Link: f.Link(t.Path), Current: t.Name == v.route.tab})
+	}
 	var text bytes.Buffer
-	if err := t.ExecuteTemplate(&text, "layout.html", f); err != nil {
+	if err := page.Render(&text, t, f); err != nil {
 		return fmt.Errorf("show the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -186,7 +198,7 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
-	p := htmlPage{Title: "Error", Template: "error", Status: shown.status,
+	p := htmlPage{Heading: "Error", Template: "error", Status: shown.status,
 		Data: map[string]any{"Heading": headingOf(shown.status), "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
@@ -214,34 +226,17 @@ func parseTemplates() (templates, error) {
 	}
 	parsed := templates{}
 	for _, f := range files {
-		name, isPage := strings.CutSuffix(f.Name(), ".html")
-		if !isPage || name == "layout" || name == "parts" {
+		name := strings.TrimSuffix(f.Name(), ".html")
+		if name == "parts" {
 			continue
 		}
-		t, err := template.New(name).Funcs(templateFuncs()).ParseFS(assetFiles, "assets/layout.html", "assets/parts.html", path.Join("assets", f.Name()))
-		if err != nil {
+		if parsed[name], err = page.Parse(assetFiles, nil, "assets/parts.html", "assets/"+f.Name()); err != nil {
 			return nil, err
 		}
-		parsed[name] = t
 	}
-	return parsed, nil
-}
-
-// templateFuncs are what templates can call.
-func templateFuncs() template.FuncMap {
-	return template.FuncMap{
-		"num":   func(n any) string { return page.Decimal(fmt.Sprint(n)) },
-		"clock": page.Clock, "tone": toneOf,
-		"pair":  func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
-		"asset": func(name string) string { return base + "/assets/" + name },
+	t, err := page.Parse(assetFiles, nil, "assets/parts.html")
+	if err == nil {
+		parsed["report"], err = t.ParseFS(report.Files(), "assets/report.html")
 	}
-}
-
-// toneOf is the class of the tag of an outcome or a standing.
-func toneOf(word any) string {
-	switch fmt.Sprint(word) {
-	case "complete", string(ledger.Proven):
-		return "good"
-	}
-	return "poor"
+	return parsed, err
 }

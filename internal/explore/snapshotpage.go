@@ -1,6 +1,11 @@
 package explore
 
-import "placementsync/internal/ledger"
+import (
+	"slices"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
+)
 
 // showSnapshot says what the pages are read from, and how sure it is that all is there.
 func showSnapshot(v *visit) (reply, error) {
@@ -8,11 +13,11 @@ func showSnapshot(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range grades.Records {
-		if grade := r["grade"]; !grade.Null {
+	at := slices.IndexFunc(grades.Columns, func(c query.Column) bool { return c.Name == "grade" })
+	for _, r := range grades.Rows {
+		if grade := &r.Values[at]; !grade.Null {
 			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
-			r["grade"] = grade
 		}
 	}
-	return htmlPage{Title: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links(), false)}, nil
+	return htmlPage{Heading: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links(), false)}, nil
 }

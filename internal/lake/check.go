@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check writes a file and a table, and takes both back.
+// Check writes a file and a table, and removes both.
 func (l *Lake) Check(ctx context.Context) error {
 	if l.files.root != "" {
 		if err := l.files.checkAccess(); err != nil {
@@ -37,7 +37,7 @@ func (f *files) checkAccess() error {
 	}
 	got, err := f.readAll(name)
 	if err == nil && !bytes.Equal(got, content) {
-		err = errors.New("what was read is not what was written")
+		err = errors.New("the file was read with other content than was written")
 	}
 	f.made.drain()
 	return errors.Join(err, f.Remove(name))

@@ -12,28 +12,28 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// Expired is what an expiry removed, or would remove.
+// Expired is the result of an expiry, or of its dry run.
 type Expired struct {
 	DryRun bool `json:"dry_run"`
-	// Nights are those that readers can no longer ask for.
+	// Nights are the removed nights.
 	Nights    []string `json:"nights"`
 	Snapshots int      `json:"snapshots"`
-	// Files that nothing refers to any longer; of them, Orphans are what publishers left
-	// that lost or were killed.
+	// Files counts the removed files, Orphans those of them that failed or killed
+	// publishers left behind.
 	Files   int   `json:"files"`
 	Orphans int   `json:"orphans"`
 	Bytes   int64 `json:"bytes"`
-	// Shared are the tables whose folder another table has too: their files stay.
+	// Shared are tables whose folder contains another table: their files are kept.
 	Shared []string `json:"shared"`
 }
 
-// orphanAge is how old a file is that nothing refers to before it is removed: a publisher
-// may be writing younger ones.
+// orphanAge is the age at which an unreferenced file is removed. A publisher may still be
+// writing a younger one.
 const orphanAge = 72 * time.Hour
 
-// Expire removes the tags and snapshots of all but the newest nights, in one commit, and
-// then the files that nothing refers to. With 0 nights to keep, all stay. Tables that no
-// publish made are left alone, with all files that they refer to.
+// Expire removes the tags and snapshots of all but the newest nights in one commit, and then
+// unreferenced files. If keep is 0, all nights are kept. Tables of other programs and the
+// files that they refer to are not changed.
 func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, err error) {
 	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
 	have, err := l.loadOwned(ctx)
@@ -67,33 +67,34 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		if err := l.catalog.commit(ctx, changes); err != nil {
 			return e, err
 		}
-		// Anew, since files of the commit itself must not pass for orphans.
+		// Loaded again, so that files of the commit itself do not count as orphans.
 		if after, err = l.catalog.load(ctx); err != nil {
 			return e, err
 		}
 	}
 	err = l.removeUnneeded(ctx, own, after, &e)
 	if err != nil && len(changes) > 0 && !dryRun {
-		err = fmt.Errorf("%w; the nights are gone, run it again", err)
+		err = fmt.Errorf("%w; the nights were removed, some of their files were not: run \"placementsync lake expire\" again", err)
 	}
 	return e, err
 }
 
-// loadOwned loads all tables, if the files below the lake are of this catalog.
+// loadOwned loads all tables. It returns an error if this catalog does not own the files of
+// the lake.
 func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 	have, err := l.catalog.load(ctx)
 	if err == nil {
 		err = l.checkOwner(have)
 	}
 	if err == nil && !l.isMarked && len(l.ownTables(have)) > 0 {
-		err = fmt.Errorf("expire the lake: %s is missing, which says whose the tables are; nothing was changed: "+
+		err = fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
 			"run \"placementsync lake publish\", which writes it", l.ownerFile())
 	}
 	return have, err
 }
 
-// removeUnneeded removes the files of own tables that no table needs. What is needed is
-// known of all tables before the first file is removed.
+// removeUnneeded removes files of own tables that no table refers to. The references of all
+// tables are collected before the first file is removed.
 func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
 	others, err := l.loadOthers(ctx)
 	if err != nil {
@@ -107,7 +108,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 	var names []tableName
 	for _, n := range sortedNames(l.ownTables(after)) {
 		switch {
-		case own[n] == nil: // made meanwhile
+		case own[n] == nil: // created meanwhile
 		case isShared(after[n], all):
 			e.Shared = append(e.Shared, strings.Join(l.cfg.identifier(n), "."))
 		default:
@@ -144,8 +145,8 @@ func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[strin
 	return needed, err
 }
 
-// isShared reports whether another table is in the folder of a table or below it: it may
-// be writing files that nothing refers to yet.
+// isShared reports whether another table is in or below the folder of a table. It may be
+// writing files that are not referenced yet.
 func isShared(t *table.Table, all []*table.Table) bool {
 	folder := sameAddress(t.Location()) + "/"
 	return slices.ContainsFunc(all, func(o *table.Table) bool {
@@ -162,7 +163,8 @@ func sortedNames(have tables) []tableName {
 	return names
 }
 
-// oldNights are the nights with tags but the newest ones. Their ids begin with the time.
+// oldNights returns the nights with tags without the newest ones. Ids of runs begin with
+// their time.
 func oldNights(have tables, all map[tableName]shown, keep int) []string {
 	nights := map[string]bool{}
 	for _, t := range have {
@@ -173,7 +175,7 @@ func oldNights(have tables, all map[tableName]shown, keep int) []string {
 		}
 	}
 	for _, s := range all {
-		delete(nights, s.run) // what a table shows stays
+		delete(nights, s.run) // the current night of a table is kept
 	}
 	sorted := mapKeys(nights)
 	if keep == 0 || len(sorted) < keep {
@@ -182,7 +184,8 @@ func oldNights(have tables, all map[tableName]shown, keep int) []string {
 	return sorted[:len(sorted)-keep+1]
 }
 
-// expireTable removes the tags of nights, and the snapshots that no name leads to.
+// expireTable returns the change that removes the tags of nights, and the snapshots without
+// a branch or tag.
 func expireTable(n tableName, t *table.Table, nights []string) (c change, removed int) {
 	c = change{name: n, base: t}
 	named := map[int64]bool{}
@@ -212,8 +215,8 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 	return c, len(gone)
 }
 
-// removeFiles removes the files that only the metadata before refer to, and old ones that
-// nothing refers to, but none that is needed.
+// removeFiles removes files that only the metadata before the expiry refer to, and old
+// unreferenced files. It keeps every needed file.
 func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
 	expired := map[string]bool{}
 	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
@@ -248,8 +251,8 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	return eachOf(store.(*files).workers(), names, store.(*files).remove)
 }
 
-// referredFiles are all files that the metadata of a table refer to, from any snapshot, in
-// the spelling of this program.
+// referredFiles returns all files that any snapshot of a table refers to, as addresses in
+// the form of sameAddress.
 func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error) {
 	store, err := t.FS(ctx)
 	if err != nil {

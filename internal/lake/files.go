@@ -20,18 +20,18 @@ import (
 	"placementsync/internal/object"
 )
 
-// files are the files of the lake's tables, in a folder or in object storage. It knows
-// which of them this process created, so that a publisher that loses can remove its own.
+// files reads and writes the files of the lake's tables, in a folder or in object storage.
+// It remembers the files that this process created, to remove them if its commit fails.
 type files struct {
 	icebergio.WriteFileIO
 	disk  durable.Disk
 	local bool
-	root  string // as an address: file:///folder or s3://bucket/prefix
+	root  string // an address: file:///folder or s3://bucket/prefix
 	made  *madeFiles
 	s3    object.Config
 }
 
-// madeFiles are the files that this process made and that no commit refers to yet.
+// madeFiles are files that this process created and has not committed yet.
 type madeFiles struct {
 	mu    sync.Mutex // guards the others
 	names []string
@@ -53,7 +53,7 @@ func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
 	return names, by
 }
 
-// folders are the folders of the files, and those above them up to root.
+// folders returns the folders of the files and their parents up to root.
 func (m *madeFiles) folders(root string) []string {
 	dirs := map[string]bool{}
 	m.mu.Lock()
@@ -70,7 +70,7 @@ func (m *madeFiles) folders(root string) []string {
 func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, made: &madeFiles{}, s3: cfg.S3}
 	if cfg.Warehouse == "" {
-		return f, nil // the server of the catalog names the place of each table
+		return f, nil // the server chooses the folder of each table
 	}
 	if strings.Contains(cfg.Warehouse, "://") {
 		store, err := icebergio.LoadFS(ctx, storageProperties(cfg), cfg.Warehouse)
@@ -79,26 +79,26 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		}
 		writable, ok := store.(icebergio.WriteFileIO)
 		if !ok {
-			return nil, fmt.Errorf("open %s: it cannot be written", cfg.Warehouse)
+			return nil, fmt.Errorf("open %s: this storage is read only", cfg.Warehouse)
 		}
 		f.WriteFileIO, f.root = writable, strings.TrimRight(cfg.Warehouse, "/")
 		return f, nil
 	}
 	f.WriteFileIO, f.local, f.root = icebergio.LocalFS{}, true, "file://"+filepath.ToSlash(cfg.Warehouse)
-	// Readers disagree on whether a location is escaped.
+	// Some readers escape a location and some do not.
 	if u, err := url.Parse(f.root); err != nil || u.String() != f.root {
-		return nil, fmt.Errorf("open %q: engines read names with spaces or special characters in different ways: choose another folder as lake.warehouse", cfg.Warehouse)
+		return nil, fmt.Errorf("open %q: engines disagree on names with spaces or special characters: set another folder as lake.warehouse", cfg.Warehouse)
 	}
 	return f, nil
 }
 
-// through are the same files, reached as a REST catalog says.
+// through returns the same files over the storage that a REST catalog configured.
 func (f *files) through(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
 }
 
-// kindOfFile names a file for trials by what is the same in every run.
+// kindOfFile returns the kind of a file, a name for trials that is the same in every run.
 func kindOfFile(name string) string {
 	base := path.Base(name)
 	switch {
@@ -116,10 +116,10 @@ func kindOfFile(name string) string {
 	return base
 }
 
-// localPath is the path of an address in a folder.
+// localPath returns the path of a file address.
 func localPath(address string) string { return strings.TrimPrefix(address, "file://") }
 
-// Create makes a file that is durable when it is closed.
+// Create creates a file that is durable when it is closed.
 func (f *files) Create(name string) (w icebergio.FileWriter, err error) {
 	err = f.disk.Do("create", name, func() error {
 		w, err = f.WriteFileIO.Create(name)
@@ -132,7 +132,7 @@ func (f *files) Create(name string) (w icebergio.FileWriter, err error) {
 	return &durableWriter{w, f, name}, nil
 }
 
-// WriteFile is Create with the content at hand.
+// WriteFile creates a durable file with the content.
 func (f *files) WriteFile(name string, data []byte) error {
 	w, err := f.Create(name)
 	if err != nil {
@@ -142,8 +142,8 @@ func (f *files) WriteFile(name string, data []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// durableWriter syncs a file of a folder before it is closed. In object storage, an
-// object is durable when its upload is complete.
+// durableWriter syncs a local file before it is closed. An object is durable when its upload
+// is complete.
 type durableWriter struct {
 	icebergio.FileWriter
 	files *files
@@ -160,7 +160,7 @@ func (w *durableWriter) Close() error {
 	})
 }
 
-// syncFolders makes the names of all created files durable.
+// syncFolders syncs the folders of all created files.
 func (f *files) syncFolders() error {
 	if !f.local {
 		return nil
@@ -168,12 +168,12 @@ func (f *files) syncFolders() error {
 	return eachOf(f.workers(), f.made.folders(localPath(f.root)), f.disk.Sync)
 }
 
-// removalLimit bounds how long the files of a publisher that failed are removed: the
-// storage may be what failed.
+// removalLimit bounds the time for removing the files of a failed publish: the storage
+// itself may have failed.
 const removalLimit = 10 * time.Second
 
-// removeMade removes the files that no commit refers to. One that cannot be removed is an
-// orphan, which expire removes.
+// removeMade removes the files that were not committed. Files that cannot be removed are
+// left to Expire.
 func (f *files) removeMade() {
 	names, by := f.made.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), removalLimit)
@@ -189,8 +189,8 @@ func (f *files) removeMade() {
 	<-ctx.Done()
 }
 
-// workers is how many files are written at once; with trials one, so that steps come in
-// the same order.
+// workers returns the number of files to write at once. It is one if Step is set, so that
+// steps come in the same order.
 func (f *files) workers() int {
 	const folder, network = 4, 16
 	switch {
@@ -202,7 +202,7 @@ func (f *files) workers() int {
 	return network
 }
 
-// copyIn copies a file of this machine to a new file of the lake.
+// copyIn copies a local file to a new file of the lake.
 func (f *files) copyIn(from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
@@ -224,7 +224,7 @@ type listedFile struct {
 	at    time.Time
 }
 
-// list lists the files below an address. A folder that does not exist has none.
+// list lists the files below an address, none if the folder does not exist.
 func (f *files) list(ctx context.Context, root string) (found []listedFile, err error) {
 	if !f.local {
 		return f.listObjects(ctx, root)
@@ -246,12 +246,12 @@ func (f *files) list(ctx context.Context, root string) (found []listedFile, err 
 	return found, err
 }
 
-// listObjects lists with the library of all object storage: iceberg-go v0.7.0 panics when
-// it walks a bucket.
+// listObjects lists objects through the package object: iceberg-go v0.7.0 panics when it
+// walks a bucket.
 func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, error) {
 	rest, ok := strings.CutPrefix(root, "s3://")
 	if !ok {
-		return nil, fmt.Errorf("list %s: only folders and s3:// can be listed", root)
+		return nil, fmt.Errorf("list %s: it is neither a folder nor an s3:// address", root)
 	}
 	name, prefix, _ := strings.Cut(rest, "/")
 	bucket, err := object.Open(ctx, f.s3, name, "")
@@ -269,8 +269,8 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	return found, nil
 }
 
-// localView lets iceberg-go read a file of this machine under the name that it has in
-// the lake, so that nothing is read back over the network.
+// localView lets iceberg-go read a local file under its name in the lake, so that it is not
+// downloaded.
 type localView struct {
 	icebergio.IO
 	local string
@@ -288,7 +288,7 @@ func (f *files) readAll(name string) (data []byte, err error) {
 	return io.ReadAll(r)
 }
 
-// remove removes a file. One that is gone is no error.
+// remove removes a file. A missing file is not an error.
 func (f *files) remove(name string) error {
 	err := f.disk.Do("removal", name, func() error { return f.Remove(name) })
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,8 +2,8 @@
 // or object storage, where Spark, Trino and other engines read them. All tables of a
 // night appear in one commit, with a tag that names the night.
 //
-// It reads published versions and nothing else of a warehouse. It must not know the
-// service and its HTTP, how a night goes, or how rows are staged and merged.
+// It reads published versions of a warehouse and no other part of it. It must not know the
+// service and its HTTP, the steps of a night, or how rows are staged and merged.
 package lake
 
 import (
@@ -19,30 +19,30 @@ import (
 
 // Config says where the lake is.
 type Config struct {
-	// Catalog is how tables are registered: SQLite, REST, or the address of a Postgres
+	// Catalog is where tables are registered: SQLite, RESTful, or the address of a Postgres
 	// database.
 	Catalog string
 	// Name is the catalog_name in the tables of an SQL catalog. Readers must give the
 	// same name.
 	Name string
 	// Warehouse is the absolute folder or the s3:// address of the tables; with REST it
-	// may be empty, and the server decides.
+	// may be empty: then the server chooses the folder of each table.
 	Warehouse string
 	// Namespace is the prefix of the three namespaces.
 	Namespace string
-	// Password returns the password of a Postgres database; empty: as the environment
-	// says.
+	// Password returns the password of a Postgres database. If it is empty, the
+	// environment is used.
 	Password func() (string, error)
 	// REST is the server of a REST catalog.
 	REST REST
-	// S3 is how object storage is reached.
+	// S3 configures the connection to object storage.
 	S3 object.Config
 	// Program is the version of the program, written into the summary of each commit.
 	Program string
-	// Step, if set, is called around each change of what is stored (fault injection),
-	// see durable.Disk. It makes changes one after the other.
+	// Step, if set, is called before and after each change of the storage, for fault
+	// injection (see durable.Disk). Changes then run one after the other.
 	Step func(name string) error
-	// Now is the clock. Nil: time.Now.
+	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
 
@@ -66,26 +66,27 @@ type Lake struct {
 	catalog catalog
 	files   *files
 
-	// id is that of the lake, and isMarked says that it stands in the folder: see checkOwner.
+	// id identifies the lake. isMarked is true if the folder has the owner file with it,
+	// see checkOwner.
 	id       string
 	isMarked bool
 }
 
 // catalog registers tables. A commit is of all tables or of none.
 type catalog interface {
-	// load returns all tables of the namespaces of the lake. Without a catalog there
-	// is none.
+	// load returns all tables in the namespaces of the lake, none if the catalog does not
+	// exist yet.
 	load(ctx context.Context) (tables, error)
-	// newTable returns a table that commit will create, unless the catalog has to
-	// create it before: then it is empty.
+	// newTable returns a table for commit to create. A catalog that cannot create tables
+	// in a commit creates an empty one at once.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit puts all changes in force in one step, or none. It returns a
-	// *ConflictError when another publisher changed a table meanwhile.
+	// commit applies all changes in one step, or none. It returns a *ConflictError if
+	// another publisher changed a table meanwhile.
 	commit(ctx context.Context, changes []change) error
-	// reload returns a table after a commit, from catalogs that may keep less than they
-	// were sent; nil from others.
+	// reload returns a table after a commit. A catalog that stores exactly the committed
+	// metadata returns nil.
 	reload(ctx context.Context, name tableName) (*table.Table, error)
-	// checkAccess makes a change and takes it back.
+	// checkAccess makes a change and reverts it.
 	checkAccess(ctx context.Context) error
 	close() error
 }
@@ -108,17 +109,17 @@ func (c Config) namespaces() []string {
 	return []string{c.namespace(current), c.namespace(past), c.namespace(meta)}
 }
 
-// tableName reads a name of the catalog; ok is false when it is not of this lake.
+// tableName parses a name of the catalog. ok is false if it does not belong to this lake.
 func (c Config) tableName(namespace, name string) (n tableName, ok bool) {
 	part, ok := strings.CutPrefix(namespace, c.Namespace+"_")
 	return tableName{part, name}, ok && (part == current || part == past || part == meta)
 }
 
-// tables are tables of the lake as they were loaded.
+// tables are loaded tables of the lake.
 type tables map[tableName]*table.Table
 
-// change is what a commit does to one table: the updates, under the requirements. A table
-// that is new in the catalog has a base without a metadata file.
+// change is the part of a commit for one table: updates that apply if the requirements
+// hold. The base of a new table has no metadata file.
 type change struct {
 	name         tableName
 	base         *table.Table
@@ -153,15 +154,15 @@ func Open(ctx context.Context, cfg Config) (l *Lake, err error) {
 // Close closes the catalog.
 func (l *Lake) Close() error { return l.catalog.close() }
 
-// ConflictError says that another publisher was first.
+// ConflictError reports that another publisher committed first.
 type ConflictError struct {
 	Table string
 	Err   error
 }
 
 func (e *ConflictError) Error() string {
-	text := fmt.Sprintf("commit to the lake: another publisher changed %s meanwhile; nothing of this one is visible: "+
-		"look at the lake with \"placementsync lake status\" and publish again if the night is not there", e.Table)
+	text := fmt.Sprintf("commit to the lake: another publisher changed %s meanwhile; this commit was not applied: "+
+		"run \"placementsync lake status\", and publish again if the night is missing", e.Table)
 	if e.Err != nil {
 		text += " (" + e.Err.Error() + ")"
 	}
@@ -170,7 +171,8 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// OlderError says that the lake shows a later night, or another one of the same time.
+// OlderError reports that the lake already shows a later night, or another one of the same
+// time.
 type OlderError struct {
 	Run, Shown     string
 	At, ShownSince time.Time
@@ -178,30 +180,30 @@ type OlderError struct {
 
 func (e *OlderError) Error() string {
 	return fmt.Sprintf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed: "+
-		"the next night continues from it, also after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
+		"the next night replaces it, also after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
 }
 
-// OtherError says that the lake shows a night that the warehouse does not know.
+// OtherError reports that the lake shows a night that the warehouse does not know.
 type OtherError struct {
 	Run, Shown string
 	ShownSince time.Time
-	// Rows are those of past and meta in the lake.
+	// Rows is the number of rows of past and meta in the lake.
 	Rows int64
 }
 
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
-		"the %d rows of history in the lake would be replaced by those of this warehouse. Restore the warehouse with placementsync rebuild, "+
-		"name another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
+		"this warehouse would replace the %d rows of history in the lake: restore the warehouse with \"placementsync rebuild\", "+
+		"set another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
 		e.Run, e.Shown, e.ShownSince.Format(time.RFC3339), e.Rows)
 }
 
-// DamagedError says that a published file is not what its manifest says.
+// DamagedError reports that a published file differs from its manifest.
 type DamagedError struct{ File, Problem string }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("publish %s: %s; nothing of the night was published: run \"placementsync verify --read-data\"", e.File, e.Problem)
+	return fmt.Sprintf("publish %s: %s; the night was not published: run \"placementsync verify --read-data\"", e.File, e.Problem)
 }
 
-// tagOf is the tag that names a night in every table.
+// tagOf returns the name of a night's tag, which every table has.
 func tagOf(run string) string { return "run_" + run }

@@ -9,9 +9,9 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// loadOthers returns the tables of other namespaces and other catalogs in the database
-// that have their metadata in a folder of this lake. A REST server shows one catalog, of
-// which no other namespace is looked at.
+// loadOthers returns the tables of other namespaces and catalogs in the database whose
+// metadata is in a folder of this lake. It returns none for a REST catalog, whose other
+// namespaces are not read.
 func (l *Lake) loadOthers(ctx context.Context) ([]*table.Table, error) {
 	c, ok := l.catalog.(*sqlCatalog)
 	if !ok {
@@ -46,13 +46,13 @@ func (l *Lake) isBelow(address string) bool {
 	})
 }
 
-// other is a table that is not of the lake.
+// other is a table that does not belong to the lake.
 type other struct {
 	identifier table.Identifier
 	location   string
 }
 
-// listOthers reads the tables that are not of the lake.
+// listOthers lists the tables that do not belong to the lake.
 func (c *sqlCatalog) listOthers(ctx context.Context) (found []other, err error) {
 	args := []any{c.cfg.Name}
 	for _, namespace := range c.cfg.namespaces() {

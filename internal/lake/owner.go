@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// owner says which lake has the tables of a namespace in a folder or bucket: another
-// catalog must not write or remove files there. It is written behind the first commit, so
-// that a catalog without tables is not the one that it is of.
+// owner names the lake that owns the tables of a namespace in a folder or bucket. Another
+// catalog must not write or remove files there. It is written after the first commit, so an
+// empty catalog is never the owner.
 type owner struct {
 	ID        string `json:"lake_id"`
 	Catalog   string `json:"catalog_name"`
@@ -23,32 +23,33 @@ type owner struct {
 	Program   string `json:"program"`
 }
 
-// Properties of every table: which lake it is of, and which table it was made as. A copy
-// has another name.
+// Properties of every table: its lake, and the name under which it was created. A copy has
+// another name.
 const (
 	lakeProperty  = "placementsync.lake-id"
 	tableProperty = "placementsync.table"
 )
 
-// OwnerError says that the tables in the folder are not of this catalog.
+// OwnerError reports that the tables in the folder belong to another catalog.
 type OwnerError struct {
-	// File is the object that says so, Catalog how it calls the other one.
+	// File is the owner file, Catalog the name of the other catalog in it.
 	File, Catalog string
-	// IsEmpty says that this catalog has no tables: it may be the other one, after a loss.
+	// IsEmpty is true if this catalog has no tables. It may be the owner whose tables were
+	// lost.
 	IsEmpty bool
 }
 
 func (e *OwnerError) Error() string {
 	if e.IsEmpty {
-		return fmt.Sprintf("look for the owner of the lake: by %s, the catalog %q has tables there, and this one has none; nothing was changed: "+
-			"restore the catalog (catalog.db), or name another lake.namespace or lake.warehouse; if the old tables are not needed, remove that file", e.File, e.Catalog)
+		return fmt.Sprintf("open the lake: %s names the catalog %q as the owner of its tables, and this catalog has no tables; nothing was changed: "+
+			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove that file if the old tables are not needed", e.File, e.Catalog)
 	}
-	return fmt.Sprintf("look for the owner of the lake: by %s, the tables there are of another catalog, which is called %q; nothing was changed: "+
-		"name another lake.namespace or lake.warehouse for one of the two", e.File, e.Catalog)
+	return fmt.Sprintf("open the lake: %s names another catalog, %q, as the owner of its tables; nothing was changed: "+
+		"set another lake.namespace or lake.warehouse for one of the two", e.File, e.Catalog)
 }
 
-// ownerFile is the address of the object with the owner; empty where a server decides on
-// the places.
+// ownerFile returns the address of the owner file. It is empty if a server chooses the
+// folders.
 func (l *Lake) ownerFile() string {
 	if l.files.root == "" {
 		return ""
@@ -56,24 +57,24 @@ func (l *Lake) ownerFile() string {
 	return l.files.root + "/" + l.cfg.Namespace + "_owner.json"
 }
 
-// tableFolder is where a new table is, unless a server decides on the places.
+// tableFolder returns the folder of a new table, unless a server chooses it.
 func (c Config) tableFolder(root string, n tableName) string {
 	return root + "/" + c.namespace(n.part) + "/" + n.name
 }
 
-// nameOwner is the update that lets a table say whose it is.
+// nameOwner returns the update that records the owner in a table.
 func (l *Lake) nameOwner(n tableName) table.Update {
 	return table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: n.String()})
 }
 
-// hasOwnName reports whether a table has the name that a publish made it with. Copies, as
-// register_table makes them, have another one.
+// hasOwnName reports whether a table still has the name under which a publish created it. A
+// copy, such as one of register_table, has another name.
 func hasOwnName(n tableName, t *table.Table) bool {
 	return t.Metadata().Properties()[tableProperty] == n.String()
 }
 
-// ownTables are the tables that a publish made, where it made them. Others may be in the
-// namespaces: copies that share the files of one, or tables of other programs.
+// ownTables returns the tables that a publish created, at their original location. The
+// namespaces may also have copies that share files, and tables of other programs.
 func (l *Lake) ownTables(have tables) tables {
 	own := tables{}
 	for n, t := range have {
@@ -85,8 +86,8 @@ func (l *Lake) ownTables(have tables) tables {
 	return own
 }
 
-// sameAddress writes an address as this program does: engines have other schemes for the
-// same places.
+// sameAddress returns the address in the form of this program. Engines use other schemes for
+// the same storage.
 func sameAddress(address string) string {
 	address = strings.TrimRight(address, "/")
 	for _, scheme := range []string{"s3a://", "s3n://"} {
@@ -101,8 +102,8 @@ func sameAddress(address string) string {
 	return address
 }
 
-// checkOwner finds out the id of the lake, a new one before its first night. It returns
-// an *OwnerError when another catalog has the tables in the folder.
+// checkOwner sets the id of the lake, a new one before its first night. It returns an
+// *OwnerError if another catalog owns the tables in the folder.
 func (l *Lake) checkOwner(have tables) error {
 	var ids []string
 	for n, t := range have {
@@ -128,7 +129,7 @@ func (l *Lake) checkOwner(have tables) error {
 	return nil
 }
 
-// readOwner reads the object with the owner; the zero value if there is none.
+// readOwner reads the owner file. It returns the zero value if there is none.
 func (l *Lake) readOwner() (o owner, err error) {
 	file := l.ownerFile()
 	if file == "" {
@@ -145,13 +146,13 @@ func (l *Lake) readOwner() (o owner, err error) {
 		err = errors.New("it has no lake_id")
 	}
 	if err != nil {
-		err = fmt.Errorf("read %s, which says whose the tables are: %w; nothing was changed: "+
-			"restore it, or remove it if no other catalog has tables there, and the next publish writes it again", file, err)
+		err = fmt.Errorf("read the owner file %s: %w; nothing was changed: "+
+			"restore it, or remove it if no other catalog has tables there: the next publish writes it again", file, err)
 	}
 	return o, err
 }
 
-// markOwner writes the object with the owner, if it is not there.
+// markOwner writes the owner file, if it is missing.
 func (l *Lake) markOwner() error {
 	if l.isMarked {
 		return nil
@@ -175,7 +176,7 @@ func (l *Lake) markOwner() error {
 		l.files.made.drain()
 	}
 	if err != nil {
-		return fmt.Errorf("write %s, which says whose the tables are: %w; the night is published: publish it again", l.ownerFile(), err)
+		return fmt.Errorf("write the owner file %s: %w; the night is published: run \"placementsync lake publish\" again", l.ownerFile(), err)
 	}
 	l.isMarked = true
 	return nil

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// eachOf calls do for each item, for so many at once. After an error it begins no more.
+// eachOf calls do for each item, with a number of workers. After an error it starts no more
+// calls.
 func eachOf[T any](workers int, items []T, do func(T) error) error {
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(workers)
@@ -24,7 +25,6 @@ func eachOf[T any](workers int, items []T, do func(T) error) error {
 	return g.Wait()
 }
 
-// indexes are the indexes of items.
 func indexes[T any](items []T) []int {
 	all := make([]int, len(items))
 	for i := range all {

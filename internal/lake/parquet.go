@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// checkFile compares a published file with its manifest, and reports whether all of its
+// checkFile compares a published file with its manifest. hasIDs reports whether all of its
 // columns have field ids.
 func checkFile(path string, want warehouse.ManifestFileSum) (hasIDs bool, err error) {
 	f, err := os.Open(path)
@@ -27,9 +27,9 @@ func checkFile(path string, want warehouse.ManifestFileSum) (hasIDs bool, err er
 	case err != nil:
 		return false, &DamagedError{path, err.Error()}
 	case n != want.Bytes:
-		return false, &DamagedError{path, fmt.Sprintf("it has %d bytes, and %d in the manifest", n, want.Bytes)}
+		return false, &DamagedError{path, fmt.Sprintf("it has %d bytes and its manifest says %d", n, want.Bytes)}
 	case hex.EncodeToString(h.Sum(nil)) != want.SHA256:
-		return false, &DamagedError{path, "its checksum is not the one of its manifest"}
+		return false, &DamagedError{path, "its checksum differs from its manifest"}
 	}
 	r, err := file.NewParquetReader(f)
 	if err != nil {
@@ -43,9 +43,9 @@ func checkFile(path string, want warehouse.ManifestFileSum) (hasIDs bool, err er
 	return hasIDs, nil
 }
 
-// sumBeforeFooter is the checksum by which release 1.0.0 compared files. Their footers named
-// the run, so it left them out. A table that 1.0.0 published is compared by it until the
-// table's property has the checksum of the whole file.
+// sumBeforeFooter returns the checksum of a Parquet file without its footer. Release 1.0.0
+// compared files by it, since each footer named the run. It is used until the table has the
+// checksum of the whole file.
 func sumBeforeFooter(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -10,39 +10,39 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
-// Published is what a publish did.
+// Published is the result of a publish.
 type Published struct {
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at"`
-	// Already says that the lake showed the night before.
+	// Already is true if the lake showed the night already.
 	Already bool `json:"already_published"`
-	// Tables are those of the night. Of them, Replaced and Appended got data; the
-	// others got the tag only.
+	// Tables counts the tables of the night. Replaced and Appended of them have new data;
+	// the others only have the new tag.
 	Tables   int   `json:"tables"`
 	Replaced int   `json:"replaced"`
 	Appended int   `json:"appended"`
 	Rows     int64 `json:"rows_written"`
 	Bytes    int64 `json:"bytes_written"`
-	// TagsDropped says that the catalog does not keep tags: readers cannot ask for a
+	// TagsDropped is true if the catalog does not keep tags. Readers then cannot select a
 	// night by its name.
 	TagsDropped bool    `json:"tags_dropped"`
 	Seconds     float64 `json:"seconds"`
 }
 
-// UnknownError says that the catalog may or may not have put a commit in force.
+// UnknownError reports that the outcome of a commit is not known.
 type UnknownError struct{ Err error }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("commit to the lake: %v; the night may be visible, all of it or nothing: publish again, which finds out", e.Err)
+	return fmt.Sprintf("commit to the lake: %v; the commit was applied as a whole or not at all: publish again, which checks it", e.Err)
 }
 
 func (e *UnknownError) Unwrap() error { return e.Err }
 
-// Publish commits a version: all tables in one step. It does nothing when the lake shows
-// the night already, and returns an *OlderError when it shows a later one.
+// Publish commits all tables of a version in one step. It does nothing if the lake already
+// shows the night, and returns an *OlderError if it shows a later one.
 func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error) {
 	begun := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
@@ -76,7 +76,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
-		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*FalseError)) {
+		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*NotCommittedError)) {
 			l.files.removeMade()
 		}
 		return p, err
@@ -90,8 +90,8 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	return p, err
 }
 
-// checkOrder refuses to publish a night over a later one, or over another one of the same
-// time.
+// checkOrder returns an *OlderError if the lake shows a later night, or another one of the
+// same time.
 func checkOrder(v *Version, last shown) error {
 	if !isNotLater(v.Run, v.At, last.run, last.at) {
 		return nil
@@ -99,13 +99,14 @@ func checkOrder(v *Version, last shown) error {
 	return &OlderError{v.Run, last.run, v.At, last.at}
 }
 
-// isNotLater reports whether a night is another one than the lake shows and not later.
+// isNotLater reports whether a night differs from the one that the lake shows and is not
+// later.
 func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bool {
 	return shownRun != "" && shownRun != run && !shownAt.Before(at)
 }
 
-// checkHistory refuses a version of another warehouse: a new one in place of a lost one
-// must not replace the history of the lost one, which the lake may be the last to have.
+// checkHistory returns an *OtherError for a version of another warehouse. A new warehouse
+// must not replace the history of a lost one: the lake may have the only copy.
 func (l *Lake) checkHistory(v *Version, all map[tableName]shown) error {
 	last := newest(all)
 	if last.run == "" || v.known[last.run] || v.Replace {
@@ -120,23 +121,23 @@ func (l *Lake) checkHistory(v *Version, all map[tableName]shown) error {
 	return e
 }
 
-// action is what a night does to one table.
+// action is the change of one table by a night.
 type action struct {
 	source  source
 	content string
-	// file holds the rows to write; empty: none. With replace it takes the place of all
-	// files, else it is added to them. An action with neither gives the table its tag.
+	// file has the rows to write, if any. It replaces all files of the table if replace is
+	// set, and is added to them otherwise. An action with neither only sets the tag.
 	file    string
 	rows    int64
 	replace bool
 }
 
-// mostFiles is how many files a table of past or meta has before they are written as one:
-// readers open each.
+// mostFiles is the number of files at which a table of past or meta is written as one file:
+// readers open each of them.
 const mostFiles = 64
 
-// plan finds out what the night does to each table that does not show it yet. It reads
-// every file that it may publish, and writes those of past and meta.
+// plan returns the actions for the tables that do not show the night yet. It checks every
+// file that may be published, and writes the files of past and meta.
 func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
@@ -165,7 +166,7 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([
 	return plan, nil
 }
 
-// planCurrent replaces a table whose published file is another one than the lake has.
+// planCurrent replaces a table if its published file differs from that of the lake.
 func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
@@ -196,11 +197,11 @@ func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action,
 	return a, err
 }
 
-// planRows adds the rows that the lake lacks. When the others are not those of the
-// version, as after a rollback or a rebuild, all of them are replaced.
+// planRows adds the rows that the lake does not have. If its other rows differ from the
+// version, as after a rollback or a rebuild, it replaces all of them.
 func (v *Version) planRows(ctx context.Context, s source, now shown, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
-	rows := warehouse.SQL("true")
+	rows := sqltext.SQL("true")
 	switch {
 	case now.content == m.content:
 		return a, nil
@@ -215,9 +216,9 @@ func (v *Version) planRows(ctx context.Context, s source, now shown, m measure) 
 	return a, err
 }
 
-// stageAll writes the files of all tables and returns what the commit does.
+// stageAll writes the files of all tables and returns the changes to commit.
 func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []action, p *Published) ([]change, error) {
-	// New tables one after the other: Postgres and some servers refuse two at once.
+	// Tables are created one after the other: Postgres and some servers reject two at once.
 	for _, a := range plan {
 		if have[a.source.name] != nil {
 			continue
@@ -254,7 +255,7 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 	return changes, err
 }
 
-// keepsTags asks the catalog whether it has the tag of the night.
+// keepsTags reports whether the catalog stored the tag of the night.
 func (l *Lake) keepsTags(ctx context.Context, v *Version, plan []action) (bool, error) {
 	t, err := l.catalog.reload(ctx, plan[0].source.name)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 // REST is the server of a REST catalog.
 type REST struct {
 	URI, Warehouse, OAuthURI, Scope string
-	// Token is a bearer token, Credential client_id:client_secret. They are read when the
-	// catalog is opened.
+	// Token returns a bearer token, Credential returns client_id:client_secret. They are
+	// called when the catalog is opened.
 	Token, Credential func() (string, error)
 	// SigningName and SigningRegion sign requests with the keys of AWS.
 	SigningName, SigningRegion string
 }
 
-// requests is how many tables are asked for at once.
+// requests is the number of tables that are requested at once.
 const requests = 8
 
 // restCatalog is a server with Iceberg's REST protocol.
@@ -52,10 +52,11 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog at %s: %w", cfg.REST.URI, err)
 	}
-	// Nothing is sent: the commit has no table, which is found after the endpoint.
+	// This sends nothing: iceberg-go checks for the endpoint first, and then rejects a
+	// commit without a table.
 	if err := inner.CommitTransaction(ctx, []table.TableCommit{{}}); errors.Is(err, rest.ErrEndpointNotSupported) {
 		return nil, errors.Join(fmt.Errorf("open the catalog at %s: the server cannot commit several tables in one step (POST transactions/commit), "+
-			"so that readers would see half a night: use another catalog; nothing was changed", cfg.REST.URI), inner.Close())
+			"and readers would see a part of a night; nothing was changed: use another catalog", cfg.REST.URI), inner.Close())
 	}
 	return &restCatalog{cfg, inner, f, context.WithoutCancel(ctx)}, nil
 }
@@ -83,7 +84,7 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 	if r.OAuthURI != "" {
 		u, err := url.Parse(r.OAuthURI)
 		if err != nil {
-			return nil, errors.New("the address for OAuth cannot be read")
+			return nil, errors.New("the OAuth address is not a URL")
 		}
 		options = append(options, rest.WithAuthURI(u))
 	}
@@ -98,8 +99,8 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 
 func (c *restCatalog) close() error { return c.inner.Close() }
 
-// wrap lets a table write its files through the lake's own, where they are in one place,
-// and else in the place that the server names, so that what was created is known.
+// wrap lets a table write its files through files, which records them. The storage is the
+// one that the server configured for the table.
 func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	store, err := t.FS(c.storage)
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	}
 	writable, ok := store.(icebergio.WriteFileIO)
 	if !ok {
-		return nil, fmt.Errorf("its files in %s cannot be written", t.Location())
+		return nil, fmt.Errorf("its storage %s is read only", t.Location())
 	}
 	f := c.files.through(writable)
 	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return f, nil }, c.inner), nil
@@ -154,8 +155,8 @@ func (c *restCatalog) reload(ctx context.Context, n tableName) (*table.Table, er
 	return c.wrap(t)
 }
 
-// newTable creates the table, since a commit over several tables cannot. The server gives
-// the columns ids of its own; the first night replaces them.
+// newTable creates the table, since a commit of several tables cannot create one. The server
+// assigns its own field ids; the first night replaces them.
 func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*table.Table, error) {
 	namespace := table.Identifier{c.cfg.namespace(n.part)}
 	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {
@@ -167,7 +168,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	}
 	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
-		return c.reload(ctx, n) // another publisher was faster; the commit decides
+		return c.reload(ctx, n) // another publisher created it; the commit decides
 	}
 	if err != nil {
 		return nil, err
@@ -183,23 +184,23 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) error {
 	if err := c.files.syncFolders(); err != nil {
 		return fmt.Errorf("write the files: %w", err)
 	}
-	var got answer
+	var got response
 	err := c.files.disk.Do("commit", "catalog", func() error {
-		return c.inner.CommitTransaction(context.WithValue(ctx, answerKey{}, &got), commits)
+		return c.inner.CommitTransaction(context.WithValue(ctx, responseKey{}, &got), commits)
 	})
-	if err != nil && got.isRefusal() {
+	if err != nil && got.isRejection() {
 		return fmt.Errorf("commit to the lake: the server refused with status %d: %w", got.status, err)
 	}
 	if got.status != 0 && err != nil {
 		err = fmt.Errorf("the server answered with status %d: %w", got.status, err)
 	}
-	return c.findOut(ctx, changes, got, err)
+	return c.checkCommit(ctx, changes, got, err)
 }
 
 // checkAccess creates a table and drops it.
 func (c *restCatalog) checkAccess(ctx context.Context) error {
 	n := tableName{meta, "check_" + uuid.NewString()[:8]}
-	d := design{comment: "A test of access; it can be dropped.", columns: nil}
+	d := design{comment: "A test of write access. It can be dropped.", columns: nil}
 	if _, err := c.newTable(ctx, n, d); err != nil {
 		return fmt.Errorf("create the table %s: %w", n, err)
 	}

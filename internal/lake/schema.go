@@ -11,44 +11,44 @@ import (
 	"placementsync/internal/stream"
 )
 
-// design is what a table of the lake should look like. Columns are known by their field
-// ids, which files have too, so that a name may change.
+// design is the wanted schema of a table. Columns are identified by their field ids, which
+// the files have too, so a column can be renamed.
 type design struct {
 	columns []stream.Column
 	comment string
 }
 
-// Properties of a table. Engines show the comment; the others are this program's, so that
-// a catalog that drops tags or old snapshots still knows the night.
+// Properties of a table. Engines show the comment. The others record the published night,
+// since a catalog may drop tags and old snapshots.
 const (
 	commentProperty = "comment"
 	runProperty     = "placementsync.run-id"
 	timeProperty    = "placementsync.snapshot-at"
-	// contentProperty is the checksum of the published rows; release 1.0.0 wrote it into
-	// the summaries of snapshots alone.
+	// contentProperty is the checksum of the published rows. Release 1.0.0 wrote it only
+	// into the summaries of snapshots.
 	contentProperty = "placementsync.content"
 	programProperty = "placementsync.program"
-	// snapshotProperty is the snapshot that readers saw when the night was published.
+	// snapshotProperty is the id of the published snapshot.
 	snapshotProperty = "placementsync.snapshot-id"
 )
 
-// keptMetadata is how many earlier metadata files a table names. Expire removes the
-// others.
+// keptMetadata is the number of earlier metadata files that a table refers to. Expire
+// removes the others.
 const keptMetadata = 20
 
-// properties are those of a new table.
+// properties returns the properties of a new table.
 func (d design) properties() iceberg.Properties {
 	return iceberg.Properties{
 		commentProperty:                      d.comment,
 		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadata),
-		// A night appends to past: without merging, years of nights are years of manifests.
+		// A night appends to past. Without merging, each night would leave a manifest.
 		table.ManifestMergeEnabledKey:     "true",
 		"write.parquet.compression-codec": "zstd",
 	}
 }
 
-// fields are the columns as Iceberg has them. None is required: a column that a later
-// version lacks reads NULL.
+// fields returns the columns for Iceberg. All are optional: a column that a later version
+// does not have is read as NULL.
 func (d design) fields() []iceberg.NestedField {
 	fields := make([]iceberg.NestedField, len(d.columns))
 	for i, c := range d.columns {
@@ -63,7 +63,7 @@ func icebergType(t stream.Type) iceberg.Type {
 		return iceberg.PrimitiveTypes.Bool
 	case stream.Int32:
 		return iceberg.PrimitiveTypes.Int32
-	case stream.Int64, "UBIGINT": // a fingerprint, as the signed number with the same bits
+	case stream.Int64, "UBIGINT": // a fingerprint is stored as the signed number with the same bits
 		return iceberg.PrimitiveTypes.Int64
 	case stream.Money:
 		return iceberg.DecimalTypeOf(18, 6)
@@ -73,8 +73,8 @@ func icebergType(t stream.Type) iceberg.Type {
 	return iceberg.PrimitiveTypes.String // text, and JSON as text
 }
 
-// newMetadata is the metadata of a table without a snapshot. table.NewMetadata would give
-// the columns ids of its own.
+// newMetadata returns the metadata of a table without a snapshot. table.NewMetadata would
+// replace the field ids.
 func (d design) newMetadata(location string) (table.Metadata, error) {
 	b, err := table.NewMetadataBuilder(table.DefaultFormatVersion)
 	if err != nil {
@@ -99,14 +99,14 @@ func (d design) newMetadata(location string) (table.Metadata, error) {
 	return b.Build()
 }
 
-// evolve returns the updates that bring a table to the design; none when it is so. What
-// the design lacks stays, and reads NULL in what is written from now on. A name that a
-// new id takes over leaves the schema: what had it is read by earlier snapshots.
+// evolve returns the updates that change the schema of a table to the design, if it differs.
+// Columns that the design does not have stay and are NULL in new files. If a new field id
+// takes over a name, the old column leaves the schema; earlier snapshots still have it.
 func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 	now, wanted := m.CurrentSchema(), d.fields()
 	for _, old := range now.Fields() {
 		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
-			break // made by a server, with ids of its own
+			break // created by a server, with its own field ids
 		}
 		i := slices.IndexFunc(wanted, func(f iceberg.NestedField) bool { return f.ID == old.ID })
 		if i < 0 {

@@ -9,23 +9,24 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// shown is what a table of the lake shows: the night that it was published from last, and
-// the checksum of its rows. Both are in the table itself, since a catalog may drop tags.
+// shown is the published state of a table: its last night and the checksum of its rows.
+// Both are properties of the table, since a catalog may drop tags.
 type shown struct {
 	run string
 	at  time.Time
-	// content is empty when another program wrote the snapshot, so that the next night
-	// replaces it. With oldContent release 1.0.0 recorded it: see sumBeforeFooter.
+	// content is empty if another program wrote the snapshot: then the next night replaces
+	// it. If oldContent is set, release 1.0.0 recorded it, see sumBeforeFooter.
 	content    string
 	oldContent bool
 	files      int
 	rows       int64
-	// onMain says that readers see the snapshot that the night was published as, and no
-	// other that a program has put in its place.
+	// onMain is true if readers see the published snapshot, and false if another program
+	// replaced it.
 	onMain bool
 }
 
-// readShown reads what a table shows; the zero value for one that was never published.
+// readShown reads the published state of a table. It is the zero value for a table that was
+// never published.
 func readShown(n tableName, t *table.Table) (shown, error) {
 	if t == nil {
 		return shown{}, nil
@@ -37,7 +38,7 @@ func readShown(n tableName, t *table.Table) (shown, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, properties[timeProperty])
 	if err != nil {
-		return s, fmt.Errorf("read %s: its property %s is no time: %w: another program changed the table; restore it, or drop the table, and the next night publishes it anew",
+		return s, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table, which the next night publishes again",
 			n, timeProperty, err)
 	}
 	s.at = at.UTC()
@@ -55,7 +56,7 @@ func readShown(n tableName, t *table.Table) (shown, error) {
 	return s, nil
 }
 
-// readAllShown reads what all tables show.
+// readAllShown reads the published state of all tables.
 func readAllShown(have tables) (map[tableName]shown, error) {
 	all := map[tableName]shown{}
 	for n, t := range have {
@@ -68,7 +69,7 @@ func readAllShown(have tables) (map[tableName]shown, error) {
 	return all, nil
 }
 
-// newest is the latest night that any table shows.
+// newest returns the latest night of any table.
 func newest(all map[tableName]shown) shown {
 	var last shown
 	for _, s := range all {

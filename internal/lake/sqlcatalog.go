@@ -19,39 +19,40 @@ import (
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
 //go:embed sql/catalog.sql
-var catalogSQL warehouse.SQLFile
+var catalogSQL sqltext.File
 
-// sqlCatalog is a catalog in the tables that Iceberg's JDBC catalog, PyIceberg and Trino
-// know. iceberg-go's own commits one table at a time.
+// sqlCatalog is a catalog in the SQL tables of Iceberg's JDBC catalog, which PyIceberg and
+// Trino read. That of iceberg-go commits one table at a time.
 type sqlCatalog struct {
 	cfg   Config
 	files *files
 	// place names the catalog in errors.
 	place string
-	// db is nil for a catalog.db that does not exist.
+	// db is nil if catalog.db does not exist.
 	db      *sql.DB
 	dialect dialect
 }
 
-// databaseLimit bounds how long a database may take to read or swap the rows of all tables:
-// one that the network no longer reaches never answers.
+// databaseLimit bounds the time of a database for all tables. A database that the network no
+// longer reaches would never answer.
 const databaseLimit = 90 * time.Second
 
-// dialect is what databases disagree on.
+// dialect is the SQL of a kind of database, as far as it differs.
 type dialect struct {
-	// hasTables asks whether the tables of the catalog exist.
+	// hasTables is a query that returns whether the tables of the catalog exist.
 	hasTables string
-	// numbered parameters are $1, $2; others are question marks.
+	// numbered is true if parameters are $1, $2 and not question marks.
 	numbered bool
-	// bound, if set, is a statement that bounds how long those of its transaction wait.
+	// bound, if set, is a statement that limits the waiting time of its transaction.
 	bound string
-	// isConflict recognizes that another publisher was first.
+	// isConflict reports whether an error means that another publisher committed first.
 	isConflict func(error) bool
-	// create makes the database; nil: it exists.
+	// create creates the database. It is nil if the database must exist.
 	create func() (*sql.DB, error)
 }
 
@@ -109,7 +110,7 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	err = eachOf(c.files.workers(), indexes(rows), func(i int) error {
 		data, err := c.files.readAll(rows[i].location)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("read the metadata of %s, which the catalog names: %w: is the folder or the bucket there, and the catalog its own?", rows[i].name, err)
+			return fmt.Errorf("read the metadata of %s, to which the catalog refers: %w: check that lake.warehouse and lake.catalog belong together and can be reached", rows[i].name, err)
 		}
 		if err != nil {
 			return fmt.Errorf("read the metadata of %s: %w", rows[i].name, err)
@@ -136,7 +137,7 @@ func (c *sqlCatalog) newTableAt(identifier table.Identifier, m table.Metadata, l
 	return table.New(identifier, m, location, func(context.Context) (icebergio.IO, error) { return c.files, nil }, nil)
 }
 
-// list reads the tables of the lake and where their metadata are.
+// list lists the tables of the lake with the locations of their metadata.
 func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
 	if c.db == nil {
 		return nil, nil
@@ -178,7 +179,7 @@ func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.
 	return c.tableOf(n, m, ""), nil
 }
 
-// swap is a change whose metadata file is written.
+// swap replaces the metadata file of a table in the catalog.
 type swap struct {
 	name     tableName
 	from, to string
@@ -216,7 +217,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 	return err
 }
 
-// writeMetadata writes the metadata file that a change leads to.
+// writeMetadata applies a change and writes the new metadata file.
 func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	for _, r := range ch.requirements {
 		if err := r.Validate(ch.base.Metadata()); err != nil {
@@ -235,7 +236,7 @@ func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	return location, c.files.WriteFile(location, data)
 }
 
-// nextVersion is the number that the name of a metadata file begins with, and one more.
+// nextVersion returns the number after the one in the name of a metadata file.
 func nextVersion(location string) int {
 	number, _, _ := strings.Cut(filepath.Base(location), "-")
 	n, err := strconv.Atoi(number)
@@ -245,10 +246,10 @@ func nextVersion(location string) int {
 	return n + 1
 }
 
-// swapAll lets the rows of all tables name their new metadata files, if none of them
-// changed since it was loaded. When keep is false, it takes the change back.
+// swapAll sets the new metadata files of all tables in one transaction, if none of the
+// tables changed since it was loaded. If keep is false, it rolls back.
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
-	// One order for all publishers, so that they wait for one another and do not deadlock.
+	// All publishers use one order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
 	ctx, cancel := context.WithTimeout(ctx, databaseLimit)
 	defer cancel()
@@ -296,7 +297,7 @@ func (c *sqlCatalog) commitErr(what string, err error) error {
 	return fmt.Errorf("commit %s in %s: %w", what, c.place, err)
 }
 
-// ensureTables makes the tables and namespaces of the catalog.
+// ensureTables creates the tables and namespaces of the catalog.
 func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
 	for _, name := range []string{"create_tables", "create_namespaces"} {
 		if _, err := tx.ExecContext(ctx, c.statement(name)); err != nil {
@@ -329,8 +330,7 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 
 func (c *sqlCatalog) reload(context.Context, tableName) (*table.Table, error) { return nil, nil }
 
-// checkAccess adds a table to the catalog and takes it back. It leaves the database, and
-// no row in it.
+// checkAccess adds a table to the catalog and rolls back. It leaves an empty database.
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
 	if c.db == nil {
 		if c.db, err = c.dialect.create(); err != nil {

@@ -25,12 +25,11 @@ func sqliteDialect(path string) dialect {
 	}
 }
 
-// publicDir are the rights of the folder of the lake: it is there to be read.
+// publicDir is the mode of the folder of the lake, which other users may read.
 const publicDir = 0o755
 
-// openSQLite opens a catalog.db. A transaction takes the lock of writers at once, since
-// one that takes it later fails when another has written meanwhile. Readers hold the file
-// for moments, so that a writer waits for them.
+// openSQLite opens a catalog.db. A transaction takes the write lock at once: one that takes
+// it later fails if another wrote meanwhile. A writer waits for readers.
 func openSQLite(path string) (*sql.DB, error) {
 	address := url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=synchronous(FULL)"}
 	db, err := sql.Open("sqlite", address.String())

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// stage writes the files of one table, and returns what the commit does to it.
+// stage writes the files of one table and returns its change.
 func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a action) (c change, written int64, err error) {
 	c = change{name: a.source.name, base: base}
 	evolution, err := a.source.design.evolve(base.Metadata())
@@ -66,8 +66,7 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 		added = []iceberg.DataFile{file}
 	}
 	written := sizeOf(added)
-	// Columns are known by their ids; a mapping by name is needless, and some catalogs
-	// refuse it.
+	// Columns are identified by field ids. Some catalogs reject a mapping by name.
 	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
 	var before []iceberg.DataFile
 	if a.replace {
@@ -85,7 +84,7 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 	return written, tx.AddFiles(ctx, nil, maps.Clone(summary), false)
 }
 
-// addFile copies a file into the lake and describes it.
+// addFile copies a file into the lake and returns its entry for a manifest.
 func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action) (iceberg.DataFile, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
@@ -100,7 +99,7 @@ func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action
 		return nil, fmt.Errorf("describe %s: %w", a.file, err)
 	}
 	if file.Count() != a.rows {
-		return nil, &DamagedError{a.file, fmt.Sprintf("it has %d rows, and the version %d", file.Count(), a.rows)}
+		return nil, &DamagedError{a.file, fmt.Sprintf("it has %d rows and the version has %d", file.Count(), a.rows)}
 	}
 	return file, nil
 }
@@ -115,7 +114,7 @@ func dataFiles(ctx context.Context, t *table.Table) ([]iceberg.DataFile, error) 
 		return nil, fmt.Errorf("list its files: %w", err)
 	}
 	var found []iceberg.DataFile
-	for _, task := range tasks { // a large file can have several
+	for _, task := range tasks { // a large file has several tasks
 		if !slices.ContainsFunc(found, func(f iceberg.DataFile) bool { return f.FilePath() == task.File.FilePath() }) {
 			found = append(found, task.File)
 		}

@@ -12,32 +12,32 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Status is what the lake shows.
+// Status is the state of the lake.
 type Status struct {
-	// Warehouse is where the tables are, or the server that knows it.
+	// Warehouse is the location of the tables, or the address of the server.
 	Warehouse string `json:"warehouse"`
 	Namespace string `json:"namespace"`
-	// Run is the newest night; empty: none.
+	// Run is the newest night. It is empty before the first one.
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	// Nights are those that readers can ask for by tag in all tables that they have,
-	// oldest first.
+	// Nights are the nights that readers can select by tag in all their tables, oldest
+	// first.
 	Nights []string      `json:"nights"`
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
-	// Latest is what the warehouse shows, Behind whether any table of the lake lacks it.
-	// Kept says that the lake will never show it, since it is not later than Run, as after
-	// a rollback or a rebuild: the lake keeps its night until the next one.
+	// Latest is the published run of the warehouse. Behind is true if any table of the lake
+	// does not show it. Kept is true if the lake will never show it because it is not later
+	// than Run, as after a rollback or a rebuild: the lake keeps its night until the next.
 	Latest string `json:"latest"`
 	Behind bool   `json:"behind"`
 	Kept   bool   `json:"kept"`
 }
 
-// StatusTable is what the lake shows of one table.
+// StatusTable is the state of one table.
 type StatusTable struct {
 	Table string `json:"table"`
 	Run   string `json:"run_id"`
-	// OnMain says that readers who name no night see the snapshot of Run.
+	// OnMain is true if the current snapshot is that of Run.
 	OnMain    bool   `json:"on_main"`
 	Rows      int64  `json:"rows"`
 	Files     int    `json:"files"`
@@ -45,7 +45,7 @@ type StatusTable struct {
 	Location  string `json:"location"`
 }
 
-// Status reads what the lake shows.
+// Status reads the state of the lake.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
 	s := Status{Warehouse: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
 	have, err := l.catalog.load(ctx)
@@ -82,7 +82,7 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// firstRun is the earliest night of a table that it still has, by a tag or a snapshot.
+// firstRun returns the earliest night of which a table still has a tag or snapshot.
 func firstRun(t *table.Table) string {
 	first := t.Properties()[runProperty]
 	for name := range t.Metadata().Refs() {
@@ -98,8 +98,8 @@ func firstRun(t *table.Table) string {
 	return first
 }
 
-// Compare completes the status with what the warehouse shows: a run, whose tables must all
-// be what readers of the lake see.
+// Compare completes the status for a published run of the warehouse: whether readers of the
+// lake see it in all tables.
 func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {

@@ -12,30 +12,30 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// Verified is what a verification found.
+// Verified is the result of Verify.
 type Verified struct {
 	Run    string `json:"run_id"`
 	Tables int    `json:"tables"`
 	Files  int    `json:"files"`
 	Rows   int64  `json:"rows"`
-	// Differences are the tables that do not show what the version has.
+	// Differences are the tables that differ from the version.
 	Differences []Difference `json:"differences"`
 	Seconds     float64      `json:"seconds"`
 }
 
-// Difference is a table that does not show what the version has.
+// Difference is a table that differs from the version.
 type Difference struct {
 	Table   string `json:"table"`
 	Problem string `json:"problem"`
 }
 
-// Verify compares every table of a night with the version: rows, and a checksum of all
-// values. The metadata of the lake name the files, and DuckDB reads them as an engine
-// does: columns by their field ids.
+// Verify compares every table of a night with the version: the number of rows, and a
+// checksum of all values. DuckDB reads the files that the metadata of the lake refer to, and
+// finds columns by field ids, as an engine does.
 func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
 	begun := l.cfg.Now()
 	found = Verified{Run: v.Run, Differences: []Difference{}}
@@ -62,11 +62,11 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	return found, nil
 }
 
-// snapshotOf returns the snapshot of a night in a table. Of the newest night it is the one
-// that readers see, by the tag and without it.
+// snapshotOf returns the snapshot of a night in a table. For the newest night, it must be
+// the current snapshot as well as the tagged one.
 func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
-		return nil, errors.New("it is not in the lake")
+		return nil, errors.New("the lake does not have it")
 	}
 	now, err := readShown(s.name, t)
 	if err != nil {
@@ -74,12 +74,12 @@ func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Sna
 	}
 	tagged, main := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
 	if tagged == nil && now.run == run {
-		tagged = main // a catalog that drops tags
+		tagged = main // the catalog drops tags
 	}
 	switch {
 	case isNewest && (now.run != run || !now.onMain || main == nil || tagged != nil && tagged.SnapshotID != main.SnapshotID):
-		return nil, fmt.Errorf("readers do not see the night, but the snapshot %d, which another program chose or wrote: "+
-			"\"placementsync lake publish\" puts it right", mainOf(t.Metadata()))
+		return nil, fmt.Errorf("readers see the snapshot %d of another program instead of the night: "+
+			"run \"placementsync lake publish\", which replaces it", mainOf(t.Metadata()))
 	case tagged == nil:
 		return nil, fmt.Errorf("it has no tag %s", tagOf(run))
 	}
@@ -97,7 +97,7 @@ func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.T
 		return 0, 0, err
 	}
 	defer v.removeFetched(paths)
-	expected, err := v.sum(ctx, s, warehouse.SQL("sealed."+warehouse.Quote(s.schema)+"."+warehouse.Quote(s.name.name)), columnValues(s.present))
+	expected, err := v.sum(ctx, s, sqltext.SQL("sealed."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.present))
 	if err != nil {
 		return 0, len(paths), err
 	}
@@ -109,28 +109,28 @@ func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.T
 	}
 	switch {
 	case got.rows != expected.rows:
-		return got.rows, len(paths), fmt.Errorf("it has %d rows, and the version %d", got.rows, expected.rows)
+		return got.rows, len(paths), fmt.Errorf("it has %d rows and the version has %d", got.rows, expected.rows)
 	case got != expected:
-		return got.rows, len(paths), fmt.Errorf("it has %d rows as the version does, with other values", got.rows)
+		return got.rows, len(paths), fmt.Errorf("it has %d rows like the version, but other values", got.rows)
 	}
 	return got.rows, len(paths), nil
 }
 
-// summed is a checksum of rows in whatever order.
+// summed is a checksum of rows in any order.
 type summed struct {
 	rows int64
 	sum  string
 }
 
-func (v *Version) sum(ctx context.Context, s source, from, values warehouse.SQL) (r summed, err error) {
-	query := versionSQL.Render("sum_values", warehouse.Values{"names": columnNames(s.present), "values": values, "source": from})
+func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (r summed, err error) {
+	query := versionSQL.Render("sum_values", sqltext.Values{"names": columnNames(s.present), "values": values, "source": from})
 	err = v.DB.QueryRowContext(ctx, string(query)).Scan(&r.rows, &r.sum)
 	return r, err
 }
 
-// filesByID reads Parquet files as a table of Iceberg: what a column is called, and
-// whether there is one, is a matter of its id.
-func filesByID(paths []string, columns []stream.Column) warehouse.SQL {
+// filesByID returns SQL that reads Parquet files like an Iceberg table: columns are found by
+// field id, and a missing one is NULL.
+func filesByID(paths []string, columns []stream.Column) sqltext.SQL {
 	var fields []string
 	for _, c := range columns {
 		kind := string(c.Type)
@@ -140,13 +140,12 @@ func filesByID(paths []string, columns []stream.Column) warehouse.SQL {
 		case c.Name == stream.RowHash:
 			kind = string(stream.Int64)
 		}
-		fields = append(fields, fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, warehouse.Literal(c.Name), warehouse.Literal(kind)))
+		fields = append(fields, fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, sqltext.Literal(c.Name), sqltext.Literal(kind)))
 	}
-	return versionSQL.Render("files_by_id", warehouse.Values{"files": paths, "fields": warehouse.SQL(strings.Join(fields, ", "))})
+	return versionSQL.Render("files_by_id", sqltext.Values{"files": paths, "fields": sqltext.SQL(strings.Join(fields, ", "))})
 }
 
-// fetchFiles returns the data files of a snapshot on this machine. Those of object
-// storage are downloaded.
+// fetchFiles returns the local paths of a snapshot's data files. Objects are downloaded.
 func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64) ([]string, error) {
 	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
 	if err != nil {
@@ -160,7 +159,7 @@ func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64
 	known := map[string]bool{}
 	for i, task := range tasks {
 		if len(task.DeleteFiles)+len(task.EqualityDeleteFiles)+len(task.DeletionVectorFiles) > 0 {
-			return nil, fmt.Errorf("another program deleted rows of it")
+			return nil, fmt.Errorf("another program deleted rows")
 		}
 		name := task.File.FilePath()
 		if known[name] {

@@ -9,24 +9,24 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
 //go:embed sql/version.sql
-var versionSQL warehouse.SQLFile
+var versionSQL sqltext.File
 
-// Version is a published version that is opened for the lake.
+// Version is a published version, opened for the lake.
 type Version struct {
 	*warehouse.SealedVersion
-	// Run and At are those of the snapshot.
+	// Run and At are the run and the time of the snapshot.
 	Run string
 	At  time.Time
-	// Replace lets Publish go on when the lake shows a night that the warehouse does not
-	// know.
+	// Replace lets Publish replace the history of a night that the warehouse does not know.
 	Replace bool
 
-	// known are the runs of the warehouse, as far as it remembers.
+	// known are the runs of the ledger and of the version.
 	known   map[string]bool
 	sources []source
 	// groupBytes bounds the row groups of the files that it writes.
@@ -36,12 +36,12 @@ type Version struct {
 // source is a table of a version.
 type source struct {
 	name tableName
-	// schema is that of the catalog.
+	// schema is the schema of the table in DuckDB.
 	schema string
 	design design
-	// present are the columns that the version has.
+	// present are the columns that this version has.
 	present []stream.Column
-	// file is the published Parquet file with its manifest; none for past and meta.
+	// file is the published Parquet file. Tables of past and meta have none.
 	file warehouse.ManifestTable
 }
 
@@ -71,7 +71,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	return v, nil
 }
 
-// readKnown reads the runs of the ledger, and those that the version was built on.
+// readKnown reads the runs of the ledger, and those recorded in the version.
 func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.AllRuns()
 	if err != nil {
@@ -89,7 +89,7 @@ func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error 
 	})
 }
 
-// add adds a table that the version has.
+// add adds a table, if the version has it.
 func (v *Version) add(s source) {
 	s.present = v.PresentColumns(s.schema, s.name.name, s.design.columns)
 	if len(s.present) > 0 {
@@ -97,15 +97,15 @@ func (v *Version) add(s source) {
 	}
 }
 
-// measure is what a table of the version holds, as far as the lake wants to know.
+// measure counts and sums up the rows of a table of past or meta in a version.
 type measure struct {
-	// content is a checksum of all rows, shown one of the rows that the lake has
-	// already, if it was published from the same history.
+	// content is a checksum of all rows. shown is a checksum of the rows that the lake
+	// already has if it was published from the same history.
 	content, shown string
 	rows, added    int64
 }
 
-// measureTables measures the tables of past and meta, beside what the lake shows of them.
+// measureTables measures the tables of past and meta.
 func (v *Version) measureTables(ctx context.Context, have map[tableName]shown) (map[tableName]measure, error) {
 	var parts []string
 	for i, s := range v.sources {
@@ -113,8 +113,8 @@ func (v *Version) measureTables(ctx context.Context, have map[tableName]shown) (
 			continue
 		}
 		old := s.shownRows(have[s.name])
-		parts = append(parts, string(versionSQL.Render("measure_table", warehouse.Values{"index": i, "all": s.content("true"),
-			"old": s.content(old), "shown": old, "schema": warehouse.Name(s.schema), "table": warehouse.Name(s.name.name)})))
+		parts = append(parts, string(versionSQL.Render("measure_table", sqltext.Values{"index": i, "all": s.content("true"),
+			"old": s.content(old), "shown": old, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)})))
 	}
 	found := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
@@ -130,25 +130,25 @@ func (v *Version) measureTables(ctx context.Context, have map[tableName]shown) (
 	return found, nil
 }
 
-// content is the checksum of rows of past or meta.
-func (s source) content(rows warehouse.SQL) warehouse.SQL {
+// content returns the SQL of a checksum of rows of past or meta.
+func (s source) content(rows sqltext.SQL) sqltext.SQL {
 	if s.name.part == past {
-		return versionSQL.Render("content_of_closed", warehouse.Values{"rows": rows})
+		return versionSQL.Render("content_of_closed", sqltext.Values{"rows": rows})
 	}
-	return versionSQL.Render("content_of_meta", warehouse.Values{"rows": rows, "columns": columnNames(s.present)})
+	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": rows, "columns": columnNames(s.present)})
 }
 
-// shownRows selects the rows that the lake has, if it was published from the same
-// history: their checksum says whether it was.
-func (s source) shownRows(of shown) warehouse.SQL {
+// shownRows selects the rows that the lake has if it was published from the same history.
+// Their checksum tells whether it was.
+func (s source) shownRows(of shown) sqltext.SQL {
 	_, counted := s.find("run_id")
 	switch {
 	case of.run == "":
 		return "false"
 	case s.name.part == past:
-		return versionSQL.Render("closed_until", warehouse.Values{"at": of.at})
+		return versionSQL.Render("closed_until", sqltext.Values{"at": of.at})
 	case counted:
-		return versionSQL.Render("written_until", warehouse.Values{"run": of.run})
+		return versionSQL.Render("written_until", sqltext.Values{"run": of.run})
 	}
 	return "false"
 }
@@ -158,10 +158,10 @@ func (s source) find(column string) (stream.Column, bool) {
 }
 
 // writeFile writes rows of a table into a Parquet file with field ids.
-func (v *Version) writeFile(ctx context.Context, s source, rows warehouse.SQL) (file string, err error) {
+func (v *Version) writeFile(ctx context.Context, s source, rows sqltext.SQL) (file string, err error) {
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
-	err = v.Exec(ctx, string(versionSQL.Render("copy_rows", warehouse.Values{"columns": columnValues(s.present), "rows": rows,
-		"schema": warehouse.Name(s.schema), "table": warehouse.Name(s.name.name), "file": file,
+	err = v.Exec(ctx, string(versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": rows,
+		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
 		"ids": warehouse.FieldIDs(s.present), "bytes": v.groupBytes})))
 	return file, err
 }

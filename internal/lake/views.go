@@ -15,18 +15,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// View is a view with SQL for one or more engines, by the name of the dialect.
+// View is a view with its SQL by the name of the engine's dialect.
 type View struct {
 	Name, About string
 	Columns     []stream.Column
 	SQL         map[string]string
 }
 
-// ErrNoViews says that the catalog holds tables only.
-var ErrNoViews = errors.New("the catalog holds no views: only a REST catalog does")
+// ErrNoViews reports that the catalog cannot store views.
+var ErrNoViews = errors.New("the catalog cannot store views: only a REST catalog can")
 
-// InstallViews creates views in a namespace behind the prefix, or replaces those whose
-// text differs. It returns how many it wrote.
+// InstallViews creates views in a namespace of the lake and replaces those that differ. It
+// returns the number of written views.
 func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (written int, err error) {
 	c, ok := l.catalog.(*restCatalog)
 	if !ok {
@@ -48,7 +48,7 @@ func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (wri
 	return written, nil
 }
 
-// installView writes a view unless it is there with the same text and columns.
+// installView writes a view unless it exists with the same text and columns.
 func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
 	name := append(slices.Clone(namespace), v.Name)
 	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
@@ -68,8 +68,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, err
 	}
 	now := have.Metadata().CurrentVersion()
-	// CreateView states the name that the catalog has here. Spark takes its own where none
-	// is stated.
+	// CreateView records this program's name of the catalog. Spark uses its own name if
+	// none is recorded.
 	isSame := have.Metadata().CurrentSchema().Equals(columns)
 	if now.DefaultCatalog == "" && slices.Equal(now.Representations, texts) && isSame {
 		return false, nil
@@ -85,7 +85,7 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	return true, err
 }
 
-// viewFields are the columns of a view, with ids in their order.
+// viewFields returns the columns of a view, with ids in their order.
 func viewFields(columns []stream.Column) []iceberg.NestedField {
 	fields := design{columns: columns}.fields()
 	for i := range fields {

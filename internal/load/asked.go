@@ -6,35 +6,35 @@ import (
 	"fmt"
 	"iter"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// Outcome of asking for one id.
+// Outcome is the result of requesting one id.
 type Outcome string
 
-// Answered ids are covered by what was staged for them; Gone ids answered 404. Missed ids
-// failed, were refused or answered without a proof: what was staged for them is used, and
-// their other rows stay.
+// The staged rows of an Answered id are complete. A Gone id was answered 404. A Missed id
+// failed, was refused or has an answer that proves nothing: its staged rows are used, and
+// its other rows stay.
 const (
 	Answered Outcome = "answered"
 	Gone     Outcome = "404"
 	Missed   Outcome = "missed"
 )
 
-// askedID is an id that a stream of details was asked for.
+// askedID is a requested id of a detail stream.
 type askedID struct {
 	id      string
 	outcome Outcome
 }
 
-// askedColumns are those of an [askedTable].
-var askedColumns = []column[askedID]{
+// askedColumns are the columns of an [askedTable].
+var askedColumns = []stagingColumn[askedID]{
 	textColumn("id", func(a askedID) string { return a.id }),
 	textColumn("outcome", func(a askedID) string { return string(a.outcome) }),
 }
 
-// AddAsked stages what became of ids that a stream of details was asked for.
+// AddAsked stages the outcome of requested ids.
 func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome Outcome) error {
 	rows := make([]askedID, len(ids))
 	for i, id := range ids {
@@ -43,9 +43,10 @@ func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome
 	return insertRows(ctx, p.stage, askedTable(st), askedColumns, rows)
 }
 
-// IDsToAsk gives the ids that the plan of a stream asks for up to a turn, or all of them
-// with OldestFirst, and that were not asked for yet.
-func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Turn) iter.Seq2[string, error] {
+// IDsToAsk returns the planned ids of a stream up to a priority that were not requested
+// yet. With OldestFirst it returns those of all priorities, with NeverRead those of them
+// that were never read.
+func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Priority) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
 		statement := "ids_to_ask"
@@ -76,25 +77,25 @@ func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Turn) ite
 	}
 }
 
-// MarkUnread leaves for a later night what the plan of a stream wants and the night did
-// not ask for, and returns the plan that was carried out. The rows of what is left stay.
-// What is settled and was only to be read before its time is carried instead.
+// MarkUnread marks the planned ids that were not requested as unread, and returns the plan
+// as it was carried out. Rechecks that are not overdue are marked as carried instead. The
+// rows of both stay.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
-	if err := p.stage.settle(ctx); err != nil {
+	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
 	if err := execute(ctx, p.stage.draft, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
-		return Plan{}, fmt.Errorf("mark what was not read of %s: %w", st.Name, err)
+		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
 }
 
-// KeepNamed turns answers of 404 into missed ones where a list names the id, and returns
-// how many: the record exists by its list, so that its rows stay until the list no longer
-// names it. A list that was not read in this run names what main has of it.
+// KeepNamed changes the outcome of ids that a list names from Gone to Missed, and returns
+// how many it changed. The rows of these records stay until the list no longer names them.
+// For a list that was not read in this run, its rows in main count.
 func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
-	if err := p.stage.settle(ctx); err != nil {
+	if err := p.stage.flush(ctx); err != nil {
 		return 0, err
 	}
 	var named []sqlText
@@ -104,7 +105,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 				continue
 			}
 			list, _ := stream.Find(p.stage.streams, name)
-			column, main := warehouse.Name(ref.Column), mainTable(ref.Table)
+			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
 			case list.Over != "":
@@ -112,7 +113,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 				named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": main}))
 			case list.IsDetail():
 				named = append(named, planSQL.Render("listed_ids_of_carried", values{"column": column, "main": main,
-					"param": warehouse.Name(list.Param), "asked": askedTable(name)}))
+					"param": sqltext.Name(list.Param), "asked": askedTable(name)}))
 			}
 		}
 	}
@@ -121,19 +122,19 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 	}
 	kept, err := queryTexts(ctx, p.stage.draft, planSQL.Render("keep_named", values{"asked": askedTable(st.Name), "named": unionAll(named)}))
 	if err != nil {
-		return 0, fmt.Errorf("compare the answers of 404 for %s with the lists: %w", st.Name, err)
+		return 0, fmt.Errorf("compare the 404 answers of %s with the lists: %w", st.Name, err)
 	}
 	return int64(len(kept)), nil
 }
 
 // CountCaughtUp counts the details that were read tonight and need not be read again
-// tomorrow: the next night can read as many of those that are left.
+// tomorrow. The next night can read as many of the unread ones.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
 	for _, st := range p.stage.streams {
 		if st.IsDetail() {
 			counts = append(counts, planSQL.Render("caught_up",
-				values{"plan": planTable(st.Name), "asked": askedTable(st.Name), "first": int(TurnNew)}))
+				values{"plan": planTable(st.Name), "asked": askedTable(st.Name), "first": int(PriorityNew)}))
 		}
 	}
 	if len(counts) == 0 {
@@ -141,15 +142,15 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	}
 	err = queryRow(ctx, p.stage.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("count what was read tonight: %w", err)
+		return 0, fmt.Errorf("count the details that were read: %w", err)
 	}
 	return n, nil
 }
 
-// KnownParams are the ids of a stream of details that have entries: main has rows of
-// them, or the rows of another table show it.
+// KnownParams returns the ids of a detail stream that have entries, by its rows in main or
+// by those of its witness table.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
-	if err := p.stage.settle(ctx); err != nil {
+	if err := p.stage.flush(ctx); err != nil {
 		return nil, err
 	}
 	param := columnList("", []string{st.Param})
@@ -164,10 +165,9 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 	return known, nil
 }
 
-// store writes for the next night what each detail that answered looked like in its list.
-// A detail that did not answer is marked, so that the next night asks again and knows how
-// old its rows are. One statement for all streams would not fit into a small memory limit
-// beside what the merge holds.
+// store writes the fingerprint of each answered detail into meta.details, for the plan of
+// the next night. A detail without an answer is marked, so that the next night asks again.
+// Beside the merge, one statement for all streams would exceed a small memory limit.
 func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
 	for _, st := range p.stage.streams {
 		if !st.IsDetail() || cover[st.Name] == Carried {
@@ -186,14 +186,14 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	return nil
 }
 
-// isCounted reports whether the count of its table says all that a snapshot holds of a
-// stream: all of it was proven tonight, and no other stream fills the table.
+// isCounted reports whether the row count of its table is also that of the stream: all of
+// the stream was proven tonight, and no other stream fills the table.
 func isCounted(st stream.Stream, c Coverage) bool {
 	return len(st.Root().Const) == 0 && (st.IsEvents() || c == Whole && !st.IsDetail())
 }
 
-// countHeld counts the rows of a stream, the old ones among them, and when the oldest id
-// was read.
+// countHeld counts the rows of a stream and those that were not read tonight, and finds
+// when the oldest id was read.
 func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
 	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
@@ -201,7 +201,7 @@ func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
 	case st.IsEvents():
 	case st.IsDetail():
 		ids := heldSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.stage.draft.At})
-		old = heldSQL.Render("held_of_ids", values{"main": main, "rows": rows, "param": warehouse.Name(st.Param), "ids": ids})
+		old = heldSQL.Render("held_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
 		since = heldSQL.Render("oldest_of_ids", values{"ids": ids})
 	case c == Carried:
 		old = heldSQL.Render("held", values{"main": main, "rows": rows})

@@ -9,35 +9,34 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
-// column is one column of a table that the stage fills from values of type R. It
-// makes both the column of the table and that of the Arrow batches.
-type column[R any] struct {
+// stagingColumn is a column of a staging table that is filled from values of type R. It
+// defines the column of the table and of the Arrow batches.
+type stagingColumn[R any] struct {
 	name, sqlType string
 	arrowType     arrow.DataType
 	write         func(to array.Builder, row R)
 }
 
-// textColumn is a column of texts; see [orNull].
-func textColumn[R any](name string, value func(R) string) column[R] {
-	return column[R]{name, "VARCHAR", arrow.BinaryTypes.String,
+func textColumn[R any](name string, value func(R) string) stagingColumn[R] {
+	return stagingColumn[R]{name, "VARCHAR", arrow.BinaryTypes.String,
 		func(to array.Builder, row R) { to.(*array.StringBuilder).Append(value(row)) }}
 }
 
-func intColumn[R any](name string, value func(R) int64) column[R] {
-	return column[R]{name, "BIGINT", arrow.PrimitiveTypes.Int64,
+func intColumn[R any](name string, value func(R) int64) stagingColumn[R] {
+	return stagingColumn[R]{name, "BIGINT", arrow.PrimitiveTypes.Int64,
 		func(to array.Builder, row R) { to.(*array.Int64Builder).Append(value(row)) }}
 }
 
-func uintColumn[R any](name string, value func(R) uint64) column[R] {
-	return column[R]{name, "UBIGINT", arrow.PrimitiveTypes.Uint64,
+func uintColumn[R any](name string, value func(R) uint64) stagingColumn[R] {
+	return stagingColumn[R]{name, "UBIGINT", arrow.PrimitiveTypes.Uint64,
 		func(to array.Builder, row R) { to.(*array.Uint64Builder).Append(value(row)) }}
 }
 
-// orNull makes NULL of the rows for which empty holds.
-func orNull[R any](c column[R], empty func(R) bool) column[R] {
+// orNull writes NULL for the rows that empty accepts.
+func orNull[R any](c stagingColumn[R], empty func(R) bool) stagingColumn[R] {
 	write := c.write
 	c.write = func(to array.Builder, row R) {
 		if empty(row) {
@@ -49,18 +48,17 @@ func orNull[R any](c column[R], empty func(R) bool) column[R] {
 	return c
 }
 
-// textOrNull is a column of texts in which an empty one is NULL.
-func textOrNull[R any](name string, value func(R) string) column[R] {
+// textOrNull is a text column in which empty texts are NULL.
+func textOrNull[R any](name string, value func(R) string) stagingColumn[R] {
 	return orNull(textColumn(name, value), func(row R) bool { return value(row) == "" })
 }
 
-// intOrNull is a column of numbers in which zero is NULL.
-func intOrNull[R any](name string, value func(R) int64) column[R] {
+// intOrNull is an integer column in which zero is NULL.
+func intOrNull[R any](name string, value func(R) int64) stagingColumn[R] {
 	return orNull(intColumn(name, value), func(row R) bool { return value(row) == 0 })
 }
 
-// newBatch makes one Arrow batch of rows.
-func newBatch[R any](columns []column[R], rows []R) arrow.RecordBatch {
+func newBatch[R any](columns []stagingColumn[R], rows []R) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = arrow.Field{Name: c.name, Type: c.arrowType, Nullable: true}
@@ -77,17 +75,15 @@ func newBatch[R any](columns []column[R], rows []R) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// createTable is the statement that makes a table of these columns.
-func createTable[R any](table sqlText, columns []column[R]) sqlText {
+func createTable[R any](table sqlText, columns []stagingColumn[R]) sqlText {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
-		parts[i] = warehouse.Quote(c.name) + " " + c.sqlType
+		parts[i] = sqltext.Quote(c.name) + " " + c.sqlType
 	}
 	return stageSQL.Render("create_table", values{"table": table, "columns": sqlText(strings.Join(parts, ", "))})
 }
 
-// insertRows stages rows of a table that the stage fills itself.
-func insertRows[R any](ctx context.Context, s *staging, table sqlText, columns []column[R], rows []R) error {
+func insertRows[R any](ctx context.Context, s *staging, table sqlText, columns []stagingColumn[R], rows []R) error {
 	if len(rows) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ func TestColumnsMakeTablesAndBatches(t *testing.T) {
 		text string
 		n    int64
 	}
-	columns := []column[pair]{
+	columns := []stagingColumn[pair]{
 		textColumn("a", func(p pair) string { return p.text }),
 		textOrNull("b", func(p pair) string { return p.text }),
 		intColumn("c", func(p pair) int64 { return p.n }),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -65,19 +66,19 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 		if table == "product_listing_prices" {
 			day = "02"
 		}
-		h.want("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+warehouse.Literal(h.file(table))+") ORDER BY 1",
+		h.want("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file(table))+") ORDER BY 1",
 			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+warehouse.SchemaVersion())
 	}
 	if h.bytesOf("product_listings") != first {
 		t.Error("the file of an unchanged table has other bytes")
 	}
-	h.want("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")",
+	h.want("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")",
 		"a apple 01 1", "b bear 01 2")
-	h.want("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+warehouse.Literal(h.file("product_listing_prices"))+")",
+	h.want("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+sqltext.Literal(h.file("product_listing_prices"))+")",
 		"2.500000 02")
 	_, err := h.run(whole(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
 	must(t, err)
-	h.want("SELECT id FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")", "b")
+	h.want("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
 }
 
 func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
@@ -99,8 +100,8 @@ func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h := newHouse(t, "product_listings")
 			catalogNights(t, h, func() { harm(t, h.file("product_listings")) })
-			h.want("SELECT id, name FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")", "a apple", "b bear")
-			h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+warehouse.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
+			h.want("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
+			h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
 		})
 	}
 }

@@ -1,41 +1,41 @@
 package load
 
 import (
-	_ "embed" // the statements below
+	_ "embed" // the SQL files below
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // The SQL of a night, in the order of first use.
 var (
 	//go:embed sql/10-stage.sql
-	stageSQL warehouse.SQLFile
+	stageSQL sqltext.File
 	//go:embed sql/20-first-night.sql
-	firstNightSQL warehouse.SQLFile
+	firstNightSQL sqltext.File
 	//go:embed sql/21-stored-rows.sql
-	storedRowsSQL warehouse.SQLFile
-	//go:embed sql/22-copies.sql
-	copiesSQL warehouse.SQLFile
+	storedRowsSQL sqltext.File
+	//go:embed sql/22-duplicates.sql
+	duplicatesSQL sqltext.File
 	//go:embed sql/30-events.sql
-	eventsSQL warehouse.SQLFile
+	eventsSQL sqltext.File
 	//go:embed sql/40-live.sql
-	liveSQL warehouse.SQLFile
+	liveSQL sqltext.File
 	//go:embed sql/41-plan.sql
-	planSQL warehouse.SQLFile
+	planSQL sqltext.File
 	//go:embed sql/60-unite.sql
-	uniteSQL warehouse.SQLFile
+	uniteSQL sqltext.File
 	//go:embed sql/70-compare.sql
-	compareSQL warehouse.SQLFile
+	compareSQL sqltext.File
 	//go:embed sql/71-merge.sql
-	mergeSQL warehouse.SQLFile
+	mergeSQL sqltext.File
 	//go:embed sql/72-held.sql
-	heldSQL warehouse.SQLFile
+	heldSQL sqltext.File
 	//go:embed sql/80-meta.sql
-	metaSQL warehouse.SQLFile
+	metaSQL sqltext.File
 	//go:embed sql/90-parquet.sql
-	parquetSQL warehouse.SQLFile
+	parquetSQL sqltext.File
 	//go:embed sql/91-meta-file.sql
-	metaFileSQL warehouse.SQLFile
+	metaFileSQL sqltext.File
 	//go:embed sql/95-rebuild.sql
-	rebuildSQL warehouse.SQLFile
+	rebuildSQL sqltext.File
 )

@@ -7,19 +7,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// EventRow is a new webhook event with what became of it.
+// EventRow is a new webhook event with its outcome.
 type EventRow struct {
 	// The body of the event is valid UTF-8.
 	stream.Event
 	// BodySum is the SHA-256 of the exact body, in hex.
 	BodySum string
 	Outcome string
-	// Withheld bodies are not stored.
+	// Withheld is set when the body must not be stored.
 	Withheld bool
 }
 
-// What became of an event: it is a row of its stream, it did not fit, or no stream
-// has its topic.
+// Outcomes of an event: a row of its stream, a reject, or a topic without a stream.
 const (
 	EventStored   = "stored"
 	EventRejected = "rejected"
@@ -28,8 +27,8 @@ const (
 
 const eventTable sqlText = "stage.events"
 
-// eventColumns are those of eventTable.
-var eventColumns = []column[EventRow]{
+// eventColumns are the columns of eventTable.
+var eventColumns = []stagingColumn[EventRow]{
 	textColumn("event_id", func(e EventRow) string { return e.ID }),
 	textOrNull("topic", func(e EventRow) string { return e.Topic }),
 	textOrNull("source", func(e EventRow) string { return e.Source }),
@@ -44,12 +43,12 @@ var eventColumns = []column[EventRow]{
 // Events stages webhook events.
 type Events struct{ stage *staging }
 
-// Known returns which of the ids meta.webhook_events has, or will have with what is staged.
+// Known returns the ids that are in meta.webhook_events or staged for it.
 func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := e.stage.settle(ctx); err != nil {
+	if err := e.stage.flush(ctx); err != nil {
 		return nil, err
 	}
 	known, err := queryTextSet(ctx, e.stage.draft, eventsSQL.Render("known_events", values{"ids": ids}))
@@ -66,7 +65,7 @@ func (e *Events) Add(ctx context.Context, events []EventRow) error {
 
 // Write writes the staged events into meta.webhook_events, in the order of the inbox.
 func (e *Events) Write(ctx context.Context) error {
-	if err := e.stage.settle(ctx); err != nil {
+	if err := e.stage.flush(ctx); err != nil {
 		return err
 	}
 	if err := execute(ctx, e.stage.draft, eventsSQL.Render("write_events", values{"run": e.stage.draft.Run})); err != nil {
@@ -75,17 +74,17 @@ func (e *Events) Write(ctx context.Context) error {
 	return nil
 }
 
-// HasRows reports whether a table of main has any.
+// HasRows reports whether a table of main has rows.
 func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
 	some, err := hasRows(ctx, e.stage.draft, mainTable(table))
 	if err != nil {
-		return false, fmt.Errorf("look into table %s: %w", table, err)
+		return false, fmt.Errorf("read table %s: %w", table, err)
 	}
 	return some, nil
 }
 
-// Lineage lists the runs whose snapshots led to the draft. A run that was rolled back,
-// replayed or did not publish is not among them.
+// Lineage returns the runs whose snapshots led to the draft. Runs that were rolled back,
+// were replayed or did not publish are missing.
 func (e *Events) Lineage(ctx context.Context) (map[string]bool, error) {
 	runs, err := queryTextSet(ctx, e.stage.draft, eventsSQL.Render("lineage", nil))
 	if err != nil {

@@ -93,7 +93,7 @@ func TestEventsAreWrittenWithWhatBecameOfThem(t *testing.T) {
 func TestLineageNamesTheRunsThatPublished(t *testing.T) {
 	h := newHouse(t, "article_status_events")
 	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
+		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
 			Ledger: []ledger.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))
 	}
 	for range 2 {

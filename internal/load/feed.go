@@ -9,21 +9,20 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
-// feedRows is the size from which a batch shows that a table gets many rows. It then has
-// a feed, whose rows are written once: those of a statement for each batch are copied
-// into the transaction, and at its end once more into the table.
+// feedRows is the batch size from which a table is expected to get many rows and has a
+// feed. The rows of a feed are written once. Those of one INSERT per batch are written
+// into the transaction and, at its end, once more into the table.
 const feedRows = 1_024
 
-// feed is one INSERT that reads batch after batch until it is closed, on a connection of
-// its own.
+// feed is one INSERT, on its own connection, that reads batches until it is closed.
 type feed struct {
 	in chan arrow.RecordBatch
-	// last is closed when no more batches come, done when the INSERT has ended.
+	// last is closed after the last batch, done when the INSERT has ended.
 	last, done chan struct{}
-	// err is how the INSERT ended; it may be read once done is closed.
+	// err is the error of the INSERT. It may be read once done is closed.
 	err error
 }
 
@@ -32,17 +31,17 @@ type feedTarget struct{ stream, table string }
 
 // feeds are the open feeds.
 type feeds struct {
-	adoption
+	directLoad
 	mu   sync.Mutex
 	open map[feedTarget]*feed
 	made int
-	// broken is the first INSERT that failed: its rows are lost, so that nothing that was
-	// staged may be used.
+	// broken is the error of the first INSERT that failed. Its rows are lost, so the stage
+	// must not be used.
 	broken error
 }
 
-// find finds or opens the feed for some rows; nil when they are too few for one and
-// there is none.
+// find finds or opens the feed of a table. It returns nil if the table has no feed and the
+// batch has too few rows to open one.
 func (f *feeds) find(ctx context.Context, st, table string, rows int64, first arrow.RecordBatch) (*feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,14 +51,11 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	if one := f.open[feedTarget{st, table}]; one != nil {
 		return one, nil
 	}
-	if err := f.adopt(ctx, st, rows); err != nil {
+	if err := f.chooseDirect(ctx, st, rows); err != nil { // before the feed: it names the table to fill
 		return nil, err
 	}
-	if rows < feedRows && !f.adopted.has(table) {
+	if rows < feedRows && !f.direct.has(table) {
 		return nil, nil
-	}
-	if err := f.remakeAdopted(ctx, table, first); err != nil {
-		return nil, err
 	}
 	one, err := f.openFeed(ctx, st, table, f.batchSchema(table, first.Schema()))
 	if err == nil {
@@ -68,15 +64,15 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	return one, err
 }
 
-// openFeed starts the INSERT. It outlives the batch that it was opened for.
+// openFeed starts the INSERT, which runs on after the batch that opened it.
 func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	f.made++
 	catalog := stageName
-	if f.adopted.has(table) {
+	if f.direct.has(table) {
 		catalog = catalogName
 	}
-	l, err := newLane(ctx, f.draft, fmt.Sprintf("feed%d", f.made), catalog)
+	l, err := newInserter(ctx, f.draft, fmt.Sprintf("feed%d", f.made), catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +83,7 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 		return nil, errors.Join(err, l.close())
 	}
 	insert := l.insertView(f.tableOf(st, table))
-	drop := stageSQL.Render("drop_view", values{"view": warehouse.Name(l.view)})
+	drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(l.view)})
 	go func() {
 		defer close(one.done)
 		err := l.execute(ctx, insert)
@@ -98,9 +94,9 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 	return one, nil
 }
 
-// send passes a batch of a table to its INSERT. It waits while the INSERT is busy.
+// send passes a batch to the INSERT of its table, and waits while that is busy.
 func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.RecordBatch) error {
-	rows = f.shapeBatch(table, rows)
+	rows = f.addValidFrom(table, rows)
 	select {
 	case one.in <- rows: // the INSERT releases it
 		return nil
@@ -113,10 +109,10 @@ func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.Re
 	}
 }
 
-// errEnded says that an INSERT ended before its rows did.
-var errEnded = errors.New("the INSERT has ended already")
+// errEnded is reported for an INSERT that ended before its last batch.
+var errEnded = errors.New("the INSERT ended before its last batch")
 
-// closeSome ends feeds, all at once, and waits until their rows are in their tables.
+// closeSome ends feeds, all at the same time, and waits until their rows are inserted.
 func (f *feeds) closeSome(which func(feedTarget) bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,7 +134,7 @@ func (f *feeds) closeSome(which func(feedTarget) bool) error {
 	return f.broken
 }
 
-// feedReader is what DuckDB reads the batches of a feed from.
+// feedReader passes the batches of a feed to DuckDB.
 type feedReader struct {
 	schema *arrow.Schema
 	from   *feed
@@ -153,7 +149,7 @@ func (r *feedReader) Err() error                     { return nil }
 func (r *feedReader) RecordBatch() arrow.RecordBatch { return r.batch }
 func (r *feedReader) Record() arrow.RecordBatch      { return r.batch }
 
-// Next waits for a batch. DuckDB calls it for one thread at a time.
+// Next waits for a batch. DuckDB calls it from one thread at a time.
 func (r *feedReader) Next() bool {
 	r.dropBatch()
 	select {

@@ -9,20 +9,20 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Findings stages what did not fit, and writes what the night found into meta.
+// Findings stages rejects and drift, and writes the tables of meta.
 type Findings struct {
 	stage *staging
 	mu    sync.Mutex
-	// carriers are not staged yet: decoders show a few at a time, and a statement for each
-	// of them would take a small night longer than its rows.
+	// carriers are not staged yet. Decoders report a few at a time, and an INSERT for each
+	// report would take a small night longer than its rows.
 	carriers []stream.DriftCarrier
 }
 
-// carrierBatch is how many carriers are staged at once.
+// carrierBatch is the number of carriers that are staged at once.
 const carrierBatch = 8_192
 
-// Drifts is the drift of a night. Records are alike: what one shows is a set, as indexes
-// into All, and a [stream.DriftCarrier] names its set.
+// Drifts is the drift of a night. Most records show the same entries, so a
+// [stream.DriftCarrier] names a set of them, and a set has indexes into All.
 type Drifts struct {
 	All  []stream.Drift
 	Sets [][]int
@@ -34,7 +34,7 @@ type driftEntry struct {
 	stream.Drift
 }
 
-// driftMember says that a set of drift has an entry.
+// driftMember is an entry of a set.
 type driftMember struct{ set, entry int }
 
 const (
@@ -44,11 +44,10 @@ const (
 	driftCarrierTable sqlText = "stage.drift_carriers"
 )
 
-// The columns of these tables. Lists are read in passes, and details repeat what lists
-// say: so the records that carry drift are staged, where memory does not limit how many
-// there are, and counted at the end.
+// A record with drift is met again in each pass over a list and in its detail. So such
+// records are staged and counted at the end, and memory does not limit their number.
 var (
-	rejectColumns = []column[stream.Reject]{
+	rejectColumns = []stagingColumn[stream.Reject]{
 		textOrNull("table_name", func(r stream.Reject) string { return r.Table }),
 		textOrNull("key", func(r stream.Reject) string { return r.Key }),
 		textOrNull("parent", func(r stream.Reject) string { return r.Parent }),
@@ -62,7 +61,7 @@ var (
 		uintColumn("answer", func(r stream.Reject) uint64 { return r.Answer }),
 		uintColumn(stream.Seq, func(r stream.Reject) uint64 { return r.Seq }),
 	}
-	driftColumns = []column[driftEntry]{
+	driftColumns = []stagingColumn[driftEntry]{
 		intColumn("entry", func(d driftEntry) int64 { return int64(d.index) }),
 		textColumn("table_name", func(d driftEntry) string { return d.Table }),
 		textColumn("path", func(d driftEntry) string { return d.Path }),
@@ -70,11 +69,11 @@ var (
 		textColumn("sample", func(d driftEntry) string { return d.Sample }),
 		textOrNull("key", func(d driftEntry) string { return d.Key }),
 	}
-	driftSetColumns = []column[driftMember]{
+	driftSetColumns = []stagingColumn[driftMember]{
 		intColumn("set_id", func(m driftMember) int64 { return int64(m.set) }),
 		intColumn("entry", func(m driftMember) int64 { return int64(m.entry) }),
 	}
-	driftCarrierColumns = []column[stream.DriftCarrier]{
+	driftCarrierColumns = []stagingColumn[stream.DriftCarrier]{
 		intColumn("set_id", func(c stream.DriftCarrier) int64 { return int64(c.Set) }),
 		uintColumn("record", func(c stream.DriftCarrier) uint64 { return c.Record }),
 	}
@@ -85,7 +84,7 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 	return insertRows(ctx, f.stage, rejectTable, rejectColumns, rejects)
 }
 
-// AddDriftCarriers stages records that showed drift.
+// AddDriftCarriers stages records with drift.
 func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.DriftCarrier) error {
 	f.mu.Lock()
 	f.carriers = append(f.carriers, carriers...)
@@ -97,8 +96,7 @@ func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.Drift
 	return insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, full)
 }
 
-// addDrift stages the entries and sets that the staged records name, and counts the
-// records of each entry.
+// addDrift stages the entries and sets, and counts the records of each entry.
 func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	entries := make([]driftEntry, len(d.All))
 	for i, one := range d.All {
@@ -119,7 +117,7 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	if err := insertRows(ctx, f.stage, driftSetTable, driftSetColumns, members); err != nil {
 		return err
 	}
-	if err := f.stage.settle(ctx); err != nil {
+	if err := f.stage.flush(ctx); err != nil {
 		return err
 	}
 	if err := execute(ctx, f.stage.draft, metaSQL.Render("count_drift", nil)); err != nil {
@@ -128,14 +126,13 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	return nil
 }
 
-// WriteRejects replaces the rejects of every table that was read tonight, so that
-// meta.rejects shows what does not fit today and does not grow by the same values every
-// night. It returns how many it wrote.
+// WriteRejects replaces the rejects of every table that was read tonight, so meta.rejects
+// does not grow by the same values every night. It returns the number of rows it wrote.
 func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
-	if err := f.stage.settle(ctx); err != nil {
+	if err := f.stage.flush(ctx); err != nil {
 		return 0, err
 	}
-	// A table without rejects of earlier nights needs no look through its keys.
+	// Without earlier rejects the keys of a table need not be compared.
 	known, err := queryTextSet(ctx, f.stage.draft, metaSQL.Render("rejected_tables", nil))
 	if err != nil {
 		return 0, fmt.Errorf("read the rejects: %w", err)
@@ -147,7 +144,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		if !slices.ContainsFunc(stream.Feeding(f.stage.streams, t.Name), wasRead) {
 			continue
 		}
-		// An event comes once, and so does what did not fit of it.
+		// An event is read once, so its rejects stay.
 		lists, _ := f.stage.sources(t.Name)
 		if known[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
 			drops = append(drops, f.dropRejects(t))
@@ -164,15 +161,14 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	return res.RowsAffected()
 }
 
-// dropRejects removes the rejects of a table, except those of rows that stand in main and
-// were not read tonight, or stand in a record of which that is true, or under a parent
-// that was not asked for.
+// dropRejects removes the rejects of a table. Those of a row in main stay if the row, its
+// record or its parent was not read tonight.
 func (f *Findings) dropRejects(t stream.Table) sqlText {
 	lists, detail := f.stage.sources(t.Name)
 	feeder := append(lists, detail)[0]
 	root := feeder.Root()
 	unread := func(of stream.Table) sqlText {
-		return metaSQL.Render("unread_keys", values{"key": columnList("", of.Key), "main": mainTable(of.Name), "fresh": freshTable(of.Name)})
+		return metaSQL.Render("unread_keys", values{"key": columnList("", of.Key), "main": mainTable(of.Name), "desired": desiredTable(of.Name)})
 	}
 	stays := []sqlText{"key IN " + unread(t)}
 	switch {

@@ -24,7 +24,7 @@ func (h *house) findings(rejects []stream.Reject, carriers []stream.DriftCarrier
 	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
 		_, err := s.Findings.WriteRejects(h.t.Context(), cover)
 		must(h.t, err)
-		must(h.t, s.Findings.WriteNotes(h.t.Context(), load.Notes{Drift: drift, Changes: changes,
+		must(h.t, s.Findings.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
 			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 }
@@ -128,19 +128,19 @@ func TestRunsStandInMetaOnce(t *testing.T) {
 		return rest
 	}
 	h := newHouse(t, "orders")
-	notes := func(n load.Notes) {
+	notes := func(n load.Summary) {
 		t.Helper()
 		h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-			must(t, s.Findings.WriteNotes(t.Context(), n))
+			must(t, s.Findings.WriteSummary(t.Context(), n))
 		}
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
 	}
 	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token"})
-	notes(load.Notes{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
+	notes(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
 		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
-	notes(load.Notes{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
+	notes(load.Summary{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
 		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}})
 	h.want("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
 		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")

@@ -8,20 +8,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Limits are the gates of a night: the bounds of what it may take from a table
-// without further proof.
+// Limits bound the rows that a night may delete from a table.
 type Limits struct {
-	// Share and Rows bound how much of a table may vanish in one night: more
-	// than both is a mass deletion.
+	// A mass deletion exceeds both: Share of the table, between 0 and 1, and Rows.
 	Share float64
 	Rows  int64
-	// Believe reports whether a mass deletion from a table is to be believed;
-	// nil: from none.
-	Believe func(table string) bool
+	// Confirmed reports whether a mass deletion from a table was confirmed and is allowed.
+	// Nil allows none.
+	Confirmed func(table string) bool
 }
 
-// allOfRows is the number of rows from which on a table that would become empty
-// is a mass deletion, however few they are against Limits.Rows.
+// allOfRows is the size from which deleting all rows of a table is a mass deletion, even
+// below Limits.Rows.
 const allOfRows = 10
 
 // AreExceeded reports whether losing gone of before rows is a mass deletion.
@@ -32,28 +30,27 @@ func (l Limits) AreExceeded(gone, before int64) bool {
 	return gone > l.Rows && float64(gone) > l.Share*float64(before)
 }
 
-// MassDeleteError says that more would vanish than a night may take.
+// MassDeleteError says that the night would delete more rows than Limits allow.
 type MassDeleteError struct {
-	// Losses are what would vanish, table by table.
+	// Losses are the rows that would be deleted, by table.
 	Losses []ledger.Loss
-	// Reread says that all lists which show it were read a second time.
+	// Reread is set when the lists that show the deletions were read a second time.
 	Reread bool
 }
 
-// Error names the tables and what to do.
 func (e *MassDeleteError) Error() string {
-	advice := "the landed answers cannot tell whether that is true of the service: begin a new run"
+	advice := "the stored responses cannot confirm the deletions: start a new run, which reads the lists again"
 	if e.Reread {
-		advice = "the lists were read a second time and still show it: if that is true of the service, run with --allow-mass-delete"
+		advice = "the lists were read a second time and show the same: if the service deleted these records, run with --allow-mass-delete"
 	}
 	return fmt.Sprintf("merge: %s; nothing was published, the last snapshot stays; %s", ledger.DescribeLosses(e.Losses), advice)
 }
 
-// checkLosses compares what would vanish from each table with the limits.
+// checkLosses compares the deletions of each table with the limits.
 func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	var losses []ledger.Loss
 	for i, t := range stream.Tables(m.staging.streams) {
-		if m.limits.Believe != nil && m.limits.Believe(t.Name) {
+		if m.limits.Confirmed != nil && m.limits.Confirmed(t.Name) {
 			continue
 		}
 		all := ledger.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
@@ -63,7 +60,7 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 		}
 		parts, err := m.lossesByStream(ctx, t, changes[i])
 		if err != nil {
-			return fmt.Errorf("count what would vanish from %s: %w", t.Name, err)
+			return fmt.Errorf("count the deletions of %s: %w", t.Name, err)
 		}
 		for _, part := range parts {
 			if m.limits.AreExceeded(part.Gone, part.Before) {
@@ -77,9 +74,8 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// lossesByStream counts what would vanish of each stream's own rows, where several fill
-// one table and are told apart by a fixed column: all cities are gone from a table that
-// still holds the countries.
+// lossesByStream counts the deletions of each stream where several fill one table: if all
+// cities are deleted from it, the countries still there must not hide that.
 func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
 	lists, _ := m.staging.sources(t.Name)
 	if c.Gone == 0 || len(lists) < 2 {
@@ -92,7 +88,7 @@ func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 		}
 		part := ledger.Loss{Table: t.Name, Stream: list.Name}
 		err := queryRow(ctx, m.staging.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
-			"closing": closingTable(t.Name), "rows": rowsOfStream(list.Root())})).Scan(&part.Before, &part.Gone)
+			"changed_keys": changedKeysTable(t.Name), "rows": rowsOfStream(list.Root())})).Scan(&part.Before, &part.Gone)
 		if err != nil {
 			return nil, err
 		}

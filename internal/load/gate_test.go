@@ -59,7 +59,7 @@ func TestTheGateIsMetToTheRow(t *testing.T) {
 				must(t, err)
 			}
 			h.want("SELECT count(*) FROM product_listings", fmt.Sprint(left))
-			c.limits.Believe = func(table string) bool { return table == "product_listings" }
+			c.limits.Confirmed = func(table string) bool { return table == "product_listings" }
 			_, err = h.run(listings(c.after), c.limits)
 			must(t, err)
 			h.want("SELECT count(*) FROM product_listings", fmt.Sprint(c.after))

@@ -2,10 +2,10 @@ package load
 
 import "placementsync/internal/stream"
 
-// Some records change without a trace on the row that lists them. They are read again
-// while what they live by is live, and after an event about it.
+// Some details change while their row in the list stays the same. They are read again while
+// their campaign is live, and after an event about them.
 
-// liveIDs are the ids that are live: those of campaigns, of articles or of profiles.
+// liveIDs selects the ids of live campaigns, articles or profiles.
 func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.stage.draft.At, "days": days,
 		"campaigns": p.stage.knownRows("campaigns", "id", "created_at", "updated_at"),
@@ -28,9 +28,9 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		"profiles":  p.stage.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
-// touchedIDs are the ids of campaigns or articles that events are about, with the time of
-// the last event. Where no event is known, as with most partners, the query is left out:
-// DuckDB plans it longer than all else that a small night asks of it.
+// touchedIDs selects the campaigns or articles that events name, with the time of the last
+// event. Most partners have no events. The query is then left out, because planning it takes
+// DuckDB longer than all other statements of a small night.
 func (p *Details) touchedIDs(life stream.Life, someEvents bool) sqlText {
 	nothing := liveSQL.Render("nothing_touched", nil)
 	if !someEvents {

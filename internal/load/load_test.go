@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -111,7 +112,7 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
 			h.asks = nil
-			for id, err := range s.Details.IDsToAsk(ctx, st, load.TurnSettled) {
+			for id, err := range s.Details.IDsToAsk(ctx, st, load.PrioritySettled) {
 				must(h.t, err)
 				h.asks = append(h.asks, id)
 			}
@@ -171,7 +172,7 @@ func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showi
 func (h *house) leave(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
 	st, _ := stream.Find(h.streams, "product_listings")
-	s.Rows.LeaveOut(st)
+	s.Rows.SkipUnchanged(st)
 	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.leaves+"]"))
 	must(h.t, err)
@@ -394,7 +395,7 @@ func TestParquetNamesItsRun(t *testing.T) {
 	h := newHouse(t, "product_listings")
 	_, err := h.run(whole(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
 	must(t, err)
-	file := warehouse.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
+	file := sqltext.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
 	h.want("SELECT id FROM read_parquet("+file+") ORDER BY id", "a", "b", "c")
 	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }

@@ -8,32 +8,32 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// What a version changed in meta and past is one file beside it: the rows that it added to
-// the tables of meta and those that it removed, and the rows that it added to the tables of
-// past. All values are texts, which every program with these columns reads alike. The meta
-// of a version is what all files of its chain added, less what they removed; its past is
-// what they added.
+// Each version has a file with its changes of meta and past: the rows that it added to
+// meta, those that it removed from meta, and the rows that it added to past. All values are
+// stored as text, so that later programs can read them. The meta of a version is the sum of
+// the changes in all files of its chain, and so is its past.
 
-// pastPrefix marks the rows of past in the column meta_table.
+// pastPrefix marks rows of past in the column meta_table.
 const pastPrefix = "past."
 
-// WriteMeta writes into the draft's folder what differs between its meta and past and those
-// of the version that it started from, or all of both where the file begins a chain.
+// WriteMeta writes the changes of meta and past since the version that the draft started
+// from into the draft's folder. A file that begins a chain has all their rows.
 func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
 	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
 	if err != nil {
-		return fmt.Errorf("write what changed in meta and past: %w", err)
+		return fmt.Errorf("write the changes of meta and past: %w", err)
 	}
 	d.SetMetaBase(base)
 	return nil
 }
 
-// writeMetaFile returns the base that the file is relative to. It is empty also when past
-// has lost rows of the base: a chain has no way to say so.
+// writeMetaFile returns the version that the file is relative to. It is empty when the file
+// begins a chain, also because past lacks rows of base: a file cannot remove them.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (_ string, failed error) {
 	before := map[string][]string{}
 	if base != "" {
@@ -78,18 +78,18 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		}
 		def := pastDefinition(d, t)
 		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": which,
-			"names": columnEach(def, ", ", func(c stream.Column) sqlText { return sqlText(warehouse.Literal(c.Name)) }),
+			"names": columnEach(def, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
 			"values": columnEach(def, ", ", func(c stream.Column) sqlText {
-				return metaFileSQL.Render("text", values{"column": warehouse.Name(c.Name)})
+				return metaFileSQL.Render("text", values{"column": sqltext.Name(c.Name)})
 			})}))
 	}
 	return base, execute(ctx, d, metaFileSQL.Render("write_meta_file",
 		values{"rows": joinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
-// countPast counts the rows that the draft added to each table of past, by the run that
-// closed them, or all rows where before has no tables. grown reports whether each has these
-// and the rows of before, and no others.
+// countPast counts the rows that this run added to each table of past, or all rows if
+// before is empty. grown reports whether each table has exactly these and the rows of
+// before.
 func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
 	added, grown = make([]int64, len(tables)), true
 	var counts []sqlText
@@ -114,14 +114,14 @@ func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, b
 	})
 }
 
-// pastDefinition is a table of main with all columns that it has in past.
+// pastDefinition has all columns of a table of past.
 func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	def := d.Definition(t.Name)
 	def.Columns = slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns())
 	return def
 }
 
-// columnsBefore are the columns of the tables of meta and past in the version that the
+// columnsBefore returns the columns of meta and past, by table, in the version that the
 // draft started from.
 func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) (map[string][]string, error) {
 	before := map[string][]string{}
@@ -139,35 +139,35 @@ func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Defin
 	return before, eachRow(ctx, d, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
-		name := schema + "." + warehouse.Quote(table)
+		name := schema + "." + sqltext.Quote(table)
 		before[name] = append(before[name], column)
 		return err
 	})
 }
 
-// attachCatalog attaches the file of a catalog to be read, until detach.
-func attachCatalog(ctx context.Context, d *warehouse.Draft, name warehouse.Name, file string) (detach func() error, err error) {
+// attachCatalog attaches a catalog read only. The caller detaches it.
+func attachCatalog(ctx context.Context, d *warehouse.Draft, name sqltext.Name, file string) (detach func() error, err error) {
 	return func() error {
 		return execute(context.WithoutCancel(ctx), d, stageSQL.Render("detach", values{"catalog": name}))
 	}, execute(ctx, d, stageSQL.Render("attach_read_only", values{"file": file, "catalog": name}))
 }
 
 func valueAsText(c stream.Column) sqlText {
-	return metaFileSQL.Render("value_as_text", values{"column": warehouse.Name(c.Name)})
+	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
-// columnsOrNull lists the columns of a definition; those that a file or table does not
-// have are NULL.
+// columnsOrNull lists the columns of a definition, with NULL for those that a file or table
+// lacks.
 func columnsOrNull(def stream.Definition, have []string) sqlText {
 	return columnEach(def, ", ", func(c stream.Column) sqlText {
 		if slices.Contains(have, c.Name) {
-			return sqlText(warehouse.Quote(c.Name))
+			return sqlText(sqltext.Quote(c.Name))
 		}
-		return metaFileSQL.Render("missing_column", values{"column": warehouse.Name(c.Name)})
+		return metaFileSQL.Render("missing_column", values{"column": sqltext.Name(c.Name)})
 	})
 }
 
-// RestoreMeta fills the tables of meta from what a line of versions changed in them.
+// RestoreMeta fills the tables of meta from the files of a chain.
 func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, files []string) error {
 	if len(files) == 0 {
 		return nil
@@ -181,7 +181,7 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 	for _, def := range metas {
 		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(have, c.Name) })
 		typed := columnEach(def, ", ", func(c stream.Column) sqlText {
-			return rebuildSQL.Render("typed_value", values{"column": warehouse.Name(c.Name), "type": sqlText(c.Type)})
+			return rebuildSQL.Render("typed_value", values{"column": sqltext.Name(c.Name), "type": sqlText(c.Type)})
 		})
 		statements = append(statements, rebuildSQL.Render("restore_meta", values{"table": metaTable(def.Name),
 			"columns": allColumns(def), "values": typed, "files": source, "name": def.Name}))
@@ -192,16 +192,16 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 	return nil
 }
 
-// RestorePast fills the tables of past from what a whole chain of versions added to them. A
-// table whose rows of main are those of an earlier snapshot, by until, gets the rows that
-// ended by then: the others are in main.
+// RestorePast fills the tables of past from the files of a whole chain. until is the time
+// of the snapshot that each table of main has; rows that ended later are left out, because
+// main has them.
 func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
 }
 
-// MergePast adds to past, which was found by comparing snapshots, what is left of a chain.
-// A row of the chain takes the place of the same version, since snapshots show it as valid
-// until the next one, and no version ends after the next one of its key begins.
+// MergePast adds the remaining files of an incomplete chain to a past that was built by
+// comparing snapshots. A row of the chain replaces the same version, because it knows the
+// time at which that ended. No version ends after the next one of its key begins.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
@@ -213,8 +213,8 @@ func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, f
 	})
 }
 
-// eachPast reads what files have of each table of past, and runs the statements around the
-// one that inserts it.
+// eachPast reads the rows of each table of past from files, and inserts them with the
+// statements that around returns.
 func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
 	around func(t stream.Table, insert sqlText) []sqlText) error {
 	if len(files) == 0 {
@@ -231,7 +231,7 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 		}
 		def := pastDefinition(d, t)
 		typed := columnEach(def, ", ", func(c stream.Column) sqlText {
-			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": warehouse.Name(c.Name)})
+			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
 		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
 		statements = append(statements, around(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
@@ -242,9 +242,9 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 	return nil
 }
 
-// AdoptPast copies the closed rows of another catalog, of each table those that ended by the
-// time in until. A column that the other one lacks is NULL. After an error past is as it was.
-func AdoptPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until map[string]time.Time) (err error) {
+// CopyPast copies the closed rows of another catalog, up to the time in until for each
+// table. Columns that the other catalog lacks are NULL. After an error past is unchanged.
+func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until map[string]time.Time) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {
 		return err
@@ -254,22 +254,22 @@ func AdoptPast(ctx context.Context, d *warehouse.Draft, catalog string, tables [
 	for _, t := range tables {
 		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "past", "table": t.Name}))
 		if err != nil {
-			return fmt.Errorf("adopt past.%s: %w", t.Name, err)
+			return fmt.Errorf("copy past.%s: %w", t.Name, err)
 		}
 		if len(common) > 0 {
-			statements = append(statements, rebuildSQL.Render("adopt_past", values{"table": pastTable(t.Name), "columns": columnList("", common),
+			statements = append(statements, rebuildSQL.Render("copy_past", values{"table": pastTable(t.Name), "columns": columnList("", common),
 				"other": "other." + pastTable(t.Name), "until": until[t.Name]}))
 		}
 	}
 	if err := executeAll(ctx, d, statements); err != nil {
-		return fmt.Errorf("adopt past: %w", err)
+		return fmt.Errorf("copy past: %w", err)
 	}
 	return nil
 }
 
-// AdoptMeta copies what another catalog has in meta: its runs, grades, findings and what
-// is known of details. A table or column that one of the two lacks is left out.
-func AdoptMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) (err error) {
+// CopyMeta copies the tables of meta from another catalog. Tables and columns that one of
+// the two lacks are left out.
+func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {
 		return err
@@ -278,11 +278,11 @@ func AdoptMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []
 	for _, def := range metas {
 		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "meta", "table": def.Name}))
 		if err == nil && len(common) > 0 {
-			err = execute(ctx, d, rebuildSQL.Render("adopt_meta", values{"table": metaTable(def.Name),
+			err = execute(ctx, d, rebuildSQL.Render("copy_meta", values{"table": metaTable(def.Name),
 				"columns": columnList("", common), "other": "other." + metaTable(def.Name)}))
 		}
 		if err != nil {
-			return fmt.Errorf("adopt meta.%s: %w", def.Name, err)
+			return fmt.Errorf("copy meta.%s: %w", def.Name, err)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -156,9 +157,9 @@ func everyValue(d []stream.Definition, filled bool) string {
 			default:
 				value = "'no value is known of " + base + "'"
 			}
-			names, values = append(names, warehouse.Quote(c.Name)), append(values, value)
+			names, values = append(names, sqltext.Quote(c.Name)), append(values, value)
 		}
-		statements = append(statements, fmt.Sprintf("INSERT INTO past.%s (%s) VALUES (%s)", warehouse.Quote(def.Name), strings.Join(names, ", "), strings.Join(values, ", ")))
+		statements = append(statements, fmt.Sprintf("INSERT INTO past.%s (%s) VALUES (%s)", sqltext.Quote(def.Name), strings.Join(names, ", "), strings.Join(values, ", ")))
 	}
 	return strings.Join(statements, ";\n")
 }

@@ -3,61 +3,60 @@ package load
 import (
 	"sync"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// Tables of the stage that are none of a stream's own. "$" stands in the name of no
-// table in schema/, so that they cannot collide.
+// Staging tables that hold no rows of a stream. No table of schema/ has a "$" in its name,
+// so the names cannot collide.
 const (
-	// planName is the plan of a stream of details, askedName what became of the ids that
-	// it was asked for.
+	// planName is the plan of a detail stream, askedName has its requested ids.
 	planName  = "$plan"
 	askedName = "$asked"
-	// unchangedName has each record of stream.SameTable once.
+	// unchangedName has the keys of the records that are stored unchanged, each once.
 	unchangedName = "$unchanged"
-	// doubtfulName has the other records of main.
-	doubtfulName = "$doubtful"
-	// readSuffix marks the rows of a table that were staged, where a view adds others.
+	// candidatesName has the keys of the other records of main: they may have changed.
+	candidatesName = "$candidates"
+	// readSuffix marks the staged rows of a table to which a view adds stored rows.
 	readSuffix = "$read"
 	// extraPrefix marks the united unknown fields of a table.
 	extraPrefix = "$extra "
-	// freshSchema has the rows that tables of main shall have, closingSchema the keys of
-	// rows whose version changes.
-	freshSchema   = "fresh"
-	closingSchema = "closing"
-	// stageName is DuckDB's name for the stage, catalogName for the draft's own file.
+	// desiredSchema has the rows that tables of main will have after the merge,
+	// changedKeysSchema the keys of new, changed and deleted rows.
+	desiredSchema     = "desired"
+	changedKeysSchema = "changed_keys"
+	// stageName is DuckDB's name for the file of the stage, catalogName for that of the
+	// draft.
 	stageName   = "stage"
 	catalogName = "catalog"
 )
 
-// stagedTable names a table that a stream filled.
+// stagedTable is the staging table of a stream for a table of main.
 func stagedTable(st, table string) sqlText {
-	return sqlText(stageName + "." + warehouse.Quote(st) + "." + warehouse.Quote(table))
+	return sqlText(stageName + "." + sqltext.Quote(st) + "." + sqltext.Quote(table))
 }
 
-func planTable(st string) sqlText      { return stagedTable(st, planName) }
-func askedTable(st string) sqlText     { return stagedTable(st, askedName) }
-func unchangedTable(st string) sqlText { return stagedTable(st, unchangedName) }
-func doubtfulTable(st string) sqlText  { return stagedTable(st, doubtfulName) }
-func freshTable(table string) sqlText  { return stagedTable(freshSchema, table) }
+func planTable(st string) sqlText       { return stagedTable(st, planName) }
+func askedTable(st string) sqlText      { return stagedTable(st, askedName) }
+func unchangedTable(st string) sqlText  { return stagedTable(st, unchangedName) }
+func candidatesTable(st string) sqlText { return stagedTable(st, candidatesName) }
+func desiredTable(table string) sqlText { return stagedTable(desiredSchema, table) }
 
-// closingTable names the keys of a table whose version changes tonight: new ones,
-// changed ones, and those that are gone.
-func closingTable(table string) sqlText { return stagedTable(closingSchema, table) }
+// changedKeysTable has the keys of new, changed and deleted rows.
+func changedKeysTable(table string) sqlText { return stagedTable(changedKeysSchema, table) }
 
-// extraTable names the united unknown fields of records of which two sources have some,
-// and not the same.
-func extraTable(table string) sqlText { return stagedTable(freshSchema, extraPrefix+table) }
+// extraTable has the united unknown fields of records for which two sources have different
+// ones.
+func extraTable(table string) sqlText { return stagedTable(desiredSchema, extraPrefix+table) }
 
-// readTable names the rows that were staged of a table to which stored ones were added.
+// readTable has the staged rows of a table to which a view adds stored rows.
 func readTable(st, table string) sqlText { return stagedTable(st, table+readSuffix) }
 
-func mainTable(table string) sqlText { return sqlText("main." + warehouse.Quote(table)) }
-func pastTable(table string) sqlText { return sqlText("past." + warehouse.Quote(table)) }
-func metaTable(table string) sqlText { return sqlText("meta." + warehouse.Quote(table)) }
+func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(table)) }
+func pastTable(table string) sqlText { return sqlText("past." + sqltext.Quote(table)) }
+func metaTable(table string) sqlText { return sqlText("meta." + sqltext.Quote(table)) }
 
-// names is a set of names that may be used from many goroutines.
+// names is a set that may be used from many goroutines.
 type names struct{ set sync.Map }
 
 func (n *names) add(name string) { n.set.Store(name, true) }
@@ -67,6 +66,6 @@ func (n *names) has(name string) bool {
 	return ok
 }
 
-// tablesOf are the tables of one stream, each once: a record and the items in it may be
-// rows of the same table.
+// tablesOf returns the tables of a stream, each once: a record and its items may be rows of
+// the same table.
 func tablesOf(st stream.Stream) []stream.Table { return stream.Tables([]stream.Stream{st}) }

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// countRows counts the rows of a table of main.
 func countRows(ctx context.Context, d *warehouse.Draft, table string) (rows int, err error) {
 	err = queryRow(ctx, d, stageSQL.Render("count_rows", values{"table": mainTable(table)})).Scan(&rows)
 	return rows, err
 }
 
-// countTables counts the rows of tables of main, by name, in one statement.
+// countTables counts the rows of tables of main in one statement.
 func countTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table) (map[string]int64, error) {
 	rows := map[string]int64{}
 	var counts []sqlText
@@ -34,23 +34,22 @@ func countTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table)
 }
 
 const (
-	// zstdLevel takes a quarter off the time of the default, 3, and makes files one percent
-	// larger: dictionaries have compressed most of it before.
+	// zstdLevel takes a quarter less time than the default, 3, and makes files one percent
+	// larger, because dictionaries have compressed most values before.
 	zstdLevel = 1
-	// rowGroup is the size that scans best and that DuckDB itself uses.
+	// rowGroup is DuckDB's own size, and the one that scans best.
 	rowGroup = 122_880
-	// A thread holds the values of a row group before it writes them, beside what it reads
-	// and compresses. It has at least threadMemory of the limit, and its row group an eighth
-	// of what it has; a group has 2,048 rows at least, so that much is left for long ones.
+	// A thread keeps a row group in memory until it is complete, while it reads and
+	// compresses. It gets at least threadMemory, of which a row group may take one part in
+	// groupShare. DuckDB keeps at least 2,048 rows, which can be long: the rest is for them.
 	threadMemory, groupShare = 128_000_000, 8
 )
 
-// WriteParquet writes every table of main into the draft's folder and names the files for
-// the manifest. Rows stand in the order of the catalog, as far as several threads keep it:
-// nothing may rely on it. Besides the columns of schema/ a file has valid_from and
-// row_hash, so that history can be rebuilt from files alone. Its metadata name the fields
-// and the run in which the content last changed: a table without changes, if they are known,
-// keeps the file that it had.
+// WriteParquet writes every table of main into the draft's folder and returns the files for
+// the manifest. The order of rows is not defined. Besides the columns of schema/ a file has
+// valid_from and row_hash, so that history can be rebuilt from files alone. Its metadata
+// name the fields and the run in which the content last changed. A table that changes shows
+// to be unchanged keeps its file.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
 	written := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}
@@ -80,9 +79,9 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	return written, nil
 }
 
-// writeTables writes tables one after the other, each by as many threads as the limit
-// bears: two tables at once by one thread each take as long, and share the threads worse.
-// It calls finished with each file that is complete.
+// writeTables writes one table after the other, each with as many threads as the memory
+// limit allows. Two tables at a time with one thread each take as long. It calls finished
+// with each complete file.
 func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, finished func(file string)) error {
 	if len(tables) == 0 {
 		return nil
@@ -108,18 +107,18 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 
 func parquetFile(table string) string { return table + ".parquet" }
 
-// writeTable writes a table into its file, with JSON as plain text: marked as JSON, it is
-// binary to polars and a type of its own to pyarrow.
+// writeTable writes a table into its file. JSON is written as text: marked as JSON, polars
+// reads it as binary and pyarrow as a type of its own.
 func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sqlText {
 	columns := columnEach(def, ", ", func(c stream.Column) sqlText {
 		if c.Type == stream.JSON {
 			return valueAsText(c)
 		}
-		return sqlText(warehouse.Quote(c.Name))
+		return sqlText(sqltext.Quote(c.Name))
 	})
 	var labels []string
 	for _, l := range d.Labels() {
-		labels = append(labels, l.Key+": "+warehouse.Literal(l.Value))
+		labels = append(labels, l.Key+": "+sqltext.Literal(l.Value))
 	}
 	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": warehouse.SignedHash(), "table": mainTable(def.Name),
 		"ids": warehouse.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "rows": rowGroup, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})

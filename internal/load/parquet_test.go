@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // TestParquetFitsTheLimit writes narrow, wide and long rows, and of each all that the
@@ -31,7 +31,7 @@ func TestParquetFitsTheLimit(t *testing.T) {
 			d, err := h.w.Begin(ctx, "groups", night.Add(time.Hour))
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
-			table := "main." + warehouse.Quote(c.table)
+			table := "main." + sqltext.Quote(c.table)
 			const portion = 10_000
 			for first := int64(0); first < c.rows; first += portion {
 				must(t, d.Exec(ctx, fmt.Sprintf("INSERT INTO %s BY NAME SELECT md5(i::VARCHAR) AS %s, %s AS %s, now() AS valid_from, i AS row_hash FROM range(%d, %d) r(i)",
@@ -41,7 +41,7 @@ func TestParquetFitsTheLimit(t *testing.T) {
 			_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 			must(t, err)
 			must(t, d.Exec(ctx, "SET threads = 1"))
-			file := warehouse.Literal(filepath.Join(d.Dir, c.table+".parquet"))
+			file := sqltext.Literal(filepath.Join(d.Dir, c.table+".parquet"))
 			var group, rows, whole int64
 			must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&group))
 			must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
@@ -65,11 +65,11 @@ func TestFilesNameTheirFields(t *testing.T) {
 		for _, c := range slices.Concat(h.w.Catalog.Definition(table.Name).Columns, stream.SystemColumns()) {
 			want = append(want, fmt.Sprintf("%s %d", c.Name, c.FieldID))
 		}
-		file := warehouse.Literal(h.file(table.Name))
+		file := sqltext.Literal(h.file(table.Name))
 		h.want("SELECT name, field_id FROM parquet_schema("+file+") WHERE num_children IS NULL", want...)
 		h.want("SELECT name FROM parquet_schema(" + file + ") WHERE type = 'INT64' AND converted_type LIKE 'UINT%'")
 	}
-	file := warehouse.Literal(h.file("product_listings"))
+	file := sqltext.Literal(h.file("product_listings"))
 	h.want("SELECT typeof(row_hash), row_hash FROM read_parquet("+file+") ORDER BY id",
 		"BIGINT 0", "BIGINT 9223372036854775807", "BIGINT -9223372036854775808", "BIGINT -1")
 	h.want("SELECT count(*) FROM product_listings m JOIN read_parquet("+file+") f ON f.id = m.id AND f.row_hash::BIT = m.row_hash::BIT", "4")

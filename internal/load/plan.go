@@ -8,42 +8,41 @@ import (
 	"sync"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// Details decides which details a night asks for, and keeps what became of them.
+// Details plans which details a night asks for, and stages the outcome.
 type Details struct {
-	stage *staging
-	// known is for readEarlier.
-	known earlier
+	stage   *staging
+	earlier earlierNights
 }
 
-// earlier is what plans ask of earlier nights. It is read once: a subquery of each plan
-// for it takes longer than the plan.
-type earlier struct {
+// earlierNights is the input of all plans from earlier nights. It is read once, because a
+// subquery for it in each plan takes longer than the plan.
+type earlierNights struct {
 	once sync.Once
 	err  error
-	// nights are the times of the published ones, newest first.
-	nights []time.Time
-	// events is set where events are known.
-	events bool
+	// times are those of the published nights, newest first.
+	times []time.Time
+	// hasEvents is set when webhook events are stored or staged.
+	hasEvents bool
 }
 
-// readEarlier reads it. Webhook events are staged before any plan.
-func (p *Details) readEarlier(ctx context.Context) (*earlier, error) {
-	e := &p.known
+// readEarlier may be called once webhook events are staged.
+func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
+	e := &p.earlier
 	e.once.Do(func() {
 		e.err = eachRow(ctx, p.stage.draft, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
 			var at time.Time
 			err := scan(&at)
-			e.nights = append(e.nights, at)
+			e.times = append(e.times, at)
 			return err
 		})
 		if e.err == nil {
 			e.err = queryRow(ctx, p.stage.draft, liveSQL.Render("has_events", values{
 				"statuses": p.stage.knownRows("article_status_events", "event_id"),
-				"comments": p.stage.knownRows("article_comment_events", "event_id")})).Scan(&e.events)
+				"comments": p.stage.knownRows("article_comment_events", "event_id")})).Scan(&e.hasEvents)
 		}
 	})
 	return e, e.err
@@ -51,63 +50,63 @@ func (p *Details) readEarlier(ctx context.Context) (*earlier, error) {
 
 // Rereading says which details a night asks for again.
 type Rereading struct {
-	// All asks for every one; the rest is then unused.
+	// All asks for every detail. The other fields are then unused.
 	All bool
-	// LiveDays is how long after its last change a parent is live, in days.
+	// LiveDays is the number of days for which a parent is live after its last change.
 	LiveDays int
-	// Recheck is the number of nights within which every settled detail is read again; 0:
-	// never.
+	// Recheck is the number of nights within which every settled detail is read again.
+	// Zero means never.
 	Recheck int
 }
 
-// Turn says how soon a night asks for a detail. The time of a night may end before all
-// were asked for.
-type Turn int
+// Priority is the order in which a night asks for details, since its time may end before
+// all were read. Lower values come first.
+type Priority int
 
-// The turns, first to last.
 const (
-	// TurnEvent is that of what an event named since it was read.
-	TurnEvent Turn = iota
-	// TurnLive is that of what changes without a trace.
-	TurnLive
-	// TurnChanged is that of what the lists show to have changed.
-	TurnChanged
-	// TurnNew is that of what was never read.
-	TurnNew
-	// TurnSettled is that of what is read again although it did not change.
-	TurnSettled
+	// PriorityEvent is for details that an event named since they were read.
+	PriorityEvent Priority = iota
+	// PriorityLive is for details that change while their row in the list stays the same.
+	PriorityLive
+	// PriorityChanged is for details whose row in the list changed.
+	PriorityChanged
+	// PriorityNew is for details that were never read.
+	PriorityNew
+	// PrioritySettled is for details that are read again although nothing shows a change.
+	PrioritySettled
 )
 
-// OldestFirst stands for all turns, in the order of the last reading, and NeverRead for
-// those of them that no night has read.
+// OldestFirst selects all priorities in the order of the last reading, NeverRead those of
+// them that were never read.
 const (
-	NeverRead   Turn = -2
-	OldestFirst Turn = -1
+	NeverRead   Priority = -2
+	OldestFirst Priority = -1
 )
 
-// Plan counts what a night does about the details of a stream.
+// Plan counts the details of a stream by what a night does with them.
 type Plan struct {
-	// Fetch counts the ids to ask for, Recheck those of them that are settled and only
-	// read again, Carried those that keep their rows, and Unread those that the night had
-	// no time for, which Fetch and Recheck then leave out.
+	// Fetch counts the ids to request and Recheck the settled ones among them. Carried
+	// counts the ids that keep their rows. Unread counts the ids that the night had no time
+	// for, which are not in Fetch and Recheck.
 	Fetch, Recheck, Carried, Unread int64
-	// Nights is how many nights ago the oldest of the carried was read, 0 without any.
+	// Nights is how many nights ago the oldest carried detail was read. It is 0 if none is
+	// carried.
 	Nights int64
 }
 
-// planColumns are those of a plan before it is made.
-const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, turn INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN"
+// planColumns are the columns of a plan that was not computed yet.
+const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN"
 
-// Plan decides about every id that a stream of details could be asked for: every value of
-// its parent columns that was staged tonight or stands in main, and every id that main
-// describes already, so that what nothing names any longer is closed by an answer and not
-// by silence. proven tells which lists were read whole tonight: unless all that vouch
-// were, nothing is settled.
+// Plan decides about every id of a detail stream: the values of its parent columns that are
+// staged or in main, and the ids with rows in main. The last are asked for even if no list
+// names them any longer, so that a 404 answer proves the deletion. proven reports which
+// lists were read whole tonight. Unless all lists that vouch for the details were, no
+// detail is settled.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
-	if err := p.stage.settle(ctx); err != nil {
+	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
 	}
-	known, err := p.readEarlier(ctx)
+	earlier, err := p.readEarlier(ctx)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
@@ -115,28 +114,30 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	if st.Life != 0 {
 		live = planSQL.Render("is_live", values{"ids": p.liveIDs(st.Life, r.LiveDays)})
 	}
-	// Whether it is the turn of a settled detail to be read again, and whether an earlier
-	// night had no time for it.
+	// A settled detail is due in the night of its recheck, and overdue after a night that
+	// had no time for it.
 	var due, overdue sqlText = "FALSE", "FALSE"
 	if r.Recheck > 0 {
-		due = planSQL.Render("is_due", values{"nights": r.Recheck, "tonight": len(known.nights) % r.Recheck})
+		due = planSQL.Render("is_due", values{"nights": r.Recheck, "tonight": len(earlier.times) % r.Recheck})
 	}
-	if r.Recheck > 1 && len(known.nights) > r.Recheck-2 {
-		overdue = planSQL.Render("is_overdue", values{"since": known.nights[r.Recheck-2]})
+	if r.Recheck > 1 && len(earlier.times) > r.Recheck-2 {
+		overdue = planSQL.Render("is_overdue", values{"since": earlier.times[r.Recheck-2]})
 	}
-	turns, turn := values{"event": int(TurnEvent), "live": int(TurnLive), "new": int(TurnNew), "settled": int(TurnSettled)}, "turn_while_live"
+	priority := "priority_while_live"
+	priorities := values{"event": int(PriorityEvent), "live": int(PriorityLive), "new": int(PriorityNew), "settled": int(PrioritySettled)}
 	if st.Rule == stream.ByRow {
-		turns["changed"], turn = int(TurnChanged), "turn_by_row"
+		priority = "priority_by_row"
+		priorities["changed"] = int(PriorityChanged)
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", values{"plan": planTable(st.Name), "why": p.reasonFor(st, r, proven),
-		"turn": planSQL.Render(turn, turns), "live": live, "due": due, "overdue": overdue,
-		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, known.events), "stream": st.Name}))
+		"priority": planSQL.Render(priority, priorities), "live": live, "due": due, "overdue": overdue,
+		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, earlier.hasEvents), "stream": st.Name}))
 }
 
-// PlanAgain decides about a stream that was planned tonight already. What lists vouch for
-// stays decided, unless records that came since name other ids.
+// PlanAgain updates the plan of tonight. A plan by rows of lists stays, unless records that
+// were staged since name other ids.
 func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
-	if err := p.stage.settle(ctx); err != nil {
+	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	unplanned := true
@@ -152,9 +153,9 @@ func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, 
 	return p.Plan(ctx, st, r, proven)
 }
 
-// PlanOnly decides to ask for some ids of a stream, known or not, and to carry all others.
+// PlanOnly plans to ask for ids, known or not, and to carry all others.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
-	if err := p.stage.settle(ctx); err != nil {
+	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
@@ -171,7 +172,7 @@ func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlTex
 func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var c Plan
 	var oldest sql.NullTime
-	known, err := p.readEarlier(ctx)
+	earlier, err := p.readEarlier(ctx)
 	if err == nil {
 		err = queryRow(ctx, p.stage.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
 			Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Unread, &oldest)
@@ -181,7 +182,7 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	}
 	if c.Carried > 0 {
 		c.Nights = 1
-		for _, night := range known.nights {
+		for _, night := range earlier.times {
 			if oldest.Valid && night.After(oldest.Time) {
 				c.Nights++
 			}
@@ -190,7 +191,7 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	return c, nil
 }
 
-// reasonFor is why an id is asked for tonight, or is carried.
+// reasonFor is the column "why" of a plan: the reason to ask for an id, or "carried".
 func (p *Details) reasonFor(st stream.Stream, r Rereading, proven func(string) bool) sqlText {
 	unproven := func(v voucher) bool { return !proven(v.list.Name) }
 	switch {
@@ -204,7 +205,7 @@ func (p *Details) reasonFor(st stream.Stream, r Rereading, proven func(string) b
 	return planSQL.Render("why_by_row", nil)
 }
 
-// namedIDs lists every id that a stream could be asked for.
+// namedIDs selects every id that could be requested.
 func (p *Details) namedIDs(st stream.Stream) sqlText {
 	var parts []sqlText
 	add := func(column, table string, at sqlText) {
@@ -212,7 +213,7 @@ func (p *Details) namedIDs(st stream.Stream) sqlText {
 		if _, dated := p.stage.defs[table].Column("created_at"); dated {
 			named = "created_at"
 		}
-		parts = append(parts, planSQL.Render("naming_rows", values{"column": warehouse.Name(column), "named": named, "table": at}))
+		parts = append(parts, planSQL.Render("naming_rows", values{"column": sqltext.Name(column), "named": named, "table": at}))
 	}
 	for _, ref := range st.Parents {
 		feeders := stream.Feeding(p.stage.streams, ref.Table)
@@ -229,7 +230,7 @@ func (p *Details) namedIDs(st stream.Stream) sqlText {
 	return planSQL.Render("named_ids", values{"rows": unionAll(parts)})
 }
 
-// voucher is a list whose rows show the changes of a detail, by a reference.
+// voucher is a list whose rows show the changes of a detail, and the column with its id.
 type voucher struct {
 	list stream.Stream
 	ref  stream.Ref
@@ -248,19 +249,20 @@ func (p *Details) vouchers(st stream.Stream) []voucher {
 	return all
 }
 
-// rows are the rows of the list that name an id: id, row_hash and seq.
+// rows selects id, row_hash and seq of the rows that name an id. With known, a row without
+// an id gets it from the table in Ref.Known.
 func (v voucher) rows(known bool) sqlText {
-	column, list := warehouse.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
+	column, list := sqltext.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
 	named := planSQL.Render("vouching_rows", values{"column": column, "list": list})
 	if !known {
 		return named
 	}
 	return unionAll([]sqlText{named, planSQL.Render("vouching_rows_of_known", values{"column": column, "list": list,
-		"known": mainTable(v.ref.Known), "known_key": warehouse.Name(v.ref.KnownKey), "key": warehouse.Name(v.list.Root().Key[0])})})
+		"known": mainTable(v.ref.Known), "known_key": sqltext.Name(v.ref.KnownKey), "key": sqltext.Name(v.list.Root().Key[0])})})
 }
 
-// fingerprints gives the fingerprint of each id, by all rows that name it tonight and
-// those inside them.
+// fingerprints selects the fingerprint of each id, over all rows that name it tonight and
+// the rows of their items.
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, v := range p.vouchers(st) {

@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -31,7 +32,7 @@ func quoted(text string) string { return fmt.Sprintf("%q", text) }
 func (h *house) planned(d *warehouse.Draft, st string) map[string][]string {
 	h.t.Helper()
 	found := map[string][]string{}
-	query := "SELECT why, id FROM stage." + warehouse.Quote(st) + `."$plan" ORDER BY ALL`
+	query := "SELECT why, id FROM stage." + sqltext.Quote(st) + `."$plan" ORDER BY ALL`
 	must(h.t, d.EachRow(h.t.Context(), []string{query}, func(scan func(...any) error) error {
 		var why, id string
 		err := scan(&why, &id)
@@ -240,7 +241,7 @@ func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 	}
 	list := whole(strings.Join(all, ","), "")
 	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteNotes(t.Context(), load.Notes{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	read := map[string]int{}
 	for night := range 1 + 2*nights {

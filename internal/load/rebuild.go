@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// Replay brings main to what the Parquet files of one snapshot hold, by table; a table
-// without a file keeps its rows. A row is valid from the time that its file names, and the
-// version before it until then, so that both are right though nights between two snapshots
-// are not kept.
-func Replay(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap warehouse.Snapshot) error {
+// ApplySnapshot replaces main by the Parquet files of a later snapshot, and moves changed
+// and deleted rows to past. A table without a file keeps its rows. A row is valid from the
+// time in its file, and the version before it until then, which is right even if the nights
+// between the two snapshots are not kept.
+func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap warehouse.Snapshot) error {
 	for _, t := range tables {
 		if snap.Files[t.Name] == "" {
 			continue
@@ -29,19 +30,19 @@ func Replay(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap
 				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
-				mergeSQL.Render("delete_closed", values{"main": main, "closing": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
+				mergeSQL.Render("delete_closed", values{"main": main, "changed_keys": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
 				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
-				rebuildSQL.Render("drop_replayed", nil),
+				rebuildSQL.Render("drop_snapshot", nil),
 			})
 		}
 		if err != nil {
-			return fmt.Errorf("replay table %s of %s: %w", t.Name, snap.At.Format(time.DateOnly), err)
+			return fmt.Errorf("apply table %s of the snapshot of %s: %w", t.Name, snap.At.Format(time.DateOnly), err)
 		}
 	}
 	return nil
 }
 
-// columnsOf are the names of the columns of a table or a file.
+// columnsOf returns the columns of a table or a file.
 func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]string, error) {
 	rows, err := d.DB.QueryContext(ctx, string(rebuildSQL.Render("columns_of", values{"source": source})))
 	if err != nil {
@@ -51,8 +52,8 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 	return have, errors.Join(err, rows.Close())
 }
 
-// NameClosing writes into past which runs closed its rows, by the times of the snapshots
-// in meta: of nights between two days of the series, too. Rows that Replay closed need it.
+// NameClosing corrects the run that closed each row of past, by the times of the snapshots
+// in meta. ApplySnapshot names the run of the next file, which may be a later one.
 func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
@@ -61,8 +62,8 @@ func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table)
 	return executeAll(ctx, d, statements)
 }
 
-// CarryStreams lowers in meta the grade of streams in a run to carried forward: a rebuild has
-// older rows of them.
+// CarryStreams lowers the grades of streams in a run to carried_forward, after a rebuild
+// that has older rows of them.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
 	err := execute(ctx, d, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {
@@ -71,15 +72,15 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 	return nil
 }
 
-// WriteDay writes the Parquet file of a table again as it was in an earlier snapshot, from
-// the history that the draft has, under the draft's folder. The draft must not be
-// published after it. It is an error when history has not as many rows as the file had.
+// WriteDay writes the Parquet file of a table in an earlier snapshot again, from the
+// history in the draft, into the draft's folder. It replaces main, so the draft must not be
+// published. A row count that differs from the manifest is an error.
 func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one warehouse.Mending) error {
 	def := d.Definition(t.Name)
-	main, newest := mainTable(t.Name), warehouse.Name("newest "+t.Name)
+	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
 	err := executeAll(ctx, d, []sqlText{
 		rebuildSQL.Render("keep_newest", values{"newest": newest, "main": main}),
-		copiesSQL.Render("delete_all", values{"table": main}),
+		duplicatesSQL.Render("delete_all", values{"table": main}),
 		rebuildSQL.Render("fill_from_history", values{"main": main, "columns": allColumns(def), "newest": newest,
 			"past": pastTable(t.Name), "at": one.Day.SnapshotAt}),
 	})
@@ -97,7 +98,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t}, func(string) {})
 }
 
-// DropClosed removes from main the versions that past has, of these tables.
+// DropClosed removes from these tables of main the versions that past has.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
 	for _, t := range d.Tables() {

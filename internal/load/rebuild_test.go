@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -73,7 +74,7 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			for _, i := range c.nights {
-				must(t, load.Replay(t.Context(), d, h.w.Catalog.Tables(), all[i]))
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), all[i]))
 			}
 			if diff := cmp.Diff(c.want, answers(t, d, versions)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
@@ -111,8 +112,8 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 					hash = "row_hash"
 				}
 				must(t, d.Exec(t.Context(), fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
-					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, warehouse.Literal(file))))
-				must(t, load.Replay(t.Context(), d, h.w.Catalog.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
+					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file))))
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
 					Files: map[string]string{"product_listings": file}}))
 			}
 			got := answers(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
@@ -137,11 +138,11 @@ func TestADayIsWrittenAgainFromHistory(t *testing.T) {
 		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
 		must(t, load.WriteDay(t.Context(), d, listings, one))
 		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
-		written := warehouse.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
+		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
 		if diff := cmp.Diff(want, answers(t, d, names+written+") ORDER BY 1")); diff != "" {
 			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
 		}
-		kept := warehouse.Literal(all[i].Files["product_listings"])
+		kept := sqltext.Literal(all[i].Files["product_listings"])
 		if diff := answers(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(diff) > 0 {
 			t.Errorf("day %d differs from its file: %v", i+1, diff)
 		}
@@ -165,14 +166,14 @@ func TestMetaOfAnotherCatalogIsAdopted(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason"))
-	must(t, load.AdoptMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
+	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
 	if diff := cmp.Diff([]string{"20261101T020000Z a name 1"}, answers(t, d, "SELECT run_id, key, column_name, raw FROM meta.rejects")); diff != "" {
 		t.Errorf("rejects (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"20261101T020000Z"}, answers(t, d, "SELECT run_id FROM meta.runs")); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if err := load.AdoptMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Catalog.MetaDefinitions()); err == nil {
+	if err := load.CopyMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Catalog.MetaDefinitions()); err == nil {
 		t.Error("a catalog that is not there was adopted")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -203,7 +204,7 @@ func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, 
 	_, err := s.Findings.WriteRejects(ctx, cover)
 	must(t, err)
 	must(t, s.Events.Write(ctx))
-	must(t, s.Findings.WriteNotes(ctx, load.Notes{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
+	must(t, s.Findings.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
 		Changes: changes, Drift: load.Drifts{All: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}, Sets: [][]int{{0}}}}))
 	cover["products"] = load.Carried
 	_, err = s.CountHeld(ctx, cover)
@@ -226,17 +227,17 @@ func rebuildEverything(t *testing.T, h *house) {
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
 	must(t, load.RestoreMeta(ctx, d, h.w.Catalog.MetaDefinitions(), metas))
-	must(t, load.AdoptMeta(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
+	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
-	must(t, d.Exec(ctx, "COPY (SELECT id, valid_from, row_hash FROM read_parquet("+warehouse.Literal(h.file("product_listings"))+")) TO "+warehouse.Literal(old)))
+	must(t, d.Exec(ctx, "COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old)))
 	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
-	must(t, load.Replay(ctx, d, h.w.Catalog.Tables(), snapshot))
+	must(t, load.ApplySnapshot(ctx, d, h.w.Catalog.Tables(), snapshot))
 	must(t, load.NameClosing(ctx, d, h.w.Catalog.Tables()))
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
 	until := map[string]time.Time{"product_listings": d.At}
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
-	must(t, load.AdoptPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
+	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
 	must(t, load.DropClosed(ctx, d, until))
 	for _, query := range []string{load.SnapshotsInMeta(d.At), load.TablesInMeta(run), load.GradesInMeta(run)} {
 		must(t, d.EachRow(ctx, []string{query}, func(scan func(...any) error) error {

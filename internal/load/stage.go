@@ -1,14 +1,13 @@
-// Package load writes Arrow record batches into a draft of the warehouse: staged in a file
-// of their own as they come, gated when all are there, merged into main and past, and
-// copied to Parquet. Its SQL stands in the folder sql, in the order of first use.
+// Package load writes Arrow record batches into a draft of the warehouse. It inserts them
+// into staging tables, checks the limits on deletions, merges them into main and past, and
+// writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
-// Rows reach main in one of three ways. Those of a small or changed list are staged
-// (lane.go, feed.go) and merged (merge.go). Those of a large list fill empty tables of
-// main directly (adopt.go). A record that did not change leaves only its key in the stage
-// (stored.go).
+// A row reaches main in one of three ways. Most are staged (rows.go, inserter.go, feed.go)
+// and merged (merge.go). A large list fills empty tables of main directly (direct.go). Of an
+// unchanged record only the key is staged (stored.go).
 //
-// It must not know how records were fetched or decoded; of a stream it knows which rows
-// were staged and what their absence proves.
+// The package must not know how records are fetched or decoded. Of a stream it knows the
+// staged rows and what the absence of a row proves.
 package load
 
 import (
@@ -21,20 +20,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Stage collects what a night reads, until it is merged. Its parts may be used from many
+// Stage has the rows of a night until they are merged. Its parts may be used from many
 // goroutines.
 type Stage struct {
-	// Rows stages the rows of the streams.
-	Rows *Rows
-	// Events stages webhook events.
-	Events *Events
-	// Details plans which details are asked for.
-	Details *Details
-	// Findings stages what did not fit, and writes what the night found into meta.
+	Rows     *Rows
+	Events   *Events
+	Details  *Details
 	Findings *Findings
 
 	staging *staging
-	// after are the rows of the tables of main after the merge.
+	// after counts the rows of each table of main after the merge.
 	after map[string]int64
 }
 
@@ -47,22 +42,21 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{stage: s}, Findings: &Findings{stage: s}, staging: s}, nil
 }
 
-// Close ends the stage and removes its file; the draft stays open.
+// Close closes the stage and removes its file. The draft stays open.
 func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 
-// Merge brings main to what the streams showed. Every changed and vanished row moves from
-// main to past, new versions enter main, and a row that did not change is not touched.
-// Nothing is written before all gates have passed; a *MassDeleteError names those that
-// did not.
+// Merge applies the staged rows to main. It moves changed and deleted rows from main to
+// past, and inserts new versions. It checks the limits before it writes; a *MassDeleteError
+// names the tables that exceed them.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
-	if err := m.staging.settle(ctx); err != nil {
+	if err := m.staging.flush(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {
 		return nil, err
 	}
-	if err := m.staging.restoreThreads(ctx); err != nil {
+	if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
 		return nil, err
 	}
 	if err := m.unite(ctx); err != nil {
@@ -83,17 +77,17 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	return changes, err
 }
 
-// Held is what a snapshot holds of a stream, in its first table.
+// Held counts the rows of a stream in a snapshot, in its first table.
 type Held struct {
-	// Rows counts all, Old those that were neither read nor proven tonight.
+	// Rows counts all rows, Old those that were neither read nor proven tonight.
 	Rows, Old int64
-	// Since is when the oldest was last read of the ids that were neither read nor
-	// proven tonight: zero when there is none, or for a list.
+	// Since is when the oldest id that was not read tonight was last read. It is zero if
+	// all were read, and for lists.
 	Since time.Time
 }
 
-// CountHeld counts what main holds of every stream, after the merge, by what tonight's
-// reading covered.
+// CountHeld counts the rows of every stream in main, after the merge. cover is tonight's
+// coverage of the streams.
 func (s *Stage) CountHeld(ctx context.Context, cover map[string]Coverage) (map[string]Held, error) {
 	held := map[string]Held{}
 	var counts []sqlText
@@ -117,7 +111,7 @@ func (s *Stage) CountHeld(ctx context.Context, cover map[string]Coverage) (map[s
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count what the snapshot holds: %w", err)
+		return nil, fmt.Errorf("count the rows of the streams: %w", err)
 	}
 	return held, nil
 }

@@ -7,51 +7,40 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// stageFile holds the staged rows during a night, inside the draft's folder, so that the
-// catalog itself never grows by rows that are then deleted.
+// stageFile has the staged rows during a night. It is a file of its own in the draft's
+// folder, so that the catalog does not grow by rows that are deleted again.
 const stageFile = "stage.duckdb"
 
-// lanes is how many connections insert at once. One INSERT compresses mostly on one
-// thread; a second lane takes the night from 11.5 to 8 s per million records on two
-// cores, a third gains nothing there.
-const lanes = 2
+// inserters is the number of connections that insert at the same time. On two cores a
+// second one takes the night from 11.5 to 8 s per million records, and a third gains
+// nothing.
+const inserters = 2
 
 // staging is the file of the stage and the connections that fill it.
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
-	free  chan *lane
+	free  chan *inserter
 	feeds feeds
-	// settling is held while lanes are committed.
-	settling sync.Mutex
-	// threads is how many DuckDB had before the stage set it to 1.
+	// flushing is held while inserters are committed.
+	flushing sync.Mutex
+	// threads is the number of DuckDB threads before the stage set it to 1.
 	threads int
-	// added counts the rows that were staged.
-	added atomic.Int64
 }
 
-// restoreThreads lets DuckDB have the threads of before, unless there is little to do.
-func (s *staging) restoreThreads(ctx context.Context) error {
-	if s.draft.EndAlone(s.added.Load()) {
-		return nil
-	}
-	_, err := setThreads(ctx, s.draft, s.threads)
-	return err
-}
-
-// openStaging attaches the file to a draft, with one table for each stream and table: the
-// columns of schema/ in order, then row_hash and seq.
+// openStaging attaches the file to a draft and creates a staging table for each stream and
+// table, with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*staging, error) {
-	s := &staging{streamSet: of, draft: d, free: make(chan *lane, lanes),
-		feeds: feeds{adoption: adoption{streamSet: of, draft: d}, open: map[feedTarget]*feed{}}}
+	s := &staging{streamSet: of, draft: d, free: make(chan *inserter, inserters),
+		feeds: feeds{directLoad: directLoad{streamSet: of, draft: d}, open: map[feedTarget]*feed{}}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -62,10 +51,10 @@ func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*stagin
 	if err != nil {
 		return nil, err
 	}
-	for i := range lanes {
-		l, err := newLane(ctx, d, fmt.Sprintf("batch%d", i), stageName)
+	for i := range inserters {
+		l, err := newInserter(ctx, d, fmt.Sprintf("batch%d", i), stageName)
 		if err != nil {
-			return nil, errors.Join(err, s.closeLanes())
+			return nil, errors.Join(err, s.closeInserters())
 		}
 		s.free <- l
 	}
@@ -77,7 +66,7 @@ func (s *staging) create(ctx context.Context) error {
 	if err := execute(ctx, s.draft, stageSQL.Render("attach", values{"file": path})); err != nil {
 		return err
 	}
-	statements := []sqlText{createSchema(freshSchema), createSchema(closingSchema),
+	statements := []sqlText{createSchema(desiredSchema), createSchema(changedKeysSchema),
 		createTable(rejectTable, rejectColumns), createTable(eventTable, eventColumns),
 		createTable(driftTable, driftColumns), createTable(driftSetTable, driftSetColumns), createTable(driftCarrierTable, driftCarrierColumns)}
 	for _, st := range s.streams {
@@ -94,7 +83,7 @@ func (s *staging) create(ctx context.Context) error {
 				if c.Type == stream.JSON { // it arrives as text, and becomes JSON when it is merged
 					c.Type = stream.Text
 				}
-				return sqlText(warehouse.Quote(c.Name) + " " + string(c.Type))
+				return sqlText(sqltext.Quote(c.Name) + " " + string(c.Type))
 			})
 			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, t.Name),
 				"columns": columns + ", " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"}))
@@ -104,12 +93,12 @@ func (s *staging) create(ctx context.Context) error {
 }
 
 func createSchema(name string) sqlText {
-	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + warehouse.Quote(name))})
+	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
-// insert stages batches by a statement of their own.
+// insert stages batches by one statement.
 func (s *staging) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) error {
-	l, err := s.takeLane(ctx)
+	l, err := s.takeInserter(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,7 +106,7 @@ func (s *staging) insert(ctx context.Context, table sqlText, rows ...arrow.Recor
 	return l.insert(ctx, table, rows...)
 }
 
-func (s *staging) takeLane(ctx context.Context) (*lane, error) {
+func (s *staging) takeInserter(ctx context.Context) (*inserter, error) {
 	select {
 	case l := <-s.free:
 		return l, nil
@@ -126,21 +115,22 @@ func (s *staging) takeLane(ctx context.Context) (*lane, error) {
 	}
 }
 
-// settle makes all rows added so far visible to queries.
-func (s *staging) settle(ctx context.Context) error {
-	return s.settleSome(ctx, func(feedTarget) bool { return true })
+// flush makes all rows that were added so far visible to queries.
+func (s *staging) flush(ctx context.Context) error {
+	return s.flushSome(ctx, func(feedTarget) bool { return true })
 }
 
-// settleSome makes the rows of some feeds visible; rows of others may be added meanwhile.
-func (s *staging) settleSome(ctx context.Context, which func(feedTarget) bool) error {
-	s.settling.Lock()
-	defer s.settling.Unlock()
+// flushSome makes the rows of some feeds visible. Rows may be added to other feeds
+// meanwhile.
+func (s *staging) flushSome(ctx context.Context, which func(feedTarget) bool) error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
 	err := s.feeds.closeSome(which)
-	held := make([]*lane, 0, lanes)
-	for range lanes {
-		l, laneErr := s.takeLane(ctx)
-		if laneErr != nil {
-			err = errors.Join(err, laneErr)
+	held := make([]*inserter, 0, inserters)
+	for range inserters {
+		l, takeErr := s.takeInserter(ctx)
+		if takeErr != nil {
+			err = errors.Join(err, takeErr)
 			break
 		}
 		held = append(held, l)
@@ -150,24 +140,23 @@ func (s *staging) settleSome(ctx context.Context, which func(feedTarget) bool) e
 		s.free <- l
 	}
 	if err != nil {
-		return fmt.Errorf("settle the stage: %w", err)
+		return fmt.Errorf("commit the staged rows: %w", err)
 	}
 	return nil
 }
 
-// close ends the stage and removes its file; the draft stays open.
 func (s *staging) close(ctx context.Context) error {
-	// A feed that failed was reported by settle or Add.
+	// Errors of feeds were reported by flush or Add.
 	_ = s.feeds.closeSome(func(feedTarget) bool { return true })
-	err := s.closeLanes()
+	err := s.closeInserters()
 	if s.draft.Instance != nil {
-		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", values{"catalog": warehouse.Name(stageName)})))
+		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
 	}
 	path := filepath.Join(s.draft.Dir, stageFile)
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
 }
 
-func (s *staging) closeLanes() error {
+func (s *staging) closeInserters() error {
 	var err error
 	for len(s.free) > 0 {
 		err = errors.Join(err, (<-s.free).close())
@@ -175,10 +164,10 @@ func (s *staging) closeLanes() error {
 	return err
 }
 
-// setThreads sets the number of DuckDB's threads and returns how many it had. A statement
-// always has the thread of its caller, so that with one each the feeds of a night use all
-// cores; a second thread in an INSERT leaves a row group begun in the midst of the table,
-// and to mend that a later checkpoint writes a quarter of the table again.
+// setThreads sets the number of DuckDB's threads and returns the number before. Each
+// statement also runs on the thread of its caller, so several feeds with one thread each use
+// all cores. With a second thread an INSERT leaves unfinished row groups inside the table,
+// and a later checkpoint writes a quarter of the table again to fill them.
 func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before int, err error) {
 	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&before)
 	if err != nil || before == threads {

@@ -5,14 +5,14 @@ import (
 	"database/sql"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// values fill the parameters of a statement, sqlText is one or a part of one.
 type (
-	values  = warehouse.Values
-	sqlText = warehouse.SQL
+	values  = sqltext.Values
+	sqlText = sqltext.SQL
 )
 
 func execute(ctx context.Context, d *warehouse.Draft, statements ...sqlText) error {
@@ -24,7 +24,7 @@ func executeAll(ctx context.Context, d *warehouse.Draft, statements []sqlText) e
 	return d.Atomically(ctx, textsOf(statements))
 }
 
-// executeIn runs statements in a transaction that is open.
+// executeIn runs statements in an open transaction.
 func executeIn(ctx context.Context, tx *sql.Tx, statements ...sqlText) error {
 	for _, s := range statements {
 		if _, err := tx.ExecContext(ctx, string(s)); err != nil {
@@ -34,7 +34,7 @@ func executeIn(ctx context.Context, tx *sql.Tx, statements ...sqlText) error {
 	return nil
 }
 
-// eachRow runs queries as one and hands over its rows.
+// eachRow runs the union of queries and calls scanRow for each row.
 func eachRow(ctx context.Context, d *warehouse.Draft, queries []sqlText, scanRow func(scan func(...any) error) error) error {
 	return d.EachRow(ctx, textsOf(queries), scanRow)
 }
@@ -43,7 +43,7 @@ func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 	return d.DB.QueryRowContext(ctx, string(query))
 }
 
-// queryTexts reads a query of one column of texts.
+// queryTexts returns the rows of a query with one text column.
 func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]string, error) {
 	var texts []string
 	return texts, eachRow(ctx, d, []sqlText{query}, func(scan func(...any) error) error {
@@ -54,7 +54,6 @@ func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]strin
 	})
 }
 
-// queryTextSet reads a query of one column of texts as a set.
 func queryTextSet(ctx context.Context, d *warehouse.Draft, query sqlText) (map[string]bool, error) {
 	texts, err := queryTexts(ctx, d, query)
 	set := make(map[string]bool, len(texts))
@@ -78,23 +77,22 @@ func joinSQL(parts []sqlText, separator string) sqlText {
 
 func unionAll(queries []sqlText) sqlText { return joinSQL(queries, " UNION ALL ") }
 
-// columnList lists names, each behind a prefix such as "m.".
+// columnList lists columns, each with a prefix such as "m.".
 func columnList(prefix string, names []string) sqlText {
 	quoted := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = prefix + warehouse.Quote(n)
+		quoted[i] = prefix + sqltext.Quote(n)
 	}
 	return sqlText(strings.Join(quoted, ", "))
 }
 
-// allColumns lists the columns of a schema file.
 func allColumns(def stream.Definition) sqlText { return sqlText(warehouse.Columns("", def)) }
 
 // joinOn is the join condition of two prefixes on key columns.
 func joinOn(a, b string, key []string) sqlText {
 	parts := make([]string, len(key))
 	for i, k := range key {
-		parts[i] = a + warehouse.Quote(k) + " = " + b + warehouse.Quote(k)
+		parts[i] = a + sqltext.Quote(k) + " = " + b + sqltext.Quote(k)
 	}
 	return sqlText(strings.Join(parts, " AND "))
 }

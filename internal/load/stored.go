@@ -4,32 +4,32 @@ import (
 	"context"
 	"fmt"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// On most nights most records of a list did not change. A decoder that knows what the
-// last night stored stages the key of such a record alone. When the list has been read, views add the
-// stored rows to the staged ones, so that nothing else that reads the stage knows of this.
+// On most nights most records of a list did not change. Of a record that the decoder knows
+// to be unchanged, only the key is staged. After the list was read, views add the stored
+// rows of these records to the staged ones. Other readers of the stage need not know.
 
-// FillsAlone reports whether no other stream fills or completes the tables of a list, so
-// that its unchanged records can be left out.
+// FillsAlone reports whether no other stream fills or completes the tables of a list. Its
+// unchanged records can then be skipped.
 func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 	return streamSet{streams: streams}.fillsAlone(st)
 }
 
-// sameColumns are those of stream.SameTable.
+// sameColumns are the columns of stream.SameTable.
 const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
-// LeaveOut announces that records of a stream are left out.
-func (r *Rows) LeaveOut(st stream.Stream) { r.skipped.add(st.Name) }
+// SkipUnchanged announces that of unchanged records of a stream only the keys are added.
+func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
-// addStoredRows decides which copy of a record is the last one, unless distinct says that
-// there are no copies, and adds the rows of main that were left out to the staged ones.
+// addStoredRows adds the stored rows of skipped records to the staged ones. Unless distinct
+// says that no record was read twice, it first decides which copy of a record is the last.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct bool) error {
-	root, unchanged, doubtful := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), doubtfulTable(st.Name)
+	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)
-	key := warehouse.Name(st.Root().Key[0])
+	key := sqltext.Name(st.Root().Key[0])
 	same := stagedTable(st.Name, stream.SameTable)
 	statements := []sqlText{storedRowsSQL.Render("view_unchanged", values{"unchanged": unchanged, "same": same})}
 	if !distinct {
@@ -42,17 +42,17 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct boo
 		}
 		statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	}
-	statements = append(statements, storedRowsSQL.Render("create_doubtful", values{"doubtful": doubtful, "key": key, "main": main, "unchanged": unchanged}))
+	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
 		columns := columnEach(r.staging.defs[t.Name], ", ", func(c stream.Column) sqlText {
-			name := sqlText("m." + warehouse.Quote(c.Name))
+			name := sqlText("m." + sqltext.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"
 			}
 			return name
 		})
 		statements = append(statements, storedRowsSQL.Render("add_stored_rows", values{
-			"staged": stagedTable(st.Name, t.Name), "read_name": warehouse.Name(t.Name + readSuffix), "read": readTable(st.Name, t.Name),
+			"staged": stagedTable(st.Name, t.Name), "read_name": sqltext.Name(t.Name + readSuffix), "read": readTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "unchanged": unchanged, "record_key": recordKey(st, t)}))
 	}
 	if err := execute(ctx, r.staging.draft, statements...); err != nil {
@@ -60,9 +60,9 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct boo
 	}
 	r.completed.add(st.Name)
 	var lost int64
-	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("lost_records", values{"unchanged": unchanged, "doubtful": doubtful, "main": main})).Scan(&lost)
+	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&lost)
 	if err == nil && lost != 0 {
-		err = fmt.Errorf("%d records that were seen to be unchanged are not stored; nothing was published: remove the folder state/seen of the warehouse and run again", lost)
+		err = fmt.Errorf("%d unchanged records are missing in the warehouse; nothing was published: remove its folder state/seen and run again", lost)
 	}
 	return err
 }

@@ -4,18 +4,18 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// streamSet are the streams of a night and the columns of their tables.
+// streamSet has the streams of a night and the columns of their tables.
 type streamSet struct {
 	defs    map[string]stream.Definition
 	streams []stream.Stream
 }
 
-// sources are the streams that fill a table: those that list its rows and, where there
-// is one, the stream of details that completes a list.
+// sources returns the streams that fill a table: the lists and, if there is one, the detail
+// stream that completes a list.
 func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.Feeding(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
@@ -35,15 +35,15 @@ func (s streamSet) fillsAlone(st stream.Stream) bool {
 	return !completed && !shared && st.Over == "" && !st.IsDetail()
 }
 
-// knownRows are columns of a table as far as they are known tonight, as a query. A table
-// that no stream fills has no rows.
+// knownRows selects columns of the staged and stored rows of a table. A table that no
+// stream fills has no rows.
 func (s streamSet) knownRows(table string, cols ...string) sqlText {
 	feeders := stream.Feeding(s.streams, table)
 	if len(feeders) == 0 {
 		var nulls []sqlText
 		for _, name := range cols {
 			c, _ := s.defs[table].Column(name)
-			nulls = append(nulls, liveSQL.Render("no_row", values{"type": sqlText(c.Type), "column": warehouse.Name(name)}))
+			nulls = append(nulls, liveSQL.Render("no_row", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
 		}
 		return liveSQL.Render("no_rows", values{"columns": joinSQL(nulls, ", ")})
 	}
@@ -66,7 +66,7 @@ func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
 	return best
 }
 
-// isInside reports whether rows of inner stand inside rows of outer.
+// isInside reports whether rows of outer contain rows of inner.
 func isInside(inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
 }
@@ -76,10 +76,10 @@ func holdsRecordsOnly(st stream.Stream, t stream.Table) bool {
 	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }
 
-// recordKey is the column of a table that has the key of the record.
-func recordKey(st stream.Stream, t stream.Table) warehouse.Name {
+// recordKey is the column of a table with the key of the record.
+func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
 	if t.Name == st.Root().Name {
-		return warehouse.Name(t.Key[0])
+		return sqltext.Name(t.Key[0])
 	}
-	return warehouse.Name(t.Parents[0])
+	return sqltext.Name(t.Parents[0])
 }

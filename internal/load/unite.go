@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// unite makes, for every table, the rows that main shall have: where a list and a stream
-// of details fill it, both are united.
+// unite creates the desired rows of every table. It joins lists with the details that
+// complete them.
 func (m *merge) unite(ctx context.Context) error {
 	var err error
 	for _, st := range m.staging.streams {
@@ -26,7 +26,7 @@ func (m *merge) unite(ctx context.Context) error {
 	if err == nil {
 		var statements []sqlText
 		for _, t := range stream.Tables(m.staging.streams) {
-			statements = append(statements, m.createFresh(t))
+			statements = append(statements, m.createDesired(t))
 		}
 		err = executeAll(ctx, m.staging.draft, statements)
 	}
@@ -36,17 +36,17 @@ func (m *merge) unite(ctx context.Context) error {
 	return nil
 }
 
-// createFresh makes the rows that one table shall have. It is a view where nothing has to
-// be united, so that nothing is copied.
-func (m *merge) createFresh(t stream.Table) sqlText {
+// createDesired creates the desired rows of one table. Without details they are a view, so
+// that no row is copied.
+func (m *merge) createDesired(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)
 	def := m.staging.defs[t.Name]
 	if detail.Name == "" || len(lists) == 0 {
 		var parts []sqlText
 		for _, name := range stream.Feeding(m.staging.streams, t.Name) {
-			parts = append(parts, uniteSQL.Render("fresh_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
+			parts = append(parts, uniteSQL.Render("desired_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
-		return uniteSQL.Render("fresh_view", values{"fresh": freshTable(t.Name), "rows": unionAll(parts)})
+		return uniteSQL.Render("desired_view", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
 	}
 	root, textCell := detail.Root(), "item_text"
 	if t.Name == root.Name {
@@ -60,32 +60,32 @@ func (m *merge) createFresh(t stream.Table) sqlText {
 		case c.Type == stream.Text:
 			part = textCell
 		}
-		return uniteSQL.Render(part, values{"column": warehouse.Name(c.Name)})
+		return uniteSQL.Render(part, values{"column": sqltext.Name(c.Name)})
 	})
-	of := values{"fresh": freshTable(t.Name), "cells": cells, "fingerprint": textFingerprint(def), "detail": stagedTable(detail.Name, t.Name),
+	of := values{"desired": desiredTable(t.Name), "cells": cells, "fingerprint": textFingerprint(def), "detail": stagedTable(detail.Name, t.Name),
 		"list_rows": listRows(detail), "main": mainTable(t.Name)}
 	if t.Name == root.Name {
-		of["key"], of["same_key"] = warehouse.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
+		of["key"], of["same_key"] = sqltext.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
 		of["extra"] = extraTable(t.Name)
 		return uniteSQL.Render("unite_records", of)
 	}
 	of["list"], of["detail_records"] = stagedTable(detail.Over, t.Name), stagedTable(detail.Name, root.Name)
 	of["record_key"] = columnList("", root.Key)
 	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + columnEach(def, " AND ", func(c stream.Column) sqlText {
-		return uniteSQL.Render("cell_agrees", values{"column": warehouse.Name(c.Name)})
+		return uniteSQL.Render("cell_agrees", values{"column": sqltext.Name(c.Name)})
 	})
 	return uniteSQL.Render("unite_items", of)
 }
 
-// listRows are the rows of a list without those whose detail stays as it is.
+// listRows selects the rows of a list without those of kept details.
 func listRows(detail stream.Stream) sqlText {
 	return uniteSQL.Render("list_rows", values{"list": stagedTable(detail.Over, detail.Root().Name),
-		"param": warehouse.Name(detail.Param), "kept": keptDetails(detail)})
+		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 }
 
-// keptDetails are the ids of a stream of details whose rows in main stay as they are.
+// keptDetails selects the ids of a detail stream whose rows in main stay.
 func keptDetails(detail stream.Stream) sqlText {
-	return uniteSQL.Render("kept_details", values{"param": warehouse.Name(detail.Param), "main": mainTable(detail.Root().Name),
+	return uniteSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
 		"plan": planTable(detail.Name), "asked": askedTable(detail.Name)})
 }
 
@@ -98,32 +98,32 @@ func textFingerprint(def stream.Definition) sqlText {
 		if c.Type == stream.Instant {
 			part = "fingerprint_of_instant"
 		}
-		return uniteSQL.Render(part, values{"label": c.Name + "=", "column": warehouse.Name(c.Name)})
+		return uniteSQL.Render(part, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
 	})
 	return uniteSQL.Render("fingerprint", values{"parts": parts})
 }
 
-// unitedExtra are the unknown fields of a record, united.
+// unitedExtra has the united unknown fields of a record.
 type unitedExtra struct{ id, extra string }
 
-// extraColumns are those of an [extraTable].
-var extraColumns = []column[unitedExtra]{
+// extraColumns are the columns of an [extraTable].
+var extraColumns = []stagingColumn[unitedExtra]{
 	textColumn("id", func(e unitedExtra) string { return e.id }),
 	textColumn("extra", func(e unitedExtra) string { return e.extra }),
 }
 
-// extraBatch is how many records are united in one batch.
+// extraBatch is the number of records in a batch.
 const extraBatch = 4096
 
-// uniteExtras unites unknown fields here and not in SQL: DuckDB's JSON functions turn
-// numbers into doubles and treat a null as a deletion.
+// uniteExtras unites unknown fields in Go, because DuckDB's JSON functions turn numbers
+// into doubles and treat null as a deletion.
 func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
 	if err := execute(ctx, m.staging.draft, createTable(extraTable(root.Name), extraColumns)); err != nil {
 		return err
 	}
 	var batch []unitedExtra
-	query := uniteSQL.Render("extras_to_unite", values{"key": warehouse.Name(root.Key[0]), "main": mainTable(root.Name),
+	query := uniteSQL.Render("extras_to_unite", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
 	err := eachRow(ctx, m.staging.draft, []sqlText{query}, func(scan func(...any) error) error {
 		var id, under, over string
@@ -147,11 +147,11 @@ func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	if err != nil {
 		return err
 	}
-	return m.staging.settle(ctx)
+	return m.staging.flush(ctx)
 }
 
-// uniteObjects puts the members of one JSON object over those of another, each value to
-// the letter, names sorted.
+// uniteObjects merges two JSON objects. Members of over replace those of under. Values keep
+// their exact text, and names are sorted.
 func uniteObjects(under, over string) (string, error) {
 	members := map[string]string{}
 	for _, object := range []string{under, over} {

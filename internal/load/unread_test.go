@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -103,7 +104,7 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 	// reading, whatever the reason.
 	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
-		for last, want := range map[load.Turn][]string{
+		for last, want := range map[load.Priority][]string{
 			load.NeverRead:   {"new", "undated"},
 			load.OldestFirst: {"new", "undated", "changes", "early", "again", "newer"},
 		} {
@@ -133,7 +134,7 @@ func TestA404OfAnIDThatAListNamesIsMissed(t *testing.T) {
 	}
 	sold := record(1, 1, "id", quoted("item"), "article_id", quoted("sold"))
 	asked := func(d *warehouse.Draft, st string) (found []string) {
-		must(t, d.EachRow(t.Context(), []string{"SELECT id || ' ' || outcome FROM stage." + warehouse.Quote(st) + `."$asked" ORDER BY ALL`}, func(scan func(...any) error) error {
+		must(t, d.EachRow(t.Context(), []string{"SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$asked" ORDER BY ALL`}, func(scan func(...any) error) error {
 			var text string
 			err := scan(&text)
 			found = append(found, text)

@@ -20,7 +20,7 @@ type answer struct {
 	// proven. It and Cut stand before the rows, so that who reads those has read them.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
-	Columns []column       `json:"columns"`
+	Columns []query.Column `json:"columns"`
 	// Cut says that rows are missing.
 	Cut      *cut              `json:"cut,omitempty"`
 	RowCount int               `json:"row_count"`
@@ -33,11 +33,6 @@ type snapshot struct {
 	At  string `json:"at"`
 	// AgeHours is how old it is now, whatever it was asked as of.
 	AgeHours float64 `json:"age_hours"`
-}
-
-type column struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
 }
 
 // cut says why an answer is not whole, and how to ask for less.
@@ -55,7 +50,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	if most < 1 || most > mostRows {
 		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or let the SQL aggregate", most, mostRows)
 	}
-	a := &answer{Grades: []query.Source{}, Columns: []column{}, Rows: []json.RawMessage{}}
+	a := &answer{Grades: []query.Source{}, Rows: []json.RawMessage{}}
 	err := s.open(ctx, query.Options{AsOf: b.AsOf, MaxRows: most + 1}, func(db *query.DB) error { return s.fill(ctx, a, db, q, values, most) })
 	if err != nil || len(a.Rows) > 0 || a.Cut != nil || len(values) == 0 {
 		return a, err
@@ -127,73 +122,53 @@ func (s *server) fill(ctx context.Context, a *answer, db *query.DB, q query.Quer
 		return err
 	}
 	a.Snapshot = snapshot{Run: read.Run, At: read.At.UTC().Format(time.RFC3339Nano), AgeHours: math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10}
-	sources, err := db.Sources(ctx, q, values)
-	switch {
-	case errors.Is(err, query.ErrNoPlan):
-		a.Warning = "not known how sure this answer is: " + err.Error()
-	case err != nil:
+	r, err := db.Ask(ctx, q, values, most)
+	if err != nil {
 		return err
-	default:
-		a.Grades = append(a.Grades, sources...)
-		a.Warning = query.DescribeSources(sources)
 	}
-	if _, err = db.Run(ctx, q, values, &collector{into: a, most: most}); errors.Is(err, errFull) {
-		err = nil
+	a.Grades, a.Warning = append(a.Grades, r.Sources...), query.DescribeSources(r.Sources)
+	if r.NoPlan {
+		a.Warning = "not known how sure this answer is: " + query.ErrNoPlan.Error()
 	}
-	a.RowCount = len(a.Rows)
-	return err
-}
-
-// errFull ends the reading of an answer that has reached a limit.
-var errFull = errors.New("the answer is full")
-
-// collector is a [query.Writer] that keeps rows up to the limits.
-type collector struct {
-	into *answer
-	most int
-	size int
-}
-
-func (c *collector) Begin(columns []query.Column) error {
-	for _, one := range columns {
-		c.into.Columns = append(c.into.Columns, column{one.Name, one.Type})
-	}
+	a.Columns = r.Columns
+	a.addRows(r, most)
 	return nil
 }
 
-func (c *collector) Row(r query.Row) error {
-	if len(c.into.Rows) == c.most {
-		c.into.Cut = &cut{
-			Why: fmt.Sprintf("only the first %d rows are shown, there are more", c.most),
+// addRows writes the rows as arrays, up to the limits.
+func (a *answer) addRows(r query.Result, most int) {
+	size := 0
+	for _, record := range r.Rows {
+		row := []byte{'['}
+		for i, c := range r.Columns {
+			if i > 0 {
+				row = append(row, ',')
+			}
+			row = appendValue(row, record, i, c.Type)
+		}
+		row = append(row, ']')
+		if size += len(row); size > mostBytes {
+			a.Cut = &cut{
+				Why: fmt.Sprintf("only the first %d rows are shown: the next would make the answer longer than %d bytes", len(a.Rows), mostBytes),
+				How: "select fewer or shorter columns (left(text, 100)), aggregate or filter in the query",
+			}
+			break
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	if a.Cut == nil && r.Total > int64(most) {
+		a.Cut = &cut{
+			Why: fmt.Sprintf("only the first %d rows are shown, there are more", most),
 			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", mostRows),
 		}
-		return errFull
 	}
-	row := []byte{'['}
-	for i, one := range c.into.Columns {
-		if i > 0 {
-			row = append(row, ',')
-		}
-		row = appendValue(row, r, i, one.Type)
-	}
-	row = append(row, ']')
-	if c.size += len(row); c.size > mostBytes {
-		c.into.Cut = &cut{
-			Why: fmt.Sprintf("only the first %d rows are shown: the next would make the answer longer than %d bytes", len(c.into.Rows), mostBytes),
-			How: "select fewer or shorter columns (left(text, 100)), aggregate or filter in the query",
-		}
-		return errFull
-	}
-	c.into.Rows = append(c.into.Rows, row)
-	return nil
+	a.RowCount = len(a.Rows)
 }
-
-func (c *collector) End() error { return nil }
 
 // appendValue writes a value as JSON without loss: most clients read numbers into
 // doubles, so that decimals, and whole numbers that a double does not hold, are texts.
 // Numbers within a list, a struct or a document stay numbers, with all their digits.
-func appendValue(dst []byte, r query.Row, at int, kind string) []byte {
+func appendValue(dst []byte, r query.Record, at int, kind string) []byte {
 	start := len(dst)
 	dst = r.AppendJSON(dst, at)
 	written := string(dst[start:])

@@ -54,20 +54,32 @@ func catalog(t *testing.T, fixture string) string {
 // config serves the catalog at a path.
 func config(path string) mcp.Config {
 	return mcp.Config{
-		Open: func(ctx context.Context, opts query.Options) (*query.DB, error) {
-			opts.MemoryLimit, opts.Threads = "256MB", 1
-			return query.Open(ctx, path, opts)
-		},
-		Queries: func() (query.Library, error) { return query.Load("") },
-		Tables: func(patterns []string) ([]mcp.Table, error) {
-			columns := []mcp.Column{{Name: "id", Type: "VARCHAR", About: "Id."}}
-			return []mcp.Table{{Name: "orders", About: "Orders.", Row: "key: id", From: []string{"GET /orders"}, Columns: columns}}, nil
-		},
-		Explain: func(err error) error { return err },
-		Timeout: 30 * time.Second, Drain: 35 * time.Second, Version: "v1.2.3", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1})),
+		Warehouse: served{path},
+		Timeout:   30 * time.Second, Drain: 35 * time.Second, Version: "v1.2.3", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 		Now: func() time.Time { return time.Date(2026, time.November, 2, 8, 15, 0, 0, time.UTC) },
 	}
 }
+
+// served is the warehouse with the catalog at a path.
+type served struct{ path string }
+
+// Open implements mcp.Warehouse.
+func (s served) Open(ctx context.Context, opts query.Options) (*query.DB, error) {
+	opts.MemoryLimit, opts.Threads = "256MB", 1
+	return query.Open(ctx, s.path, opts)
+}
+
+// Queries implements mcp.Warehouse.
+func (served) Queries() (query.Library, error) { return query.Load("") }
+
+// Tables implements mcp.Warehouse.
+func (served) Tables([]string) ([]mcp.Table, error) {
+	columns := []mcp.Column{{Name: "id", Type: "VARCHAR", About: "Id."}}
+	return []mcp.Table{{Name: "orders", About: "Orders.", Row: "key: id", From: []string{"GET /orders"}, Columns: columns}}, nil
+}
+
+// Explain implements mcp.Warehouse.
+func (served) Explain(err error) error { return err }
 
 // connect lets the SDK's own client speak to a server in memory.
 func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"placementsync/internal/mcp"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/torture"
 )
@@ -313,17 +314,8 @@ func anEndlessQueryIsStopped(t *testing.T, path string) {
 func aCancelledCallIsStopped(t *testing.T, path string) {
 	cfg := config(path)
 	cfg.Timeout = 0
-	opened, open := make(chan struct{}), cfg.Open
-	ended := make(chan struct{})
-	cfg.Open = func(ctx context.Context, opts query.Options) (*query.DB, error) {
-		select {
-		case <-opened:
-		default:
-			context.AfterFunc(ctx, func() { close(ended) })
-			close(opened)
-		}
-		return open(ctx, opts)
-	}
+	opened, ended := make(chan struct{}), make(chan struct{})
+	cfg.Warehouse = announced{cfg.Warehouse, opened, ended}
 	session := connect(t, cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -338,6 +330,23 @@ func aCancelledCallIsStopped(t *testing.T, path string) {
 	if got := ask(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
 		t.Errorf("afterwards: %s", got.rows())
 	}
+}
+
+// announced is a warehouse that says when it is first opened, and when that call ends.
+type announced struct {
+	mcp.Warehouse
+	opened, ended chan struct{}
+}
+
+// Open implements mcp.Warehouse.
+func (a announced) Open(ctx context.Context, opts query.Options) (*query.DB, error) {
+	select {
+	case <-a.opened:
+	default:
+		context.AfterFunc(ctx, func() { close(a.ended) })
+		close(a.opened)
+	}
+	return a.Warehouse.Open(ctx, opts)
 }
 
 func aNewNightIsSeen(t *testing.T, path string) {

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,9 +20,6 @@ type listed struct {
 	// Parameters is the JSON Schema of what run_query takes as parameters.
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
-
-// ownSubject is that of own queries which name none.
-const ownSubject = "own"
 
 func (s *server) listQueries(ctx context.Context, arguments json.RawMessage) (any, error) {
 	asked, err := readArguments[struct {
@@ -50,7 +46,7 @@ func (s *server) listQueries(ctx context.Context, arguments json.RawMessage) (an
 	}
 	var subjects []string
 	for _, q := range all {
-		one := listed{Subject: cmp.Or(q.Subject, ownSubject), Name: q.Name, Title: q.Title}
+		one := listed{Subject: q.Subject, Name: q.Name, Title: q.Title}
 		subjects = append(subjects, one.Subject)
 		if asked.Subject != "" && !strings.EqualFold(asked.Subject, one.Subject) {
 			continue

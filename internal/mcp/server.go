@@ -2,8 +2,8 @@
 // queries, SQL in the sandbox, the dictionary, grades and snapshots. Reading order:
 // Config and Run in this file, then tools, answer and schema.
 //
-// It must not know how the configuration is written or where the warehouse is: it gets
-// functions that open the newest snapshot, list the queries and describe the tables.
+// It must not know how the configuration is written or where the warehouse is: a Warehouse
+// opens the newest snapshot, lists the queries and describes the tables.
 package mcp
 
 import (
@@ -21,23 +21,28 @@ import (
 
 // Config is what a server needs.
 type Config struct {
-	// Open opens the newest snapshot, or an earlier one; each call of a tool opens it
-	// anew, so that the first call after a night sees that night.
-	Open func(ctx context.Context, opts query.Options) (*query.DB, error)
-	// Queries loads the named queries, own ones too.
-	Queries func() (query.Library, error)
-	// Tables returns the dictionary of the tables whose names fit one of the patterns;
-	// without patterns all.
-	Tables func(patterns []string) ([]Table, error)
-	// Explain finds the reason behind an error of a query, such as a damaged file.
-	Explain func(error) error
-	// Timeout bounds each query; 0: nothing does.
+	Warehouse
+	// Timeout bounds each query. Zero means no bound.
 	Timeout time.Duration
 	// Drain bounds how long calls that were received may run after the input ended.
 	Drain   time.Duration
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
+}
+
+// Warehouse is asked by the tools.
+type Warehouse interface {
+	// Open opens the newest snapshot, or an earlier one. Each call of a tool opens it
+	// anew, so that the first call after a night sees that night.
+	Open(ctx context.Context, opts query.Options) (*query.DB, error)
+	// Queries loads the named queries, own ones too.
+	Queries() (query.Library, error)
+	// Tables returns the dictionary of the tables whose names fit one of the patterns.
+	// Without patterns it is all of them.
+	Tables(patterns []string) ([]Table, error)
+	// Explain finds the reason behind an error of a query, such as a damaged file.
+	Explain(err error) error
 }
 
 // Table is one table or view of the dictionary.

@@ -1,85 +1,173 @@
 package page_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"placementsync/internal/page"
 )
 
-// compare runs one function over inputs.
-func compare(t *testing.T, name string, do func(string) string, cases map[string]string) {
+// data is that of the pages of these tests.
+type data struct {
+	page.Frame
+	Table page.Table
+	Chart *page.Chart
+	Word  string
+}
+
+const content = `{{define "content"}}{{template "tag" .Word}}{{template "table" .Table}}{{with .Chart}}{{template "variants" .}}{{template "figure" .}}{{end}}{{end}}`
+
+func render(t *testing.T, d data) string {
 	t.Helper()
-	for in, want := range cases {
-		if got := do(in); got != want {
-			t.Errorf("%s(%q) = %q, want %q", name, in, got, want)
+	parsed, err := page.Parse(fstest.MapFS{"content.html": {Data: []byte(content)}}, nil, "content.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := page.Render(&text, parsed, d); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func readAssets(t *testing.T) page.Assets {
+	t.Helper()
+	assets, err := page.ReadAssets(fstest.MapFS{"assets/own.js": {Data: []byte("let a = 1 < 2; // </p>\n")}, "assets/page.html": {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return assets
+}
+
+// TestThePolicyAllowsTheseTextsAlone compares the sums in the policy with the style and the
+// scripts that the page has.
+func TestThePolicyAllowsTheseTextsAlone(t *testing.T) {
+	text := render(t, data{Frame: page.Frame{Title: "T", Scripts: []string{"page.js", "own.js", "echarts.min.js"}, Inline: readAssets(t)}})
+	source := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	var scripts []string
+	for _, m := range regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(text, -1) {
+		scripts = append(scripts, source(m[1]))
+	}
+	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindStringSubmatch(text)
+	want := "default-src 'none'; script-src " + strings.Join(scripts, " ") + "; style-src " + source(style[1]) + "; base-uri 'none'; form-action 'none'"
+	if len(scripts) != 3 || !strings.Contains(html.UnescapeString(text), `content="`+want+`"`) {
+		t.Errorf("the page of %d scripts has not the policy %q", len(scripts), want)
+	}
+	if strings.Contains(text, "<link") || strings.Contains(text, " src=") {
+		t.Error("the page loads something")
+	}
+}
+
+func TestALinkedPageIncludesNothing(t *testing.T) {
+	text := render(t, data{Frame: page.Frame{Title: "<T>", Name: "workbench", Folder: "/a/", Scripts: []string{"page.js"}, Refresh: 3,
+		Tabs: []page.Tab{{Name: "One", Link: "/1"}, {Name: "Two", Link: "/2", Current: true}}}})
+	for _, want := range []string{`<link rel="stylesheet" href="/a/page.css">`, `<script src="/a/page.js" defer></script>`, `content="3"`, "<title>&lt;T&gt;</title>",
+		`<a href="/1">One</a><a href="/2" aria-current="page">Two</a>`, `id="theme"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"<style", "<script>", "style="} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if still := render(t, data{Frame: page.Frame{Folder: "/a/"}}); strings.Contains(still, "<script") || strings.Contains(still, "theme") || strings.Contains(still, "refresh") {
+		t.Error("a page without scripts has one, or a control that needs one")
+	}
+}
+
+func TestAssetsAreAskedForAgain(t *testing.T) {
+	assets := readAssets(t)
+	for _, name := range []string{"page.html", "layout.html", "echarts.entry.js"} {
+		if _, there := assets[name]; there {
+			t.Errorf("%s is served", name)
+		}
+	}
+	for name, kind := range map[string]string{"page.css": "text/css", "own.js": "text/javascript", "NOTICE": "text/plain"} {
+		w := httptest.NewRecorder()
+		assets[name].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != kind+"; charset=utf-8" || w.Body.Len() == 0 {
+			t.Errorf("%s is answered %d with %d bytes of %s", name, w.Code, w.Body.Len(), got)
+		}
+		again := httptest.NewRequest(http.MethodGet, "/", nil)
+		again.Header.Set("If-None-Match", w.Header().Get("ETag"))
+		w = httptest.NewRecorder()
+		assets[name].ServeHTTP(w, again)
+		if w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+			t.Errorf("%s is answered %d again", name, w.Code)
 		}
 	}
 }
 
-func TestDigitsAreGroupedAndKept(t *testing.T) {
-	t.Parallel()
-	compare(t, "Decimal", page.Decimal, map[string]string{
-		"": "", "0": "0", "7": "7", "12": "12", "123": "123", "1234": "1,234", "12345": "12,345", "123456": "123,456",
-		"1234567": "1,234,567", "1234567890123456789012": "1,234,567,890,123,456,789,012",
-		"0.000000": "0.000000", "1234.500000": "1,234.500000", "0.10": "0.10", "1000.": "1,000.",
-		"-1": "−1", "-1234.5": "−1,234.5", "-123": "−123", "+1234": "+1,234", "+0.5": "+0.5",
-		// What is no plain decimal stays as it is.
-		"1e21": "1e21", "Infinity": "Infinity", "-Infinity": "−Infinity", "NaN": "NaN", "exact": "exact", "1 234": "1 234", "٣٤٥٦": "٣٤٥٦",
-	})
-}
-
-func TestAmountsKeepTwoPlaces(t *testing.T) {
-	t.Parallel()
-	compare(t, "Amount", page.Amount, map[string]string{
-		"1234.500000": "1,234.50", "1234.560000": "1,234.56", "1234.567000": "1,234.567", "0.000000": "0.00", "-5.100000": "−5.10",
-		"239.867840": "239.86784", "0.000001": "0.000001", "7": "7", "7.5": "7.5", "1234": "1,234", "NaN": "NaN", "": "",
-	})
-}
-
-func TestMomentsAreUTC(t *testing.T) {
-	t.Parallel()
-	compare(t, "Moment", page.Moment, map[string]string{
-		"2026-11-09T02:00:00Z": "2026-11-09 02:00", "2026-11-09T02:00:59.999999Z": "2026-11-09 02:00",
-		"2026-11-09T00:30:00+01:00": "2026-11-08 23:30", "2026-12-31T23:59:00-05:00": "2027-01-01 04:59",
-		"": "", "infinity": "infinity", "2026-11-09": "2026-11-09", "soon": "soon",
-	})
-	zone := time.FixedZone("", 2*60*60)
-	if got := page.Clock(time.Date(2026, time.January, 1, 1, 30, 0, 0, zone)); got != "2025-12-31 23:30" {
-		t.Errorf("Clock = %q", got)
-	}
-}
-
-func TestDurationsHaveTwoUnits(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0 s", 0: "0 s", 1500 * time.Millisecond: "1.5 s", 3 * time.Second: "3 s", 12300 * time.Millisecond: "12 s",
-		250 * time.Second: "4 min 10 s", 3*time.Hour + 59*time.Minute: "3 h 59 min", 51 * time.Hour: "2 d 3 h",
+func TestTablesShowTheirCells(t *testing.T) {
+	const evil = `<b onload="x">`
+	text := render(t, data{Word: evil, Table: page.Table{Caption: "Prices", More: "1 of 2 rows.", Blank: []string{"a", "b"},
+		Heads: []page.Head{{Label: "Name", About: "Who"}, {Label: "Price", Numeric: true}},
+		Rows: []page.Row{{Currency: "USD", Cells: []page.Cell{
+			{Text: evil, Link: "/listings/1", Sub: evil}, {Text: "1,234.50", Unit: "USD", Class: "n", Sort: "1234.5", Bar: "50.00%"},
+			{Text: "proven", Tag: "good"}, {Text: "2026-11-01 02:00", Exact: "2026-11-01T02:00:00Z", Class: "t"},
+			{Text: "example", Address: "https://example.com"}, {Text: "1…", Exact: "1 234"},
+		}}}}})
+	for _, want := range []string{
+		`<th scope="col" title="Who">Name</th><th scope="col" class="n">Price</th>`, `<tr data-currency="USD">`,
+		`<td><a href="/listings/1"><bdi>&lt;b onload=&#34;x&#34;&gt;</bdi></a><small>&lt;b onload=&#34;x&#34;&gt;</small></td>`,
+		`<td class="n" data-sort="1234.5"><bdi>1,234.50</bdi> <span class="unit">USD</span><svg class="share" aria-hidden="true"><rect width="50.00%" height="4"></rect></svg></td>`,
+		`<td><span class="tag good">proven</span></td>`, `<td class="t"><time datetime="2026-11-01T02:00:00Z">2026-11-01 02:00</time></td>`,
+		`<a href="https://example.com" rel="noopener noreferrer nofollow" target="_blank"><bdi>example</bdi></a>`, `<bdi title="1 234">1…</bdi>`,
+		"1 of 2 rows.", "No value in any row: a, b.",
 	} {
-		if got := page.Duration(d); got != want {
-			t.Errorf("Duration(%s) = %q, want %q", d, got, want)
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if a, b := page.Share(1, 3), page.Share(1, 0); a != "33 %" || b != "0 %" {
-		t.Errorf("Share = %q, %q", a, b)
+	if strings.Contains(text, "<b ") {
+		t.Error("a text became markup")
+	}
+	if empty := render(t, data{Table: page.Table{Empty: "No order was paid."}}); strings.Contains(empty, "<table") || !strings.Contains(empty, "No order was paid.") {
+		t.Error("an empty table does not say why")
 	}
 }
 
-func TestLongTextsAreClipped(t *testing.T) {
-	t.Parallel()
-	const most = 160
-	letters, accents := strings.Repeat("a", most), strings.Repeat("é", most)
-	compare(t, "Clip", func(text string) string { return page.Clip(text, most) }, map[string]string{
-		"": "", "short": "short", letters: letters, letters + "b": letters + "…",
-		// Characters count and not bytes; none is cut in two.
-		accents: accents, accents + "é": accents + "…", "x" + accents: "x" + strings.Repeat("é", most-1) + "…",
-	})
+func TestAChartCarriesItsData(t *testing.T) {
+	var s page.Series
+	s.Add("1000.50", "1,000.50")
+	s.Add("", page.Unknown)
+	s.Add("NaN", "NaN")
+	var timed page.Series
+	timed.AddAt(time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600)), "2", "two </script>")
+	text := render(t, data{Chart: &page.Chart{Title: "Prices", Unit: "USD", Kind: page.Bars, Choice: "Tier", Variants: []page.Variant{
+		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c"}, Series: []page.Series{s}}, {Label: "basic", Series: []page.Series{timed}}}}})
+	for _, want := range []string{
+		`<figcaption>Prices, USD</figcaption>`, `<option value="0" data-currency="USD">pro</option><option value="1">basic</option>`,
+		`data-chart="{&#34;title&#34;:&#34;Prices&#34;,&#34;kind&#34;:&#34;bar&#34;,&#34;unit&#34;:&#34;USD&#34;,`,
+		`&#34;values&#34;:[1000.5,null,null],&#34;texts&#34;:[&#34;1,000.50&#34;,&#34;–&#34;,&#34;NaN&#34;]`,
+		`&#34;times&#34;:[&#34;2026-11-01T02:00:00Z&#34;]`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "</script>") {
+		t.Error("a text became markup")
+	}
 }
 
-func TestWordsAreQuotedForAShell(t *testing.T) {
-	t.Parallel()
-	compare(t, "ShellWord", page.ShellWord, map[string]string{
-		"top=25": "top=25", "since=2026-11-01T02:00:00Z": "since=2026-11-01T02:00:00Z", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "": "''", "x;rm": "'x;rm'",
+func TestStatesHaveATone(t *testing.T) {
+	compare(t, "Tone", func(word string) string { return page.Tone(word) }, map[string]string{
+		"exact": "good", "complete": "good", "proven": "good", "ready": "good", "repaired": "fair", "bounded": "fair", "carried": "poor", "carried_forward": "poor",
+		"partial": "poor", "interrupted": "poor", "killed": "poor", "failed": "bad", "not ready": "bad", "best_effort": "none", "skipped": "none",
+		"not proven": "none", "not read": "none", "": "", "Exact": "", `"><script>`: "", "published": "",
 	})
 }

@@ -186,15 +186,15 @@ func (done results) forecast(pace int64) (nights int64) {
 // that it is enough: then what is being worked on comes before all else, and what was never
 // read before what is only read again. A night that could not read anything else is
 // followed by one that begins with what was never read, and then reads the oldest first.
-func turnsAhead(last ledger.Run, hasLast bool, details Details) []load.Turn {
+func turnsAhead(last ledger.Run, hasLast bool, details Details) []load.Priority {
 	unread, _ := last.Unread()
 	switch {
 	case hasLast && unread == 0 && details != AllDetails:
 		return nil // a night need not plan every stream three times
 	case unread > 0 && last.NightsLeft == 0:
-		return []load.Turn{load.NeverRead, load.OldestFirst, load.TurnChanged, load.TurnNew}
+		return []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	}
-	return []load.Turn{load.TurnChanged, load.TurnNew}
+	return []load.Priority{load.PriorityChanged, load.PriorityNew}
 }
 
 // readAhead reads the turns ahead. With NeverRead and OldestFirst each stream has an equal
@@ -207,7 +207,7 @@ func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 	}
 	for _, last := range turnsAhead(r.last, r.hasLast, n.mode.details) {
 		for i, s := range n.cfg.Streams {
-			if r.isOver(true) || !s.IsDetail() || last == load.TurnChanged && s.Life == 0 {
+			if r.isOver(true) || !s.IsDetail() || last == load.PriorityChanged && s.Life == 0 {
 				continue
 			}
 			if begun[s.Name] == nil {

@@ -71,13 +71,13 @@ func TestTurnsAhead(t *testing.T) {
 	run := func(unread, nights int64) ledger.Run {
 		return ledger.Run{NightsLeft: nights, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
 	}
-	usual := []load.Turn{load.TurnChanged, load.TurnNew}
-	starved := []load.Turn{load.NeverRead, load.OldestFirst, load.TurnChanged, load.TurnNew}
+	usual := []load.Priority{load.PriorityChanged, load.PriorityNew}
+	starved := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	for name, c := range map[string]struct {
 		last    ledger.Run
 		hasLast bool
 		details Details
-		want    []load.Turn
+		want    []load.Priority
 	}{
 		"the first night":                   {ledger.Run{}, false, ChangedDetails, usual},
 		"the last night read all":           {run(0, 0), true, ChangedDetails, nil},

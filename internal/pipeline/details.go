@@ -13,7 +13,7 @@ import (
 
 // readDetails asks for every id that the plan of the night wants read, up to a
 // turn, except for those that it asked for before.
-func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn) error {
+func (r *reader) readDetails(ctx context.Context, one *received, last load.Priority) error {
 	s, stage := one.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s, one.details.Stream != "")
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
 		func() (err error) {
-			if last == load.TurnSettled { // now all lists that may name an id have been read
+			if last == load.PrioritySettled { // now all lists that may name an id have been read
 				one.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
 			}
 			return err
@@ -72,7 +72,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Turn)
 		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
 	}
 	r.done.gradeDetails(&one.streamResult, d)
-	if last == load.TurnSettled && one.asked < plan.Fetch {
+	if last == load.PrioritySettled && one.asked < plan.Fetch {
 		err = r.gradeUnread(ctx, &one.streamResult)
 	}
 	one.gradeKept()

@@ -96,7 +96,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 			one = newReceived(s)
 		}
 		if one.err == nil && r.isWanted(&one.streamResult) {
-			if err := r.readStream(ctx, one, load.TurnSettled); err != nil {
+			if err := r.readStream(ctx, one, load.PrioritySettled); err != nil {
 				return err
 			}
 		}
@@ -124,7 +124,7 @@ func (r *reader) isWanted(one *streamResult) bool {
 
 // readStream asks one stream for all it has, details up to a turn. The error is one
 // that ends the night; any other stays with the stream.
-func (r *reader) readStream(ctx context.Context, one *received, last load.Turn) (err error) {
+func (r *reader) readStream(ctx context.Context, one *received, last load.Priority) (err error) {
 	s, began := one.stream, time.Now()
 	defer func() { one.took += time.Since(began) }()
 	r.night.cfg.Watch.setReading(s)

@@ -207,7 +207,7 @@ func (r *streamResult) gradeKept() {
 func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range done {
 		table := r.stream.Root().Name
-		if r.kept > 0 && limits.AreExceeded(r.kept, r.ids) && !limits.Believe(table) {
+		if r.kept > 0 && limits.AreExceeded(r.kept, r.ids) && !limits.Confirmed(table) {
 			losses = append(losses, ledger.Loss{Table: table, Gone: r.kept, Before: r.ids, NotFound: true})
 		}
 	}

@@ -96,7 +96,7 @@ func TestAnswersOf404ThatAListContradicts(t *testing.T) {
 
 // TestTheGateCountsAnswersOf404 compares them with all ids of the stream, asked or not.
 func TestTheGateCountsAnswersOf404(t *testing.T) {
-	limits := load.Limits{Share: 0.2, Rows: 50, Believe: func(table string) bool { return table == "outlets" }}
+	limits := load.Limits{Share: 0.2, Rows: 50, Confirmed: func(table string) bool { return table == "outlets" }}
 	for _, c := range []struct {
 		stream    string
 		kept, ids int64

@@ -82,7 +82,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	n, done := r.night, r.reader.done
 	n.cfg.Watch.setPhase("merging")
 	limits := n.cfg.Limits
-	limits.Believe = func(table string) bool {
+	limits.Confirmed = func(table string) bool {
 		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
 	}
 	if losses := done.lossesByNotFound(limits); len(losses) > 0 {
@@ -176,7 +176,7 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 	if err != nil {
 		return err
 	}
-	return n.stage.Findings.WriteNotes(ctx, load.Notes{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
+	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
 // ledgerRow puts what a stream proved and what it cost side by side; allowed is the

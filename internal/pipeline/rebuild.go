@@ -231,7 +231,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		if len(tables) == 0 {
 			continue // the chain of closed rows has what this day shows
 		}
-		if err := load.Replay(ctx, b.draft, tables, snap); err != nil {
+		if err := load.ApplySnapshot(ctx, b.draft, tables, snap); err != nil {
 			return err
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
@@ -275,7 +275,7 @@ func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (
 		return false, err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.AdoptPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), until); err == nil {
+		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), until); err == nil {
 			return true, nil
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
@@ -307,7 +307,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		return err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.AdoptMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
+		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
 			b.Meta = true
 			return b.countMissingDays(ctx)
 		}

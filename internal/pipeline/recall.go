@@ -86,7 +86,7 @@ func (k *sink) leaveOutRecords() error {
 	if n.draft.Previous != base {
 		return fmt.Errorf("leave out unchanged records of %s: the draft is built on version %q and not on %q: run again", k.stream.Name, n.draft.Previous, base)
 	}
-	n.stage.Rows.LeaveOut(k.stream)
+	n.stage.Rows.SkipUnchanged(k.stream)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func TestAReplayClaimsNoSecondReading(t *testing.T) {
 	now = now.Add(time.Hour)
 	_, err = pipeline.Replay(t.Context(), cfg, stopped.Run.ID)
 	loss, ok = errors.AsType[*load.MassDeleteError](err)
-	if !ok || loss.Reread || !strings.Contains(err.Error(), "begin a new run") || service.asked != asked {
+	if !ok || loss.Reread || !strings.Contains(err.Error(), "start a new run") || service.asked != asked {
 		t.Errorf("the replay ended with %v after %d requests, want that nothing was read again", err, service.asked-asked)
 	}
 	wh, err := warehouse.Open(cfg.Warehouse)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -19,14 +20,11 @@ const (
 	newest = "newest"
 )
 
-// rewinding makes an instance show an earlier snapshot.
-type rewinding struct{ *DB }
-
 // goBack fills home with the catalog as it was when a snapshot was the newest.
 // Tables become views that leave out what was not known yet; views and macros
 // are made again from their own definitions, so that an old file is asked with
 // the views that it has, and shows them of that time.
-func (db rewinding) goBack(ctx context.Context, s Snapshot) error {
+func (db *DB) goBack(ctx context.Context, s Snapshot) error {
 	tables, err := db.storedTables(ctx)
 	if err != nil {
 		return err
@@ -61,7 +59,7 @@ type storedTable struct {
 	columns               [][2]string
 }
 
-func (db rewinding) storedTables(ctx context.Context) ([]storedTable, error) {
+func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
 	const query = `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
 		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`
@@ -98,17 +96,17 @@ func (db *DB) scanRows(ctx context.Context, query string, args, into []any, each
 // get none: theirs are those of main, and writing them would double the time.
 func (t storedTable) asOf(s Snapshot) string {
 	var b strings.Builder
-	name := home + "." + warehouse.Quote(t.schema) + "." + warehouse.Quote(t.name)
+	name := home + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
 	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.rowsKnownAt(s))
 	if t.schema == "past" {
 		return b.String()
 	}
 	if t.comment != "" {
-		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", name, warehouse.Literal(t.comment))
+		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", name, sqltext.Literal(t.comment))
 	}
 	for _, c := range t.columns {
 		if c[1] != "" {
-			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", name, warehouse.Quote(c[0]), warehouse.Literal(c[1]))
+			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", name, sqltext.Quote(c[0]), sqltext.Literal(c[1]))
 		}
 	}
 	return b.String()
@@ -118,7 +116,7 @@ func (t storedTable) asOf(s Snapshot) string {
 // then if it had begun; what has left it since is in past.
 func (t storedTable) rowsKnownAt(s Snapshot) string {
 	at := instantLiteral(s.At)
-	from := func(schema string) string { return newest + "." + schema + "." + warehouse.Quote(t.name) }
+	from := func(schema string) string { return newest + "." + schema + "." + sqltext.Quote(t.name) }
 	switch {
 	case t.schema == "main" && t.hasColumn("valid_from"):
 		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
@@ -126,7 +124,7 @@ func (t storedTable) rowsKnownAt(s Snapshot) string {
 	case t.schema == "past":
 		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(), from("past"), at)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(), from(warehouse.Quote(t.schema)), t.metaFilter(at))
+	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(), from(sqltext.Quote(t.schema)), t.metaFilter(at))
 }
 
 // metaFilter leaves out what meta did not hold yet. A table whose rows are
@@ -156,13 +154,13 @@ func (t storedTable) hasColumn(column string) bool {
 func (t storedTable) columnList() string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
-		names[i] = warehouse.Quote(c[0])
+		names[i] = sqltext.Quote(c[0])
 	}
 	return strings.Join(names, ", ")
 }
 
 func instantLiteral(t time.Time) string {
-	return "TIMESTAMPTZ " + warehouse.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
+	return "TIMESTAMPTZ " + sqltext.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
 // derivedSQL gives the statements that make the views and macros of the file
@@ -171,25 +169,25 @@ func instantLiteral(t time.Time) string {
 // newest catalog answers them for any time.
 func derivedSQL() string {
 	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
-		UNION ALL SELECT concat('CREATE MACRO ', ` + warehouse.QuoteSQL("schema_name") + `, '.', ` + warehouse.QuoteSQL("function_name") + `,
+		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
 		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
-			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + warehouse.Literal(warehouse.ChangesSuffix) + `)`
+			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(warehouse.ChangesSuffix) + `)`
 }
 
 // viewCommentsSQL gives the statements that make the comments which a view's
 // text lacks.
 func viewCommentsSQL() string {
-	view := warehouse.QuoteSQL("schema_name") + `, '.', ` + warehouse.QuoteSQL("view_name")
-	return `SELECT concat('COMMENT ON VIEW ', ` + view + `, ' IS ', ` + warehouse.LiteralSQL("comment") + `)
+	view := sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("view_name")
+	return `SELECT concat('COMMENT ON VIEW ', ` + view + `, ' IS ', ` + sqltext.LiteralSQL("comment") + `)
 		FROM duckdb_views() WHERE database_name = $1 AND NOT internal AND comment IS NOT NULL
-		UNION ALL SELECT concat('COMMENT ON COLUMN ', ` + view + `, '.', ` + warehouse.QuoteSQL("column_name") + `, ' IS ', ` + warehouse.LiteralSQL("c.comment") + `)
+		UNION ALL SELECT concat('COMMENT ON COLUMN ', ` + view + `, '.', ` + sqltext.QuoteSQL("column_name") + `, ' IS ', ` + sqltext.LiteralSQL("c.comment") + `)
 		FROM duckdb_columns() c JOIN duckdb_views() v USING (database_name, schema_name)
 		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
 }
 
 // readStatements reads SQL that the file's own catalog has.
-func (db rewinding) readStatements(ctx context.Context, query string) (statements []string, err error) {
+func (db *DB) readStatements(ctx context.Context, query string) (statements []string, err error) {
 	var one string
 	err = db.scanRows(ctx, query, []any{newest}, []any{&one}, func() { statements = append(statements, one) })
 	return statements, err
@@ -197,7 +195,7 @@ func (db rewinding) readStatements(ctx context.Context, query string) (statement
 
 // runInAnyOrder runs statements that may need one another: it tries the failed ones
 // again as long as a round runs any of them.
-func (db rewinding) runInAnyOrder(ctx context.Context, statements []string) error {
+func (db *DB) runInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string
 		var problems []error

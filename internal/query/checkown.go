@@ -12,7 +12,7 @@ import (
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // CheckOwn finds the own queries that cannot be asked: those that do not parse, that would
@@ -93,7 +93,7 @@ func findSyntaxError(ctx context.Context, conn *duckdb.Conn, text string, parseE
 		Position string `json:"position"`
 	}
 	// It takes no parameter: the text must be a constant.
-	rows, err := conn.QueryContext(ctx, "SELECT CAST(json_serialize_sql("+warehouse.Literal(text)+") AS VARCHAR)", nil)
+	rows, err := conn.QueryContext(ctx, "SELECT CAST(json_serialize_sql("+sqltext.Literal(text)+") AS VARCHAR)", nil)
 	if err == nil {
 		row := make([]driver.Value, 1)
 		err = rows.Next(row)

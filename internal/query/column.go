@@ -11,11 +11,11 @@ import (
 
 // Column is one column of an answer.
 type Column struct {
-	Name string
+	Name string `json:"name"`
 	// Type is the SQL type as DuckDB writes it: DECIMAL(18,6), VARCHAR[].
-	Type string
+	Type string `json:"type"`
 	// Numeric columns align to the right.
-	Numeric bool
+	Numeric bool `json:"-"`
 
 	codec codec
 }
@@ -27,6 +27,16 @@ func columnsOf(schema *arrow.Schema) []Column {
 		columns[i] = Column{Name: f.Name, Type: c.name, Numeric: c.numeric, codec: c}
 	}
 	return columns
+}
+
+// unwrittenErr is a *UsageError for a column whose type has no codec.
+func unwrittenErr(columns []Column) error {
+	for _, c := range columns {
+		if c.codec.text == nil {
+			return &UsageError{Problem: fmt.Sprintf("column %q has the type %s, which is not written: cast it, as in CAST(%[1]q AS VARCHAR)", c.Name, c.Type)}
+		}
+	}
+	return nil
 }
 
 // batch is some consecutive rows of an answer, with its arrays unwrapped.
@@ -53,26 +63,39 @@ func storageOf(a arrow.Array) arrow.Array {
 	return a
 }
 
-// Row is one row of an answer. It is valid until the writer's method returns.
-type Row struct {
+// Row is one row of an answer: of one that streams, valid until the writer's method
+// returns, or a Record.
+type Row interface {
+	IsNull(column int) bool
+	// Value copies a value.
+	Value(column int) Value
+	// AppendText appends a value as text: exact digits, RFC 3339 times, nested values as
+	// JSON. NULL appends nothing.
+	AppendText(dst []byte, column int) []byte
+	// AppendJSON appends a value as JSON; NULL, NaN and the infinities are null.
+	AppendJSON(dst []byte, column int) []byte
+}
+
+// batchRow is the row of a batch.
+type batchRow struct {
 	batch *batch
 	at    int
 }
 
-// IsNull reports whether the value of a column is NULL.
-func (r Row) IsNull(column int) bool { return isNull(r.batch.arrays[column], r.at) }
+func (r *batchRow) IsNull(column int) bool { return r.batch.arrays[column].IsNull(r.at) }
 
-// AppendText appends a value as text: exact digits, RFC 3339 times, nested
-// values as JSON. NULL appends nothing.
-func (r Row) AppendText(dst []byte, column int) []byte {
+func (r *batchRow) Value(column int) Value {
+	return Value{Text: string(r.AppendText(nil, column)), Null: r.IsNull(column)}
+}
+
+func (r *batchRow) AppendText(dst []byte, column int) []byte {
 	if r.IsNull(column) {
 		return dst
 	}
 	return r.batch.columns[column].codec.text(dst, r.batch.arrays[column], r.at)
 }
 
-// AppendJSON appends a value as JSON; NULL, NaN and the infinities are null.
-func (r Row) AppendJSON(dst []byte, column int) []byte {
+func (r *batchRow) AppendJSON(dst []byte, column int) []byte {
 	return r.batch.columns[column].codec.appendJSON(dst, r.batch.arrays[column], r.at)
 }
 

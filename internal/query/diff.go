@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -79,8 +80,8 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, e
 	}
 	parts := make([]string, len(tables))
 	for i, t := range tables {
-		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", warehouse.Literal(t),
-			warehouse.Quote(t+warehouse.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
+		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
+			sqltext.Quote(t+warehouse.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
 	}
 	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -65,17 +66,11 @@ type ExportFile struct {
 	// File is its path within the folder, with slashes.
 	File string `json:"file"`
 	// Rows are those of the source: of all its files together.
-	Rows    int64          `json:"rows"`
-	Bytes   int64          `json:"bytes"`
-	SHA256  string         `json:"sha256"`
-	Columns []ExportColumn `json:"columns"`
-}
-
-// ExportColumn is one column of a file, with the type that it had in the
-// catalog. JSON is text in both formats.
-type ExportColumn struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Columns have the types of the catalog. JSON is text in both formats.
+	Columns []Column `json:"columns"`
 }
 
 const exportKind = "placementsync export"
@@ -91,8 +86,7 @@ type source struct {
 // *UsageError.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	work := exporting{e, db}
-	sources, err := work.findSources(ctx)
+	sources, err := db.findSources(ctx, e)
 	if err != nil {
 		return m, err
 	}
@@ -107,7 +101,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	m.RunID, m.SnapshotAt = s.Run, s.At
 	err = durable.WriteFolder(dir, func(next string) error {
 		for _, src := range sources {
-			files, err := work.writeSource(ctx, next, src)
+			files, err := db.writeSource(ctx, e, next, src)
 			if err != nil {
 				return fmt.Errorf("export %s: %w", src.name, err)
 			}
@@ -122,13 +116,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
-// exporting is an export of a catalog.
-type exporting struct {
-	Export
-	db *DB
-}
-
-func (e exporting) findSources(ctx context.Context) ([]source, error) {
+func (db *DB) findSources(ctx context.Context, e Export) ([]source, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
@@ -137,18 +125,18 @@ func (e exporting) findSources(ctx context.Context) ([]source, error) {
 	case e.Query != nil:
 		return []source{{cmp.Or(e.Query.Name, "answer"), *e.Query}}, nil
 	}
-	return e.findTables(ctx)
+	return db.findTables(ctx, e.Tables)
 }
 
 // findTables selects whole tables without the fingerprint, which means
 // nothing elsewhere.
-func (e exporting) findTables(ctx context.Context) ([]source, error) {
+func (db *DB) findTables(ctx context.Context, patterns []string) ([]source, error) {
 	all := map[string]source{}
 	var names []string // those of main, or all where patterns choose
 	var schema, table, columns string
 	var stored bool
-	err := e.db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
-			string_agg(`+warehouse.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
+	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
+			string_agg(`+sqltext.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
 		[]any{home}, []any{&schema, &table, &stored, &columns}, func() {
@@ -157,17 +145,17 @@ func (e exporting) findTables(ctx context.Context) ([]source, error) {
 				name = table
 				names = append(names, table)
 			}
-			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, warehouse.Quote(schema), warehouse.Quote(table))
+			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, sqltext.Quote(schema), sqltext.Quote(table))
 			all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
 		})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
-	if len(e.Tables) > 0 {
+	if len(patterns) > 0 {
 		names = slices.Collect(maps.Keys(all))
 	}
 	slices.Sort(names)
-	picked, err := matchPatterns(names, e.Tables)
+	picked, err := matchPatterns(names, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -220,17 +208,16 @@ func exportTarget(dir string) (string, error) {
 }
 
 // writeSource writes one source into the folder and measures its files.
-func (e exporting) writeSource(ctx context.Context, dir string, src source) ([]ExportFile, error) {
+func (db *DB) writeSource(ctx context.Context, e Export, dir string, src source) ([]ExportFile, error) {
 	place := filepath.Join(dir, src.name+"."+string(e.Format))
 	if e.PartitionBy != "" {
 		place = filepath.Join(dir, src.name)
 	}
 	about := ExportFile{Source: src.name}
-	err := e.db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
-		columns := columnsOf(answer.Schema())
+	err := db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
+		about.Columns = columnsOf(answer.Schema())
 		var names []string
-		for _, c := range columns {
-			about.Columns = append(about.Columns, ExportColumn{c.Name, c.Type})
+		for _, c := range about.Columns {
 			names = append(names, c.Name)
 		}
 		var err error
@@ -241,7 +228,7 @@ func (e exporting) writeSource(ctx context.Context, dir string, src source) ([]E
 		if e.PartitionBy != "" && !slices.Contains(names, e.PartitionBy) {
 			return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", e.PartitionBy, strings.Join(names, ", "))}
 		}
-		about.Rows, err = e.db.writeParquet(ctx, answer, place, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
+		about.Rows, err = db.writeParquet(ctx, answer, place, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
 		return err
 	})
 	if err != nil {

@@ -88,7 +88,7 @@ func TestExportWritesTablesAndTheirManifest(t *testing.T) {
 	if diff := cmp.Diff([]string{"mart.z_names.parquet", "product_listing_prices.parquet", "product_listings.parquet"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0] != (query.ExportColumn{Name: "id", Type: "VARCHAR"}) {
+	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0].Name != "id" || m.Files[2].Columns[0].Type != "VARCHAR" {
 		t.Errorf("manifest: %+v", m)
 	}
 	back := readBack(t, filepath.Join(dir, "product_listing_prices.parquet"))

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,8 +49,34 @@ func checkArchive(t *testing.T, db *query.DB, path string) {
 			if diff := cmp.Diff(string(file.Data), got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", format, diff)
 			}
+			collected := strings.ReplaceAll(writeCollected(t, db, text, format, screen), "\r\n", "\n")
+			if diff := cmp.Diff(string(file.Data), collected); diff != "" {
+				t.Errorf("%s of a collected result (-want +got):\n%s", format, diff)
+			}
 		})
 	}
+}
+
+// writeCollected writes a result that was collected before.
+func writeCollected(t *testing.T, db *query.DB, q query.Query, format query.Format, screen query.Screen) string {
+	t.Helper()
+	r, err := db.Collect(t.Context(), q, nil, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	w, err := query.NewWriter(format, &text, screen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.Begin(r.Columns)
+	for _, record := range r.Rows {
+		err = errors.Join(err, w.Row(record))
+	}
+	if err := errors.Join(err, w.End()); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
 }
 
 // asked reads the name of a section: a format, or a table on some screen.
@@ -149,6 +176,35 @@ func TestLinesAreBrokenBetweenWords(t *testing.T) {
 	} {
 		if got := query.WrapLines(c.text, c.width); got != c.want {
 			t.Errorf("%q at %d: got %q, want %q", c.text, c.width, got, c.want)
+		}
+	}
+}
+
+// TestTypesWithoutATextAreToBeCast: what no table has is refused, at any depth, and never
+// written as something else.
+func TestTypesWithoutATextAreToBeCast(t *testing.T) {
+	t.Parallel()
+	db := open(t, "")
+	for value, kind := range map[string]string{
+		"'0010110'::BIT":                  "BIT",
+		"'01:02:03-05:30'::TIMETZ":        "TIMETZ",
+		"'12'::BIGNUM":                    "BIGNUM",
+		"12::UHUGEINT":                    "UHUGEINT",
+		"union_value(n := 5)":             "UNION(n INTEGER)",
+		"['1'::BIT]":                      "BIT[]",
+		"{'a': [12::UHUGEINT]}":           "STRUCT(a UHUGEINT[])",
+		"MAP {'a': 1::HUGEINT}":           "MAP(VARCHAR, FIXED_SIZE_BINARY[16])",
+		"[MAP {'a': uuid()}]":             "MAP(VARCHAR, FIXED_SIZE_BINARY[16])[]",
+		"{'a': union_value(n := uuid())}": "STRUCT(a UNION(n UUID))",
+	} {
+		_, err := answer(t, db, query.Text("SELECT 1 AS a, "+value+" AS x"), nil, query.JSON, query.Screen{})
+		var misuse *query.UsageError
+		want := `column "x" has the type ` + kind + `, which is not written: cast it, as in CAST("x" AS VARCHAR)`
+		if !errors.As(err, &misuse) || misuse.Problem != want {
+			t.Errorf("%s: got %v, want %s", value, err, want)
+		}
+		if _, err := answer(t, db, query.Text("SELECT 1 AS a, CAST("+value+" AS VARCHAR) AS x"), nil, query.JSON, query.Screen{}); err != nil {
+			t.Errorf("%s as text: %v", value, err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // FuzzFormats asks for any text by any name, as a parameter and an identifier:
@@ -25,7 +25,7 @@ func FuzzFormats(f *testing.F) {
 		if name == "" || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
 			return // DuckDB has no such names
 		}
-		q := query.Text("SELECT $text AS " + warehouse.Quote(name))
+		q := query.Text("SELECT $text AS " + sqltext.Quote(name))
 		if !utf8.ValidString(text) {
 			_, err := answer(t, db, q, map[string]string{"text": text}, query.CSV, query.Screen{})
 			if _, refused := errors.AsType[*query.UsageError](err); !refused {

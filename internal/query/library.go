@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,8 @@ func (e *FilesError) Error() string { return strings.Join(e.Problems, "\n") }
 const (
 	// ending is that of files with a query.
 	ending = ".sql"
+	// ownSubject is that of own queries which name none.
+	ownSubject = "own"
 	// mostBytes is how long a file of a user may be: a wrong name must not fill the memory.
 	mostBytes = 1 << 20
 )
@@ -90,6 +93,7 @@ func (l Library) readOwn(file string) (Query, []fault) {
 		return Query{}, []fault{{0, err.Error()}}
 	}
 	q, faults := parseFile(name, file, text)
+	q.Subject = cmp.Or(q.Subject, ownSubject)
 	if q.Title == "" && len(faults) == 0 {
 		faults = append(faults, fault{1, "needs a title: begin with -- title: what the answer shows"})
 	}

@@ -214,8 +214,10 @@ func TestTheValuesOfAParameterAreThoseOfTheData(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
 		}
 	}
-	if _, _, err := db.ParamValues(t.Context(), query.Param{Name: "x", Values: "DELETE FROM product_listings"}, 5); !errors.As(err, new(*query.RefusedError)) {
-		t.Errorf("values that write: got %v", err)
+	for _, text := range []string{"DELETE FROM product_listings", "SELECT 1) AS one(value); DELETE FROM product_listings; SELECT (1"} {
+		if values, _, err := db.ParamValues(t.Context(), query.Param{Name: "x", Values: text}, 5); err == nil {
+			t.Errorf("values that write: got %v", values)
+		}
 	}
 }
 
@@ -224,6 +226,7 @@ func TestAValueThatTheDataLacksIsNamed(t *testing.T) {
 	q := query.Query{Name: "of", Params: []query.Param{
 		{Name: "country", Type: "VARCHAR", Default: "NULL", Values: "SELECT country FROM product_listings"},
 		{Name: "city", Type: "VARCHAR", Default: "NULL", Values: "SELECT city FROM product_listings"},
+		{Name: "number", Type: "VARCHAR", Default: "NULL", Values: "SELECT range::VARCHAR FROM range(100)"},
 		{Name: "name", Type: "VARCHAR", Default: "NULL"},
 	}}
 	for given, want := range map[string]string{
@@ -239,6 +242,11 @@ func TestAValueThatTheDataLacksIsNamed(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
+		}
+	}
+	for given, count := range map[string]int{"99": 0, "100": 1} { // more values than are listed
+		if unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
+			t.Errorf("%s: got %v, %v", given, unknown, err)
 		}
 	}
 	unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
@@ -87,24 +86,6 @@ func appendClock(dst []byte, d time.Duration) []byte {
 	}
 	dst = time.Unix(0, int64(d)).UTC().AppendFormat(dst, clockLayout)
 	return appendFraction(dst, int(d%time.Second))
-}
-
-// appendTimeTZ reads DuckDB's form: 40 bits of microseconds over 24 bits of
-// offset, which is stored as its distance from the largest one.
-func appendTimeTZ(dst []byte, a arrow.Array, i int) []byte {
-	const largestOffset = 16*60*60 - 1
-	bits := binary.LittleEndian.Uint64(bytesAt(a, i))
-	dst = appendClock(dst, time.Duration(bits>>24)*time.Microsecond)
-	offset := largestOffset - int(bits&(1<<24-1))
-	sign := '+'
-	if offset < 0 {
-		sign, offset = '-', -offset
-	}
-	dst = fmt.Appendf(dst, "%c%02d:%02d", sign, offset/3600, offset/60%60)
-	if seconds := offset % 60; seconds != 0 {
-		dst = fmt.Appendf(dst, ":%02d", seconds)
-	}
-	return dst
 }
 
 // appendInterval writes an interval as DuckDB casts it to text: 1 year

@@ -22,9 +22,8 @@ func appendList(item codec) appender {
 }
 
 // appendMap writes a map as an object whose names are the keys as text. Arrow's
-// import drops what DuckDB calls the types of keys and items, so that a BOOLEAN
-// item shows as 0 or 1, JSON as a string, and a HUGEINT or UUID in base64: cast
-// such items first.
+// import drops the names that DuckDB gives the types of keys and items, so that a BOOLEAN
+// item shows as 0 or 1 and JSON as a string: cast such items first.
 func appendMap(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)
@@ -42,8 +41,7 @@ func appendMap(key, item codec) appender {
 	}
 }
 
-func appendStruct(fields []arrow.Field) appender {
-	codecs := codecsOf(fields)
+func appendStruct(fields []arrow.Field, codecs []codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		s := a.(*array.Struct)
 		dst = append(dst, '{')
@@ -56,30 +54,4 @@ func appendStruct(fields []arrow.Field) appender {
 		}
 		return append(dst, '}')
 	}
-}
-
-// appendUnion writes the value of the member that the union holds.
-func appendUnion(fields []arrow.Field) appender {
-	codecs := codecsOf(fields)
-	return func(dst []byte, a arrow.Array, i int) []byte {
-		u := a.(*array.SparseUnion)
-		member := u.ChildID(i)
-		return codecs[member].appendJSON(dst, storageOf(u.Field(member)), i)
-	}
-}
-
-// isNull asks a union's member, since a union has no NULLs of its own.
-func isNull(a arrow.Array, i int) bool {
-	if u, ok := a.(*array.SparseUnion); ok {
-		return isNull(storageOf(u.Field(u.ChildID(i))), i)
-	}
-	return a.IsNull(i)
-}
-
-func codecsOf(fields []arrow.Field) []codec {
-	codecs := make([]codec, len(fields))
-	for i, f := range fields {
-		codecs[i] = codecOf(f)
-	}
-	return codecs
 }

@@ -23,7 +23,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/durable"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // Options bound what a query may use. Zero values leave DuckDB's defaults.
@@ -109,7 +109,7 @@ func (db *DB) Close() error {
 	if db.planner != nil {
 		err = db.planner.conn.Close()
 	}
-	return errors.Join(err, closeSessions(db), db.conn.Close(), db.pool.Close(), db.spill.Remove())
+	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
 // spillPrefix begins the names of folders for what does not fit into memory.
@@ -156,10 +156,10 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 		return err
 	}
 	var err error
-	if db.planner, err = openPlanner(ctx, db); err != nil {
+	if db.planner, err = db.openPlanner(ctx); err != nil {
 		return err
 	}
-	if err := openSessions(ctx, db); err != nil {
+	if err := db.openSessions(ctx); err != nil {
 		return err
 	}
 	// Arrow then carries the exact DuckDB type of every column.
@@ -174,7 +174,7 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 const setUTC = "SET TimeZone = 'UTC'"
 
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
-	file := "ATTACH " + warehouse.Literal(path) + " AS %s (READ_ONLY)"
+	file := "ATTACH " + sqltext.Literal(path) + " AS %s (READ_ONLY)"
 	if db.opts.AsOf == "" {
 		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, setUTC)
 	}
@@ -190,7 +190,7 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 		return err
 	}
 	db.asOf = &s
-	if err := (rewinding{db}).goBack(ctx, s); err != nil {
+	if err := db.goBack(ctx, s); err != nil {
 		return fmt.Errorf("go back to %s: %w", s, err)
 	}
 	return nil
@@ -333,18 +333,22 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 
 func copyRows(r array.RecordReader, w Writer) (int64, error) {
 	columns := columnsOf(r.Schema())
+	if err := unwrittenErr(columns); err != nil {
+		return 0, err
+	}
 	if err := w.Begin(columns); err != nil {
 		return 0, err
 	}
 	var rows int64
 	for r.Next() {
-		batch := newBatch(columns, r.RecordBatch())
-		for i := range batch.len {
-			if err := w.Row(Row{batch: batch, at: i}); err != nil {
+		row := &batchRow{batch: newBatch(columns, r.RecordBatch())}
+		for row.at < row.batch.len {
+			if err := w.Row(row); err != nil {
 				return rows, err
 			}
+			row.at++
 		}
-		rows += int64(batch.len)
+		rows += int64(row.batch.len)
 	}
 	if r.Err() != nil {
 		return rows, nil // the caller reports it; a half-written answer gets no end

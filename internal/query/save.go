@@ -10,7 +10,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/durable"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/sqltext"
 )
 
 // Save answers a query into a file of any format. The file is written
@@ -59,11 +59,11 @@ func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, scribe.Close()) }()
-	settings := []string{"SET TimeZone = 'UTC'", "SET allowed_paths = [" + warehouse.Literal(place) + "]"}
+	settings := []string{"SET TimeZone = 'UTC'", "SET allowed_paths = [" + sqltext.Literal(place) + "]"}
 	layout := "USE_TMP_FILE false"
 	if o.partitionBy != "" {
-		settings = append(settings, "SET allowed_directories = ["+warehouse.Literal(place+"/")+"]")
-		layout = fmt.Sprintf("PARTITION_BY (%s)", warehouse.Quote(o.partitionBy))
+		settings = append(settings, "SET allowed_directories = ["+sqltext.Literal(place+"/")+"]")
+		layout = fmt.Sprintf("PARTITION_BY (%s)", sqltext.Quote(o.partitionBy))
 	}
 	if err := scribe.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
@@ -74,7 +74,7 @@ func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place
 	}
 	defer release()
 	// A view on Arrow may only be read whole and as it is.
-	result, err := scribe.conn.ExecContext(ctx, "COPY (SELECT * FROM answer) TO "+warehouse.Literal(place)+
+	result, err := scribe.conn.ExecContext(ctx, "COPY (SELECT * FROM answer) TO "+sqltext.Literal(place)+
 		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+layout+")")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)

@@ -47,14 +47,6 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 	return strconv.AppendFloat(dst, v, form, -1, bits)
 }
 
-// appendFinite is appendFloat for JSON, which has no NaN and no infinity.
-func appendFinite[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
-	if v := float64(valueAt[T](a, i)); math.IsNaN(v) || math.IsInf(v, 0) {
-		return append(dst, "null"...)
-	}
-	return appendFloat[T](dst, a, i)
-}
-
 func decimalCodec(t *arrow.Decimal128Type) codec {
 	return newNumberCodec(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
 		return appendScaled(dst, valueAt[decimal128.Num](a, i), int(t.Scale))
@@ -89,37 +81,6 @@ func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
 	return n.Add(n, new(big.Int).SetUint64(low)).Append(dst, 10)
 }
 
-func appendUhugeint(dst []byte, a arrow.Array, i int) []byte {
-	b := slices.Clone(bytesAt(a, i))
-	slices.Reverse(b)
-	return new(big.Int).SetBytes(b).Append(dst, 10)
-}
-
-// appendBignum reads DuckDB's form: three bytes of header whose top bit says
-// positive, then the magnitude, all bits of a negative number inverted.
-func appendBignum(dst []byte, a arrow.Array, i int) []byte {
-	b := slices.Clone(bytesAt(a, i))
-	if b[0]&0x80 != 0 {
-		return new(big.Int).SetBytes(b[3:]).Append(dst, 10)
-	}
-	for k := range b {
-		b[k] = ^b[k]
-	}
-	n := new(big.Int).SetBytes(b[3:])
-	return n.Neg(n).Append(dst, 10)
-}
-
-// appendBit reads DuckDB's form: a byte with the number of padding bits, then
-// the bits behind the padding.
-func appendBit(dst []byte, a arrow.Array, i int) []byte {
-	b := bytesAt(a, i)
-	for n := int(b[0]); n < 8*(len(b)-1); n++ {
-		bit := b[1+n/8] >> (7 - n%8) & 1
-		dst = append(dst, '0'+bit)
-	}
-	return dst
-}
-
 func appendBool(dst []byte, a arrow.Array, i int) []byte {
 	return strconv.AppendBool(dst, valueAt[bool](a, i))
 }
@@ -144,8 +105,7 @@ func appendUUID(dst []byte, a arrow.Array, i int) []byte {
 // appendDocument writes a JSON value on one line with its digits as they are.
 // A text that is not JSON, which DuckDB lets into such a column, becomes a JSON
 // string.
-func appendDocument(dst []byte, a arrow.Array, i int) []byte {
-	text := []byte(valueAt[string](a, i))
+func appendDocument(dst, text []byte) []byte {
 	out, err := jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		return appendQuoted(dst, text)

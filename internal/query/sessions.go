@@ -19,7 +19,7 @@ func (db *DB) Sessions() []*DB { return db.sessions }
 const derived = "derived"
 
 // openSessions makes the further connections, before the settings are locked.
-func openSessions(ctx context.Context, db *DB) error {
+func (db *DB) openSessions(ctx context.Context) error {
 	if db.opts.Sessions == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func openSessions(ctx context.Context, db *DB) error {
 	return nil
 }
 
-func closeSessions(db *DB) error {
+func (db *DB) closeSessions() error {
 	var problems []error
 	for _, one := range db.sessions {
 		problems = append(problems, one.conn.Close())
@@ -50,7 +50,7 @@ func closeSessions(db *DB) error {
 
 // Derive runs statements of the program, never of a user, that make tables in the
 // database "derived", which is in memory and counts against Options.MemoryLimit.
-func Derive(ctx context.Context, db *DB, statements ...string) error {
+func (db *DB) Derive(ctx context.Context, statements ...string) error {
 	if err := db.execAll(ctx, statements...); err != nil {
 		return fmt.Errorf("derive tables: %w", err)
 	}
@@ -59,7 +59,7 @@ func Derive(ctx context.Context, db *DB, statements ...string) error {
 
 // SendParquet writes the answer of a query to w as one Parquet file, which first grows
 // in the private folder for temporary files. It returns the number of rows.
-func SendParquet(ctx context.Context, db *DB, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
+func (db *DB) SendParquet(ctx context.Context, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
 	dir, err := os.MkdirTemp(db.spill.Dir, "parquet-")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)

@@ -50,7 +50,7 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 	var found []Snapshot
 	var s Snapshot
 	err = db.scanRows(ctx, "SELECT run_id, snapshot_at FROM "+database+".meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id",
-		nil, []any{&s.Run, &s.At}, func() { found = append(found, s) })
+		nil, []any{&s.Run, &s.At}, func() { found = append(found, Snapshot{s.Run, s.At.UTC()}) })
 	return found, err
 }
 

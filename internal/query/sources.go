@@ -101,7 +101,7 @@ type planner struct {
 	graded map[string]Source
 }
 
-func openPlanner(ctx context.Context, db *DB) (*planner, error) {
+func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
 	conn, err := db.pool.Conn(ctx)
 	if err != nil {
 		return nil, err

@@ -204,8 +204,8 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 }
 
 // findKeys returns the columns that tell the rows apart: the one that names a row and the
-// currency, then texts, times and switches as long as one more makes more rows differ. Ids
-// are the last resort, since people do not read them.
+// currency, then each text, time or switch that makes more rows differ. Ids are the last
+// resort, since people do not read them.
 func (w *tableWriter) findKeys() []int {
 	var keys []int
 	named := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
@@ -217,21 +217,15 @@ func (w *tableWriter) findKeys() []int {
 			keys = append(keys, i)
 		}
 	}
+	most := w.countDistinct(keys)
 	for _, ids := range []bool{false, true} {
-		for {
-			most, best := w.countDistinct(keys), -1
-			for i, c := range w.columns {
-				if c.Numeric || isID(c.Name) != ids || slices.Contains(keys, i) || most == len(w.cells) {
-					continue
-				}
-				if n := w.countDistinct(append(slices.Clone(keys), i)); n > most {
-					most, best = n, i
-				}
+		for i, c := range w.columns {
+			if most == len(w.cells) || c.Numeric || isID(c.Name) != ids || slices.Contains(keys, i) {
+				continue
 			}
-			if best < 0 {
-				break
+			if n := w.countDistinct(append(slices.Clone(keys), i)); n > most {
+				most, keys = n, append(keys, i)
 			}
-			keys = append(keys, best)
 		}
 	}
 	return keys

@@ -2,26 +2,39 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"placementsync/internal/nearest"
 )
 
-// ParamValues lists the values that the data has for a parameter, sorted, or those that its
+// ParamValues lists the values that the data has for a parameter, in order, or those that its
 // type allows. It is empty where any value may be asked; more reports that there are
 // others besides the most that were asked for.
 func (db *DB) ParamValues(ctx context.Context, p Param, most int) (values []string, more bool, err error) {
 	if p.Values == "" {
 		return p.Choices(), false, nil
 	}
-	found := &valueList{most: most}
-	if err := found.fill(ctx, db, p); err != nil {
+	r, err := db.readValues(ctx, p, fmt.Sprintf("IS NOT NULL ORDER BY value LIMIT %d", most+1), nil)
+	if err != nil {
 		return nil, false, err
 	}
-	return found.values, found.more, nil
+	for _, row := range r.Rows[:min(len(r.Rows), most)] {
+		values = append(values, row.Values[0].Text)
+	}
+	return values, len(r.Rows) > most, nil
+}
+
+// readValues selects among the values of a parameter.
+func (db *DB) readValues(ctx context.Context, p Param, condition string, args map[string]string) (Result, error) {
+	text := "SELECT DISTINCT value FROM (" + strings.TrimRight(p.Values, "; \t\r\n") + "\n) AS listed(value) WHERE value " + condition
+	r, err := db.Collect(ctx, Text(text), args, math.MaxInt)
+	if err != nil {
+		err = fmt.Errorf("list the values of parameter %q: %w", p.Name, err)
+	}
+	return r, err
 }
 
 // UnknownValue is a value that was given for a parameter and that the data does not have.
@@ -59,69 +72,29 @@ func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]stri
 		if p.Values == "" || !given || value == nullText && p.TakesNull() {
 			continue
 		}
-		found := &valueList{most: most, wanted: value, seeks: true}
-		if err := found.fill(ctx, db, p); err != nil {
+		known, more, err := db.ParamValues(ctx, p, most)
+		if err != nil {
 			return nil, err
 		}
-		if found.has {
+		if slices.Contains(known, value) {
 			continue
 		}
-		u := UnknownValue{Param: p.Name, Value: value, Known: found.values, More: found.more}
-		for _, known := range found.values {
-			if _, near := nearest.CountEdits(strings.ToLower(known), value); near {
-				u.Nearest = append(u.Nearest, known)
+		if more {
+			r, err := db.readValues(ctx, p, "::VARCHAR = $value LIMIT 1", map[string]string{"value": value})
+			if err != nil {
+				return nil, err
+			}
+			if r.Total > 0 {
+				continue
+			}
+		}
+		u := UnknownValue{Param: p.Name, Value: value, Known: known, More: more}
+		for _, one := range known {
+			if _, near := nearest.CountEdits(strings.ToLower(one), value); near {
+				u.Nearest = append(u.Nearest, one)
 			}
 		}
 		unknown = append(unknown, u)
 	}
 	return unknown, nil
 }
-
-// errEnough ends an answer of which no more is wanted.
-var errEnough = errors.New("enough was read")
-
-// valueList is a Writer that takes the first column of an answer.
-type valueList struct {
-	most   int
-	values []string
-	// more reports that there are more values than most.
-	more bool
-	// wanted is looked for among all values where seeks says so; has reports that it is there.
-	wanted     string
-	seeks, has bool
-}
-
-// fill reads the values of a parameter.
-func (l *valueList) fill(ctx context.Context, db *DB, p Param) error {
-	_, err := db.Run(ctx, Text(p.Values), nil, l)
-	if err != nil && !errors.Is(err, errEnough) {
-		return fmt.Errorf("list the values of parameter %q: %w", p.Name, err)
-	}
-	slices.Sort(l.values)
-	return nil
-}
-
-func (l *valueList) Begin([]Column) error { return nil }
-
-func (l *valueList) Row(r Row) error {
-	if r.IsNull(0) {
-		return nil
-	}
-	value := string(r.AppendText(nil, 0))
-	switch {
-	case l.seeks && value == l.wanted:
-		l.has = true
-		return errEnough
-	case slices.Contains(l.values, value):
-	case len(l.values) < l.most:
-		l.values = append(l.values, value)
-	case !l.seeks:
-		l.more = true
-		return errEnough
-	default:
-		l.more = true
-	}
-	return nil
-}
-
-func (l *valueList) End() error { return nil }

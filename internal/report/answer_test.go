@@ -5,22 +5,25 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
 )
 
 // answerOf makes an answer of a line of column names and a line a row, fields
 // parted by a bar. An empty text is NULL, and ” is an empty text.
-func answerOf(text string) Answer {
+func answerOf(text string) answer {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	a := Answer{Total: int64(len(lines) - 1), lacking: map[string]bool{}}
+	var columns []query.Column
 	for name := range strings.SplitSeq(strings.TrimSpace(lines[0]), "|") {
-		a.Columns = append(a.Columns, Column{Name: name})
+		columns = append(columns, query.Column{Name: name})
 	}
+	a := answer{query.Result{Columns: columns, Total: int64(len(lines) - 1)}, map[string]bool{}}
 	for _, line := range lines[1:] {
-		var row []Cell
+		var row []query.Value
 		for cell := range strings.SplitSeq(strings.TrimSpace(line), "|") {
-			row = append(row, Cell{Text: strings.Trim(cell, "'"), Null: cell == ""})
+			row = append(row, query.Value{Text: strings.Trim(cell, "'"), Null: cell == ""})
 		}
-		a.Rows = append(a.Rows, row)
+		a.Rows = append(a.Rows, query.Record{Columns: columns, Values: row})
 	}
 	return a
 }
@@ -30,13 +33,13 @@ func TestValuesAreFoundByTheirColumn(t *testing.T) {
 		name|amount|note
 		x|12.5|''
 		y||z`)
-	if got, want := a.valueOf(a.Rows[0], "amount"), (Cell{Text: "12.5"}); got != want {
+	if got, want := a.valueOf(a.Rows[0], "amount"), (query.Value{Text: "12.5"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := a.valueOf(a.Rows[0], "note"), (Cell{}); got != want {
+	if got, want := a.valueOf(a.Rows[0], "note"), (query.Value{}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := a.valueOf(a.Rows[1], "amount"), (Cell{Null: true}); got != want {
+	if got, want := a.valueOf(a.Rows[1], "amount"), (query.Value{Null: true}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := a.textOf(a.Rows[1], "note"); got != "z" {
@@ -60,19 +63,6 @@ func TestEveryMissingColumnIsNamed(t *testing.T) {
 	}
 }
 
-func TestNumbersAreReadForDrawing(t *testing.T) {
-	for text, want := range map[string]struct {
-		n  float64
-		ok bool
-	}{
-		"12.5": {12.5, true}, "-3": {-3, true}, "0": {0, true}, "": {0, false}, "many": {0, false}, "1,234": {0, false},
-	} {
-		if n, ok := (Cell{Text: text}).Number(); n != want.n || ok != want.ok {
-			t.Errorf("%q: got %g, %t", text, n, ok)
-		}
-	}
-}
-
 func TestRowsAreFilteredAndTold(t *testing.T) {
 	a := answerOf(`
 		tier|price
@@ -81,18 +71,22 @@ func TestRowsAreFilteredAndTold(t *testing.T) {
 		pro|3
 		|4
 		basic|5`)
-	pro := a.filterRows(func(row []Cell) bool { return a.textOf(row, "tier") == "pro" })
-	if diff := cmp.Diff([][]Cell{{{Text: "pro"}, {Text: "1"}}, {{Text: "pro"}, {Text: "3"}}}, pro.Rows); diff != "" {
+	pro := a.filterRows(func(row query.Record) bool { return a.textOf(row, "tier") == "pro" })
+	var values [][]query.Value
+	for _, row := range pro.Rows {
+		values = append(values, row.Values)
+	}
+	if diff := cmp.Diff([][]query.Value{{{Text: "pro"}, {Text: "1"}}, {{Text: "pro"}, {Text: "3"}}}, values); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if len(a.Rows) != 5 || pro.Total != 5 {
 		t.Errorf("the answer itself has %d rows, total %d", len(a.Rows), pro.Total)
 	}
-	labels := a.distinctLabels(func(row []Cell) string { return a.textOf(row, "tier") })
+	labels := a.distinctLabels(func(row query.Record) string { return a.textOf(row, "tier") })
 	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if none := a.filterRows(func([]Cell) bool { return false }); none.Rows != nil {
+	if none := a.filterRows(func(query.Record) bool { return false }); none.Rows != nil {
 		t.Errorf("got %v, want no rows", none.Rows)
 	}
 }

@@ -1,5 +1,7 @@
 package report
 
+import "placementsync/internal/page"
+
 var articlesSection = section{
 	id: "articles", title: "Articles",
 	lead:    "A day has 24 hours. Medians and 90th percentiles are observed values.",
@@ -9,7 +11,7 @@ var articlesSection = section{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
 			query: "articles_by_status", read: 40, shown: 40,
-			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
+			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
 				measure{column: "articles", name: "articles"})},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
@@ -22,7 +24,7 @@ var articlesSection = section{
 			id: "weekly-throughput", title: "Started and published by week",
 			about: "Weeks begin on Monday; the last one may not be over.",
 			query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
-			plot: &plot{kind: "bar", variant: seriesByMeasure(byColumns("week"), weeksDrawn,
+			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byColumns("week"), weeksDrawn,
 				measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},
 			fields: []field{
 				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
@@ -36,7 +38,7 @@ var articlesSection = section{
 			id: "cycle-time", title: "Time in each status",
 			about: "Days from one status to the next, of the stays that have ended.",
 			query: "article_cycle_time", read: 40, shown: 40,
-			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
+			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
 				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
@@ -50,7 +52,7 @@ var articlesSection = section{
 			id: "paid-to-live", title: "From paid order to live",
 			about: "Days from payment to publication, by the month of publication.",
 			query: "paid_to_live", read: monthsDrawn, shown: monthsDrawn,
-			plot: &plot{kind: "line", variant: seriesByMeasure(byMonth, monthsDrawn,
+			plot: &plot{kind: page.Lines, variant: seriesByMeasure(byMonth, monthsDrawn,
 				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},

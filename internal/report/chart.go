@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"placementsync/internal/page"
+	"placementsync/internal/query"
 )
 
 // plot says how to draw an answer: which chart, and how rows become series.
 type plot struct {
-	kind            string
+	kind            page.Kind
 	across, stacked bool
 	log             bool
 	// choice names what the variants differ in.
@@ -19,7 +20,7 @@ type plot struct {
 	// split are the columns whose values make the variants; none: one variant.
 	split []string
 	// variants turns the rows of one variant into series.
-	variant func(a Answer) Variant
+	variant func(a answer) page.Variant
 	// weigh is the column by whose sum the variants are ordered, the heaviest
 	// first; none: as the rows are.
 	weigh string
@@ -29,11 +30,14 @@ type plot struct {
 // number of currencies and tiers.
 const variantsKept = 24
 
-func (p plot) drawVariants(a Answer) []Variant {
+// categoriesKept is how many categories a chart has room for.
+const categoriesKept = 400
+
+func (p plot) drawVariants(a answer) []page.Variant {
 	if len(p.split) == 0 {
 		return nonEmpty(p.variant(a))
 	}
-	label := func(row []Cell) string { return rowLabel(a, row, p.split...) }
+	label := func(row query.Record) string { return rowLabel(a, row, p.split...) }
 	labels := a.distinctLabels(label)
 	if p.weigh != "" {
 		weights := map[string]float64{}
@@ -43,9 +47,9 @@ func (p plot) drawVariants(a Answer) []Variant {
 		}
 		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
 	}
-	var all []Variant
+	var all []page.Variant
 	for _, l := range labels {
-		rows := a.filterRows(func(row []Cell) bool { return label(row) == l })
+		rows := a.filterRows(func(row query.Record) bool { return label(row) == l })
 		v := p.variant(rows)
 		v.Label, v.Currency = l, a.currencyOf(rows.Rows[0])
 		all = append(all, nonEmpty(v)...)
@@ -56,15 +60,15 @@ func (p plot) drawVariants(a Answer) []Variant {
 	return all
 }
 
-func nonEmpty(v Variant) []Variant {
+func nonEmpty(v page.Variant) []page.Variant {
 	if len(v.Categories) == 0 {
 		return nil
 	}
-	return []Variant{v}
+	return []page.Variant{v}
 }
 
 // rowLabel joins the values of columns; a missing value says that it is unknown.
-func rowLabel(a Answer, row []Cell, columns ...string) string {
+func rowLabel(a answer, row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
 		c := a.valueOf(row, name)
@@ -90,10 +94,10 @@ type measure struct {
 }
 
 // seriesByMeasure makes a series of each measure, a category of each row.
-func seriesByMeasure(category func(a Answer, row []Cell) string, most int, measures ...measure) func(Answer) Variant {
-	return func(a Answer) Variant {
-		var v Variant
-		a = a.filterRows(func(row []Cell) bool {
+func seriesByMeasure(category func(a answer, row query.Record) string, most int, measures ...measure) func(answer) page.Variant {
+	return func(a answer) page.Variant {
+		var v page.Variant
+		a = a.filterRows(func(row query.Record) bool {
 			return slices.ContainsFunc(measures, func(m measure) bool { return !a.valueOf(row, m.column).Null })
 		})
 		rows := a.Rows[:min(len(a.Rows), most)]
@@ -101,9 +105,9 @@ func seriesByMeasure(category func(a Answer, row []Cell) string, most int, measu
 			v.Categories = append(v.Categories, category(a, row))
 		}
 		for _, m := range measures {
-			s := Series{Name: m.name, Colour: m.colour}
+			s := page.Series{Name: m.name, Colour: m.colour}
 			for _, row := range rows {
-				s.addValue(a.valueOf(row, m.column), m)
+				m.addTo(&s, a.valueOf(row, m.column))
 			}
 			v.Series = append(v.Series, s)
 		}
@@ -111,43 +115,38 @@ func seriesByMeasure(category func(a Answer, row []Cell) string, most int, measu
 	}
 }
 
-func (s *Series) addValue(c Cell, m measure) {
-	n, ok := c.Number()
-	if m.below {
-		n = -n
-	}
-	if ok {
-		s.Values = append(s.Values, n)
-	} else {
-		s.Values = append(s.Values, nil)
-	}
+func (m measure) addTo(s *page.Series, c query.Value) {
 	if m.as == asText {
 		m.as = asNumber
 	}
-	s.Texts = append(s.Texts, field{as: m.as}.formatCell(c))
+	s.Add(c.Text, field{as: m.as}.formatCell(c))
+	if n, ok := s.Values[len(s.Values)-1].(float64); ok && m.below {
+		s.Values[len(s.Values)-1] = -n
+	}
 }
 
 // seriesByValue makes a series of each value of a column: rows are (category, series,
 // value). At most so many series are drawn, in the order of the rows.
-func seriesByValue(category func(a Answer, row []Cell) string, series, value string, most int) func(Answer) Variant {
-	return func(a Answer) Variant {
-		name := func(row []Cell) string { return rowLabel(a, row, series) }
-		categories := a.distinctLabels(func(row []Cell) string { return category(a, row) })
-		v := Variant{Categories: categories}
+func seriesByValue(category func(a answer, row query.Record) string, series, value string, most int) func(answer) page.Variant {
+	return func(a answer) page.Variant {
+		name := func(row query.Record) string { return rowLabel(a, row, series) }
+		categories := a.distinctLabels(func(row query.Record) string { return category(a, row) })
+		categories = categories[:min(len(categories), categoriesKept)]
+		v := page.Variant{Categories: categories}
 		for i, n := range a.distinctLabels(name) {
 			if i == most {
 				break
 			}
-			at := map[string]Cell{}
+			at := map[string]query.Value{}
 			for _, row := range a.Rows {
 				if name(row) == n {
 					at[category(a, row)] = a.valueOf(row, value)
 				}
 			}
-			s := Series{Name: n, Colour: i}
+			s := page.Series{Name: n, Colour: i}
 			for _, c := range categories {
 				cell, known := at[c]
-				s.addValue(Cell{Text: cell.Text, Null: !known || cell.Null}, measure{})
+				measure{}.addTo(&s, query.Value{Text: cell.Text, Null: !known || cell.Null})
 			}
 			v.Series = append(v.Series, s)
 		}
@@ -156,10 +155,10 @@ func seriesByValue(category func(a Answer, row []Cell) string, series, value str
 }
 
 // boxByRow makes a box of each row, of the five columns given.
-func boxByRow(category func(a Answer, row []Cell) string, most int, five [5]string) func(Answer) Variant {
-	return func(a Answer) Variant {
-		s := Series{Name: "prices"}
-		var v Variant
+func boxByRow(category func(a answer, row query.Record) string, most int, five [5]string) func(answer) page.Variant {
+	return func(a answer) page.Variant {
+		s := page.Series{Name: "prices"}
+		var v page.Variant
 		for _, row := range a.Rows[:min(len(a.Rows), most)] {
 			box, texts, whole := [5]float64{}, [5]string{}, true
 			for i, column := range five {
@@ -175,25 +174,25 @@ func boxByRow(category func(a Answer, row []Cell) string, most int, five [5]stri
 			s.Texts = append(s.Texts, fmt.Sprintf("median %s, half of them %s to %s, all %s to %s",
 				texts[2], texts[1], texts[3], texts[0], texts[4]))
 		}
-		v.Series = []Series{s}
+		v.Series = []page.Series{s}
 		return v
 	}
 }
 
 // byColumns is the label of a row by columns, for categories.
-func byColumns(columns ...string) func(a Answer, row []Cell) string {
-	return func(a Answer, row []Cell) string { return rowLabel(a, row, columns...) }
+func byColumns(columns ...string) func(a answer, row query.Record) string {
+	return func(a answer, row query.Record) string { return rowLabel(a, row, columns...) }
 }
 
 // byMonth is the month of a row.
-func byMonth(a Answer, row []Cell) string { return formatMonth(rowLabel(a, row, "month")) }
+func byMonth(a answer, row query.Record) string { return formatMonth(rowLabel(a, row, "month")) }
 
 // oldestFirst is wide for rows that come newest first. Rows whose value of
 // known is NULL are left out: of the first night everything is new, and it
 // would dwarf the others.
-func oldestFirst(known string, category func(a Answer, row []Cell) string, measures ...measure) func(Answer) Variant {
-	return func(a Answer) Variant {
-		a = a.filterRows(func(row []Cell) bool { return !a.valueOf(row, known).Null })
+func oldestFirst(known string, category func(a answer, row query.Record) string, measures ...measure) func(answer) page.Variant {
+	return func(a answer) page.Variant {
+		a = a.filterRows(func(row query.Record) bool { return !a.valueOf(row, known).Null })
 		slices.Reverse(a.Rows)
 		return seriesByMeasure(category, len(a.Rows), measures...)(a)
 	}

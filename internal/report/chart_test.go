@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/page"
 )
 
-func requireVariants(t *testing.T, want, got []Variant) {
+func requireVariants(t *testing.T, want, got []page.Variant) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("variants (-want +got):\n%s", diff)
@@ -26,9 +26,9 @@ func TestEachMeasureIsASeries(t *testing.T) {
 		W4|0|7.50|z`)
 	draw := seriesByMeasure(byColumns("week"), 10, measure{column: "started", name: "started", colour: 5},
 		measure{column: "published", name: "published", colour: 2, below: true, as: asDays})
-	requireVariants(t, []Variant{{
+	requireVariants(t, []page.Variant{{
 		Categories: []string{"W1", "W2", "W4"}, // W3 has neither
-		Series: []Series{
+		Series: []page.Series{
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
 		},
@@ -54,13 +54,13 @@ func TestEachValueIsASeries(t *testing.T) {
 		2026-11-01|due|7.00
 		2026-11-01||1.00
 		2026-12-01|paid|`)
-	want := func(kept int) []Variant {
-		all := []Series{
+	want := func(kept int) []page.Variant {
+		all := []page.Series{
 			{Name: "paid", Colour: 0, Values: []any{1000.0, nil, nil}, Texts: []string{"1,000.00", "–", "–"}},
 			{Name: "due", Colour: 1, Values: []any{5.0, 7.0, nil}, Texts: []string{"5.00", "7.00", "–"}},
 			{Name: "(status unknown)", Colour: 2, Values: []any{nil, 1.0, nil}, Texts: []string{"–", "1.00", "–"}},
 		}
-		return []Variant{{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:kept]}}
+		return []page.Variant{{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:kept]}}
 	}
 	for _, kept := range []int{3, 2, 1} {
 		requireVariants(t, want(kept), plot{variant: seriesByValue(byMonth, "status", "total", kept)}.drawVariants(a))
@@ -74,9 +74,9 @@ func TestABoxHasFiveNumbersOrIsLeftOut(t *testing.T) {
 		DE|1||3|4|5
 		FR|1|1|1|1|1
 		IT|1|1|1|1|1`)
-	requireVariants(t, []Variant{{
+	requireVariants(t, []page.Variant{{
 		Categories: []string{"US", "FR"},
-		Series: []Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
+		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, half of them 2 to 4,000, all 1 to 5,000.50", "median 1, half of them 1 to 1, all 1 to 1"}}},
 	}}, plot{variant: boxByRow(byColumns("segment"), 3, quartileColumns())}.drawVariants(a))
 }
@@ -87,11 +87,11 @@ func TestRowsThatComeNewestFirstAreTurned(t *testing.T) {
 		r3|3|24.00
 		r2|2|24.00
 		r1|9000|`)
-	requireVariants(t, []Variant{{
+	requireVariants(t, []page.Variant{{
 		Categories: []string{"r2", "r3"}, // of the first night everything is new
-		Series:     []Series{{Name: "new", Values: []any{2.0, 3.0}, Texts: []string{"2", "3"}}},
+		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0}, Texts: []string{"2", "3"}}},
 	}}, plot{variant: oldestFirst("hours_since_previous", byColumns("run_id"), measure{column: "rows_new", name: "new"})}.drawVariants(a))
-	if a.Rows[0][0].Text != "r3" {
+	if a.Rows[0].Get("run_id").Text != "r3" {
 		t.Error("the rows of the table were turned too")
 	}
 }
@@ -105,7 +105,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		basic|USD|b|20
 		basic||a|30`)
 	p := plot{split: []string{"tier", "currency"}, variant: seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})}
-	labels := func(all []Variant) []string {
+	labels := func(all []page.Variant) []string {
 		var found []string
 		for _, v := range all {
 			found = append(found, v.Label)
@@ -120,8 +120,8 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labels(got)); diff != "" {
 		t.Errorf("by weight (-want +got):\n%s", diff)
 	}
-	requireVariants(t, []Variant{{Label: "pro · EUR", Currency: "EUR", Categories: []string{"a", "b"},
-		Series: []Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
+	requireVariants(t, []page.Variant{{Label: "pro · EUR", Currency: "EUR", Categories: []string{"a", "b"},
+		Series: []page.Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
 }
 
 func TestAChartHasSoManyVariants(t *testing.T) {

@@ -1,5 +1,7 @@
 package report
 
+import "placementsync/internal/page"
+
 var commissionsSection = section{
 	id: "commissions", title: "Commissions and margin",
 	lead:    "The service states no currency for orders and their items: the sums are right if the team uses one currency.",
@@ -9,7 +11,7 @@ var commissionsSection = section{
 			id: "payables-ageing", title: "What is owed, by age",
 			about: "Unpaid commissions, and what publishers and resellers are owed, by the days since the order was paid.",
 			query: "payables_ageing", read: rowsRead, shown: tableRows,
-			plot: &plot{kind: "bar", across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
+			plot: &plot{kind: page.Bars, across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
@@ -22,7 +24,7 @@ var commissionsSection = section{
 			id: "commissions-by-month", title: "Commissions by month and status",
 			about: "By the month in which the order was paid.",
 			query: "commissions_by_month", read: rowsRead, shown: 60,
-			plot: &plot{kind: "bar", stacked: true, variant: seriesByValue(byMonth, "commission_status", "commission_total", 8)},
+			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByValue(byMonth, "commission_status", "commission_total", 8)},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
 				{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
@@ -37,7 +39,7 @@ var commissionsSection = section{
 			id: "margin-by-month", title: "Sales and margin by month",
 			about: "The margin is the sale price less vendor cost, internal cost, reseller price and commission.",
 			query: "margin_by_month", read: rowsRead, shown: monthsDrawn,
-			plot: &plot{kind: "bar", variant: seriesByMeasure(byMonth, monthsDrawn,
+			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byMonth, monthsDrawn,
 				measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "month", label: "Month", as: asMonth}}, marginFields()...),
 			needs:  []string{"order_items"},
@@ -47,7 +49,7 @@ var commissionsSection = section{
 			id: "refunds", title: "Refunds by month",
 			about: "By the month in which the order was paid.",
 			query: "refunds_by_month", read: rowsRead, shown: monthsDrawn,
-			plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byMonth, monthsDrawn,
+			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByMeasure(byMonth, monthsDrawn,
 				measure{column: "refunded_total", name: "refunded", colour: 3}, measure{column: "refund_due_total", name: "still due", colour: 1})},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
@@ -62,7 +64,7 @@ var commissionsSection = section{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
 			about: "Outlets with the largest margin, all time, without refunded items.",
 			query: "margin_by_outlet", read: chartBars, shown: tableRows,
-			plot: &plot{kind: "bar", across: true, variant: seriesByMeasure(byColumns("outlet_name"), chartBars,
+			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("outlet_name"), chartBars,
 				measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "outlet_name", label: "Outlet"}}, marginFields()...),
 			needs:  []string{"order_items"},
@@ -71,7 +73,7 @@ var commissionsSection = section{
 		{
 			id: "payables-open", title: "Longest unpaid", wide: true,
 			about: "The commissions, publishers and resellers that have waited longest.",
-			query: "payables_open", params: []Param{{"top", "25"}}, shown: tableRows,
+			query: "payables_open", params: map[string]string{"top": "25"}, shown: tableRows,
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
 				{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},

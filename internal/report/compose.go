@@ -15,7 +15,7 @@ func (b *builder) buildPage() (Page, error) {
 		return Page{}, err
 	}
 	p := Page{
-		Snapshot: page.Clock(b.now.at), Run: b.now.run, Outcome: b.now.outcome, Tone: tagOf(b.now.outcome),
+		Snapshot: page.Clock(b.now.at), Run: b.now.run, Outcome: b.now.outcome,
 		Later: b.now.at.UTC().Format(momentLayout), Since: b.now.comparedSnapshots(),
 	}
 	if p.Notices, err = b.buildNotices(); err != nil {
@@ -33,7 +33,7 @@ func (b *builder) buildPage() (Page, error) {
 		}
 		p.Sections = append(p.Sections, shown)
 	}
-	p.Charts, p.Currencies = b.charts, b.currencies
+	p.Currencies = b.currencies
 	return p, nil
 }
 

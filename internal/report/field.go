@@ -5,6 +5,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
+	"placementsync/internal/query"
 )
 
 // shape is how the values of a column are written.
@@ -40,14 +41,14 @@ func (f field) isNumeric() bool {
 	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
 }
 
-func (f field) tableCell(a Answer, row []Cell) Datum {
+func (f field) tableCell(a answer, row query.Record) page.Cell {
 	c := a.valueOf(row, f.column)
-	d := Datum{Text: clipText(f.formatCell(c))}
+	d := page.Cell{Text: clipText(f.formatCell(c))}
 	switch {
 	case f.as == asTag:
-		d.Tag, d.Text = tagOf(c.Text), strings.ReplaceAll(d.Text, "_", " ")
+		d.Tag, d.Text = page.Tone(c.Text), strings.ReplaceAll(d.Text, "_", " ")
 	case f.as == asGrade:
-		d.Tag, d.Text, d.Sub = tagOf(c.Text), string(ledger.StandingOf(c.Text)), clipText(c.Text)
+		d.Tag, d.Text, d.Sub = page.Tone(c.Text), string(ledger.StandingOf(c.Text)), clipText(c.Text)
 	}
 	if f.sub != "" {
 		d.Sub = clipText(a.textOf(row, f.sub))
@@ -68,7 +69,7 @@ func (f field) tableCell(a Answer, row []Cell) Datum {
 }
 
 // formatCell is the value for people. Numbers keep every digit of the answer.
-func (f field) formatCell(c Cell) string {
+func (f field) formatCell(c query.Value) string {
 	if c.Null {
 		return page.Unknown
 	}
@@ -106,25 +107,9 @@ func formatMonth(date string) string {
 }
 
 // unitName names a currency; prices without one are a kind of their own.
-func unitName(c Cell) string {
+func unitName(c query.Value) string {
 	if c.Null || c.Text == "" {
 		return "(no currency)"
 	}
 	return c.Text
-}
-
-// tagOf gives the tone of a word of this program. A word of the service has
-// none: its values are unknown, and must not become names of classes.
-func tagOf(word string) string {
-	switch word {
-	case "exact", "complete":
-		return "good"
-	case "repaired", "bounded":
-		return "fair"
-	case "carried_forward", "partial":
-		return "poor"
-	case "best_effort", "skipped":
-		return "none"
-	}
-	return ""
 }

@@ -8,13 +8,14 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
+	"placementsync/internal/query"
 )
 
 // earlierFigures are the headline numbers of an earlier snapshot.
 type earlierFigures struct {
 	since  string
 	at     time.Time
-	values map[string]Cell
+	values map[string]query.Value
 }
 
 // noCurrency is the unit of an amount that the service gives no currency.
@@ -25,25 +26,25 @@ const unnamedCurrency = "no currency"
 
 // figuresByLabel are the values of an answer by what they are of. One that rests on what
 // was not read is not known.
-func figuresByLabel(a Answer) map[string]Cell {
-	values := map[string]Cell{}
+func figuresByLabel(a answer) map[string]query.Value {
+	values := map[string]query.Value{}
 	for _, row := range a.Rows {
 		values[figureLabel(a, row)] = a.valueOf(row, "value")
 		if missing, _ := a.splitProblems(tablesOf(a, row)); len(missing) > 0 {
-			values[figureLabel(a, row)] = Cell{Null: true}
+			values[figureLabel(a, row)] = query.Value{Null: true}
 		}
 	}
 	return values
 }
 
 // tablesOf are the tables that a figure counts.
-func tablesOf(a Answer, row []Cell) []string { return strings.Split(a.textOf(row, "reads"), ",") }
+func tablesOf(a answer, row query.Record) []string { return strings.Split(a.textOf(row, "reads"), ",") }
 
-func figureLabel(a Answer, row []Cell) string {
+func figureLabel(a answer, row query.Record) string {
 	return rowLabel(a, row, "figure", "unit")
 }
 
-func newTile(a Answer, row []Cell, before []earlierFigures) Tile {
+func newTile(a answer, row query.Record, before []earlierFigures) Tile {
 	value, unit := a.valueOf(row, "value"), a.textOf(row, "unit")
 	t := Tile{Label: clipText(a.textOf(row, "figure")), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
@@ -51,7 +52,7 @@ func newTile(a Answer, row []Cell, before []earlierFigures) Tile {
 		t.Unit = ""
 	case "":
 	case unnamedCurrency:
-		t.Currency = unitName(Cell{Null: true})
+		t.Currency = unitName(query.Value{Null: true})
 	default:
 		t.Currency = t.Unit
 	}
@@ -71,7 +72,7 @@ func newTile(a Answer, row []Cell, before []earlierFigures) Tile {
 
 // figureText writes a headline: a count without the decimals that the column,
 // being one for all, has.
-func figureText(c Cell, unit string) string {
+func figureText(c query.Value, unit string) string {
 	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
 		text = strings.TrimSuffix(text, ".00")
@@ -81,7 +82,7 @@ func figureText(c Cell, unit string) string {
 
 // compareFigures compares two decimals exactly, since money must not be rounded on the
 // way to a difference.
-func compareFigures(now, then Cell, unit, since string) Change {
+func compareFigures(now, then query.Value, unit, since string) Change {
 	n, nok := new(big.Rat).SetString(now.Text)
 	t, tok := new(big.Rat).SetString(then.Text)
 	if !nok || !tok {
@@ -97,7 +98,7 @@ func compareFigures(now, then Cell, unit, since string) Change {
 	if difference.Sign() < 0 {
 		c.Direction, arrow = "down", "\u25bc\u00a0"
 	}
-	c.Text = arrow + figureText(Cell{Text: signedDecimal(difference, cents)}, unit)
+	c.Text = arrow + figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
 	if t.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(t))
 		c.Text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"

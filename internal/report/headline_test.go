@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/page"
+	"placementsync/internal/query"
 )
 
 func TestFiguresAreComparedExactly(t *testing.T) {
@@ -30,7 +31,7 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		"a cent":         {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs last"}},
 		"a cent of much": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs last"}},
 	} {
-		got := compareFigures(Cell{Text: c.now, Null: c.now == ""}, Cell{Text: c.then, Null: c.then == ""}, c.unit, "vs last")
+		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.then, Null: c.then == ""}, c.unit, "vs last")
 		got.Text = narrow(got.Text)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -88,7 +89,7 @@ func TestHeadlinesAreWrittenByUnit(t *testing.T) {
 	for _, c := range []struct{ value, unit, want string }{
 		{"1234.00", "", "1,234"}, {"1234.50", "", "1,234.50"}, {"1234.00", "USD", "1,234.00"}, {"", "USD", "–"}, {"", "", "–"},
 	} {
-		if got := figureText(Cell{Text: c.value, Null: c.value == ""}, c.unit); got != c.want {
+		if got := figureText(query.Value{Text: c.value, Null: c.value == ""}, c.unit); got != c.want {
 			t.Errorf("%q in %q: got %q, want %q", c.value, c.unit, got, c.want)
 		}
 	}
@@ -157,5 +158,5 @@ func TestSnapshotsThatCannotBeReadAreAnError(t *testing.T) {
 		requireErr(t, name, err, c.want)
 	}
 	_, err := newBuilder(nil).readMoments()
-	requireErr(t, "no table", err, `ask "snapshots": the snapshot lacks what it reads`)
+	requireErr(t, "no table", err, "read the snapshots: the warehouse has none")
 }

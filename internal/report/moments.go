@@ -22,19 +22,19 @@ const snapshotsKept = 400
 // those a week older. Nights do not begin on the second, so that a week may be
 // half a day short.
 func (b *builder) readMoments() (moments, error) {
-	q := Question{Query: "snapshots", Params: []Param{{"top", fmt.Sprint(snapshotsKept)}}, Rows: snapshotsKept}
-	a, err := b.ask(b.ctx, q)
+	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(snapshotsKept)}, Rows: snapshotsKept}
+	a, ok, err := b.ask(b.ctx, q)
 	if err != nil {
 		return moments{}, err
 	}
-	if len(a.Rows) == 0 {
+	if !ok || len(a.Rows) == 0 {
 		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
 	first := a.Rows[0]
-	m := moments{run: a.textOf(first, "run_id"), outcome: a.textOf(first, "outcome")}
+	m := moments{run: first.Get("run_id").Text, outcome: first.Get("outcome").Text}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
 	for i, row := range a.Rows {
-		at, err := time.Parse(time.RFC3339Nano, a.textOf(row, "snapshot_at"))
+		at, err := time.Parse(time.RFC3339Nano, row.Get("snapshot_at").Text)
 		switch {
 		case err != nil:
 			return moments{}, fmt.Errorf("read the snapshots: %w", err)

@@ -1,6 +1,10 @@
 package report
 
-import "testing"
+import (
+	"testing"
+
+	"placementsync/internal/query"
+)
 
 // compareTexts runs one function over inputs and compares what comes back.
 func compareTexts(t *testing.T, name string, do func(string) string, cases map[string]string) {
@@ -27,28 +31,28 @@ func TestMonthsHaveNoDay(t *testing.T) {
 func TestCellsAreWrittenByShape(t *testing.T) {
 	for name, c := range map[string]struct {
 		as   shape
-		cell Cell
+		cell query.Value
 		want string
 	}{
-		"text":           {asText, Cell{Text: "1234"}, "1234"},
-		"no text":        {asText, Cell{}, ""},
-		"NULL":           {asText, Cell{Null: true}, "–"},
-		"no number":      {asNumber, Cell{Null: true}, "–"},
-		"number":         {asNumber, Cell{Text: "1234.50"}, "1,234.50"},
-		"negative":       {asNumber, Cell{Text: "-0.5"}, "−0.5"},
-		"percent":        {asPercent, Cell{Text: "12.5"}, "12.5 %"},
-		"rise":           {asChange, Cell{Text: "12.5"}, "+12.5 %"},
-		"fall":           {asChange, Cell{Text: "-12.5"}, "−12.5 %"},
-		"no change":      {asChange, Cell{Text: "0.0"}, "0.0 %"},
-		"days":           {asDays, Cell{Text: "1234.25"}, "1,234.25 d"},
-		"moment":         {asMoment, Cell{Text: "2026-11-09T02:00:00Z"}, "2026-11-09 02:00"},
-		"month":          {asMonth, Cell{Text: "2026-11-01"}, "2026-11"},
-		"yes":            {asYes, Cell{Text: "true"}, "yes"},
-		"no":             {asYes, Cell{Text: "false"}, "no"},
-		"neither":        {asYes, Cell{Null: true}, "–"},
-		"tag":            {asTag, Cell{Text: "best_effort"}, "best_effort"},
-		"grade":          {asGrade, Cell{Text: "best_effort"}, "best_effort"},
-		"text of digits": {asText, Cell{Text: "0012"}, "0012"},
+		"text":           {asText, query.Value{Text: "1234"}, "1234"},
+		"no text":        {asText, query.Value{}, ""},
+		"NULL":           {asText, query.Value{Null: true}, "–"},
+		"no number":      {asNumber, query.Value{Null: true}, "–"},
+		"number":         {asNumber, query.Value{Text: "1234.50"}, "1,234.50"},
+		"negative":       {asNumber, query.Value{Text: "-0.5"}, "−0.5"},
+		"percent":        {asPercent, query.Value{Text: "12.5"}, "12.5 %"},
+		"rise":           {asChange, query.Value{Text: "12.5"}, "+12.5 %"},
+		"fall":           {asChange, query.Value{Text: "-12.5"}, "−12.5 %"},
+		"no change":      {asChange, query.Value{Text: "0.0"}, "0.0 %"},
+		"days":           {asDays, query.Value{Text: "1234.25"}, "1,234.25 d"},
+		"moment":         {asMoment, query.Value{Text: "2026-11-09T02:00:00Z"}, "2026-11-09 02:00"},
+		"month":          {asMonth, query.Value{Text: "2026-11-01"}, "2026-11"},
+		"yes":            {asYes, query.Value{Text: "true"}, "yes"},
+		"no":             {asYes, query.Value{Text: "false"}, "no"},
+		"neither":        {asYes, query.Value{Null: true}, "–"},
+		"tag":            {asTag, query.Value{Text: "best_effort"}, "best_effort"},
+		"grade":          {asGrade, query.Value{Text: "best_effort"}, "best_effort"},
+		"text of digits": {asText, query.Value{Text: "0012"}, "0012"},
 	} {
 		if got := narrow((field{as: c.as}).formatCell(c.cell)); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
@@ -56,18 +60,11 @@ func TestCellsAreWrittenByShape(t *testing.T) {
 	}
 }
 
-func TestTagsHaveATone(t *testing.T) {
-	compareTexts(t, "tagOf", tagOf, map[string]string{
-		"exact": "good", "complete": "good", "repaired": "fair", "bounded": "fair", "best_effort": "none", "carried_forward": "poor",
-		"partial": "poor", "skipped": "none", "": "", "Exact": "", `"><script>`: "", "published": "",
-	})
-}
-
 func TestUnitsHaveANameAlways(t *testing.T) {
 	for _, c := range []struct {
-		cell Cell
+		cell query.Value
 		want string
-	}{{Cell{Text: "USD"}, "USD"}, {Cell{}, "(no currency)"}, {Cell{Null: true}, "(no currency)"}} {
+	}{{query.Value{Text: "USD"}, "USD"}, {query.Value{}, "(no currency)"}, {query.Value{Null: true}, "(no currency)"}} {
 		if got := unitName(c.cell); got != c.want {
 			t.Errorf("unitName(%+v) = %q, want %q", c.cell, got, c.want)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type section struct {
 type panel struct {
 	id, title, about string
 	query            string
-	params           []Param
+	params           map[string]string
 	// read is how many rows are read for the chart, shown how many the table
 	// lists. The page must stay small for any warehouse.
 	read, shown int
@@ -86,17 +87,15 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		out.Empty = p.empty
 		return out, nil
 	}
-	if p.plot != nil {
-		b.addChart(&out, p, a)
-	}
-	out.Table = p.buildTable(a, out.HasChart)
+	out.Chart = p.buildChart(a)
+	out.Table = p.buildTable(a, out.Chart != nil)
 	b.addCurrencies(a)
 	return out, a.missingColumnsErr(p.query)
 }
 
 // addCurrencies collects the currencies of an answer, in the order of its rows: those with
 // most prices come first.
-func (b *builder) addCurrencies(a Answer) {
+func (b *builder) addCurrencies(a answer) {
 	for _, currency := range a.distinctLabels(a.currencyOf) {
 		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < variantsKept {
 			b.currencies = append(b.currencies, currency)
@@ -104,37 +103,36 @@ func (b *builder) addCurrencies(a Answer) {
 	}
 }
 
-func (b *builder) addChart(out *Panel, p panel, a Answer) {
-	variants := p.plot.drawVariants(a)
-	if len(variants) == 0 {
-		return
+// buildChart draws the answer. It is nil where no variant has a value.
+func (p panel) buildChart(a answer) *page.Chart {
+	if p.plot == nil {
+		return nil
 	}
-	out.HasChart = true
-	for _, v := range variants {
-		out.Choices = append(out.Choices, Choice{v.Label, v.Currency})
+	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Across: p.plot.across, Stacked: p.plot.stacked, Log: p.plot.log, Variants: p.plot.drawVariants(a)}
+	switch len(c.Variants) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		c.Choice = p.plot.choice
 	}
-	if len(variants) == 1 {
-		out.Choices = nil
-	}
-	out.Choice = p.plot.choice
-	b.charts = append(b.charts, Chart{ID: p.id, Kind: p.plot.kind, Label: p.title, Across: p.plot.across,
-		Stacked: p.plot.stacked, Log: p.plot.log, Variants: variants})
+	return c
 }
 
-func (p panel) buildTable(a Answer, folded bool) *Table {
+func (p panel) buildTable(a answer, folded bool) *page.Table {
 	if len(p.fields) == 0 {
 		return nil
 	}
-	t := &Table{Caption: p.title, Folded: folded}
+	t := &page.Table{Caption: p.title, Folded: folded}
 	for _, f := range p.fields {
-		t.Heads = append(t.Heads, Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
+		t.Heads = append(t.Heads, page.Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
 	}
 	for _, row := range a.Rows[:min(len(a.Rows), p.shown)] {
-		cells := make([]Datum, len(p.fields))
+		cells := make([]page.Cell, len(p.fields))
 		for i, f := range p.fields {
 			cells[i] = f.tableCell(a, row)
 		}
-		t.Rows = append(t.Rows, TableRow{cells, a.currencyOf(row)})
+		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: a.currencyOf(row)})
 	}
 	if shown := int64(len(t.Rows)); a.Total > shown {
 		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, plural.Number(a.Total))
@@ -152,9 +150,9 @@ func (b *builder) sourceOf(q Question) Source {
 		keys.Set("as_of", at)
 	}
 	command += " " + q.Query
-	for _, p := range q.Params {
-		command += " --param " + page.ShellWord(p.Name+"="+p.Value)
-		keys.Set("p."+p.Name, p.Value)
+	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
+		command += " --param " + page.ShellWord(name+"="+q.Params[name])
+		keys.Set("p."+name, q.Params[name])
 	}
 	if b.opts.Questions == "" {
 		return Source{Command: command}

@@ -1,5 +1,10 @@
 package report
 
+import (
+	"placementsync/internal/page"
+	"placementsync/internal/query"
+)
+
 // Five numbers of a price, of which a box is drawn.
 func quartileColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
@@ -25,7 +30,7 @@ var pricesSection = section{
 			id: "price-spread", title: "Price by segment", wide: true,
 			about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first.",
 			query: "report_price_spread", read: rowsRead, shown: 60,
-			plot: &plot{kind: "box", across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
+			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
@@ -41,7 +46,7 @@ var pricesSection = section{
 			id: "price-distribution", title: "How prices are spread",
 			about: "Prices in each band; bands grow with the price, and the first and the last may be open.",
 			query: "price_distribution", read: rowsRead, shown: 60,
-			plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -55,7 +60,7 @@ var pricesSection = section{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", read: rowsRead, shown: 60,
-			plot: &plot{kind: "bar", choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
@@ -70,7 +75,7 @@ var pricesSection = section{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the snapshot before, in the last 30 days.",
 			query: "price_moves", read: rowsRead, shown: 60,
-			plot: &plot{kind: "bar", stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
+			plot: &plot{kind: page.Bars, stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 				variant: seriesByMeasure(byColumns("day"), daysDrawn,
 					measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
 			fields: []field{
@@ -86,7 +91,7 @@ var pricesSection = section{
 			id: "listing-turnover", title: "Listings that came and went",
 			about: "New, returned and withdrawn listings on the days that have a snapshot.",
 			query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
-			plot: &plot{kind: "bar", stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
+			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
 				measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
 				measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
 			fields: []field{
@@ -142,7 +147,7 @@ var pricesSection = section{
 		{
 			id: "best-value", title: "Best value", wide: true,
 			about: "The lowest prices per point of domain authority, from authority 30 up: five for each tier and currency.",
-			query: "best_value", params: []Param{{"top", "5"}}, shown: tableRows,
+			query: "best_value", params: map[string]string{"top": "5"}, shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
 				{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
@@ -155,7 +160,7 @@ var pricesSection = section{
 }
 
 // priceBand names a band; the first may be open below, and the last above.
-func priceBand(a Answer, row []Cell) string {
+func priceBand(a answer, row query.Record) string {
 	from, below := a.valueOf(row, "price_from"), a.valueOf(row, "price_below")
 	switch {
 	case from.Null:

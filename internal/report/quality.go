@@ -1,5 +1,7 @@
 package report
 
+import "placementsync/internal/page"
+
 var qualitySection = section{
 	id: "quality", title: "Data quality",
 	lead: "How certain it is that nothing is missing, which values did not fit, and how fresh the data is.",
@@ -20,7 +22,7 @@ var qualitySection = section{
 			id: "nights", title: "What each night changed",
 			about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
 			query: "snapshots", read: 30, shown: 30,
-			plot: &plot{kind: "bar", stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
+			plot: &plot{kind: page.Bars, stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
 				measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
 				measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
 			fields: []field{

@@ -1,70 +1,38 @@
 package report
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
-	"fmt"
-	"html/template"
 	"io"
-	"strings"
 
 	"placementsync/internal/page"
 )
 
+// files has the templates of the page, and its script. report.html is the content of the
+// page, file.html its footer in a file.
+//
 //go:embed assets
 var files embed.FS
 
-// renderPage writes the page. All that came from the service passes html/template,
-// which escapes it for the place where it stands: text, attribute, or JSON in
-// a script element.
-func renderPage(w io.Writer, content Page) error {
-	fixed, err := readAssets()
+// Files has the template assets/report.html, whose data has a Page as Data, and the script
+// assets/report.js.
+func Files() embed.FS { return files }
+
+// Scripts are the assets that the page runs beside those of all pages.
+func Scripts() []string { return append(page.ChartScripts(), "report.js") }
+
+func renderFile(w io.Writer, content Page) error {
+	assets, err := page.ReadAssets(files)
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page.html").ParseFS(files, "assets/page.html")
+	t, err := page.Parse(files, nil, "assets/report.html", "assets/file.html")
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, struct {
-		Page
-		Assets assets
-	}{content, fixed})
-}
-
-func readAssets() (assets, error) {
-	texts := map[string]string{}
-	for _, name := range []string{"page.css", "page.js", "draw.js", "echarts.min.js", "NOTICE"} {
-		text, err := files.ReadFile("assets/" + name)
-		if err != nil {
-			return assets{}, err
-		}
-		texts[name] = strings.TrimSpace(string(text))
-	}
-	texts["page.css"] = page.BaseStyle() + texts["page.css"]
-	own := texts["draw.js"] + "\n" + texts["page.js"]
-	return assets{
-		Style:  template.CSS(texts["page.css"]),
-		Chart:  template.JS(texts["echarts.min.js"]),
-		Script: template.JS(own),
-		Policy: contentPolicy(texts["page.css"], texts["echarts.min.js"], own),
-		Notice: texts["NOTICE"],
-	}, nil
-}
-
-// contentPolicy lets the browser run these scripts and this style and nothing else,
-// and load nothing from anywhere.
-func contentPolicy(style string, scripts ...string) string {
-	allowed := make([]string, len(scripts))
-	for i, s := range scripts {
-		allowed[i] = hashSource(s)
-	}
-	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
-		strings.Join(allowed, " "), hashSource(style))
-}
-
-func hashSource(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	frame := page.Frame{Title: "placementsync report " + content.Snapshot + " UTC", Name: "report",
+		Scripts: append([]string{"page.js"}, Scripts()...), Inline: assets}
+	return page.Render(w, t, struct {
+		page.Frame
+		Data Page
+	}{frame, content})
 }

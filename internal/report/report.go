@@ -1,17 +1,18 @@
 // Package report makes one HTML page of a snapshot: headline numbers and how
-// they moved, prices, commissions, articles and how good the data is. The page
-// is a single file that loads nothing; every number on it names its query.
+// they moved, prices, commissions, articles and how good the data is. Every number
+// on it names its query. The workbench shows the page; Write writes it as one file
+// that loads nothing.
 //
-// It must not know how a query is run: it asks through a function and gets columns
-// and texts.
+// It must not know where the snapshots are: the caller asks them.
 package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"placementsync/internal/query"
 )
 
 // Question names a query and how to run it.
@@ -19,32 +20,16 @@ type Question struct {
 	// Query is the name of a file under queries, without its ending.
 	Query string
 	// Params are the values that differ from the query's defaults.
-	Params []Param
-	// AsOf is the time to answer for; zero: that of the newest snapshot.
+	Params map[string]string
+	// AsOf is the time to answer for. Zero is that of the newest snapshot.
 	AsOf time.Time
-	// Rows is how many rows are kept of the answer; Answer.Total counts all.
+	// Rows is how many rows the result holds at most.
 	Rows int
 }
 
-// Param is the value of one parameter, as text.
-type Param struct{ Name, Value string }
-
-// Ask answers a question. When the snapshot lacks a table or column that the
-// query reads, the error is a *MissingError, and the page says so in place.
-type Ask func(ctx context.Context, q Question) (Answer, error)
-
-// MissingError says that the snapshot does not hold what a query reads, as one
-// that an earlier program wrote may not.
-type MissingError struct {
-	Query string
-	Err   error
-}
-
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("ask %q: the snapshot lacks what it reads: %v", e.Query, e.Err)
-}
-
-func (e *MissingError) Unwrap() error { return e.Err }
+// Ask answers a question with a result and its sources. ok is false where the snapshot
+// lacks a table or column, as one of an earlier program may; the page says so in place.
+type Ask func(ctx context.Context, q Question) (r query.Result, ok bool, err error)
 
 // Options say how the page speaks of its surroundings.
 type Options struct {
@@ -56,18 +41,39 @@ type Options struct {
 	Questions string
 }
 
-// Write asks for everything and writes the page. The same snapshot gives the
-// same bytes: no clock is read, times are those of snapshots.
-func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
+// Build asks for everything. The same snapshot gives the same page: no clock is read, times
+// are those of snapshots.
+func Build(ctx context.Context, ask Ask, opts Options) (Page, error) {
 	b := &builder{ctx: ctx, ask: ask, opts: opts}
-	page, err := b.buildPage()
+	content, err := b.buildPage()
 	if err != nil {
-		return fmt.Errorf("make the report: %w", err)
+		return content, fmt.Errorf("make the report: %w", err)
 	}
-	if err := renderPage(w, page); err != nil {
+	return content, nil
+}
+
+// Write writes the page as one file that loads nothing.
+func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
+	content, err := Build(ctx, ask, opts)
+	if err != nil {
+		return err
+	}
+	if err := renderFile(w, content); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// AskDB is an Ask of one snapshot, whose time the question must have.
+func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bool, err error) {
+	named, err := query.Resolve(q.Query)
+	if err != nil {
+		return r, false, err
+	}
+	if r, err = db.Ask(ctx, named, q.Params, q.Rows); query.IsMissing(err) {
+		return r, false, nil
+	}
+	return r, err == nil, err
 }
 
 // builder collects what the sections need while the page is made.
@@ -78,16 +84,10 @@ type builder struct {
 	now  moments
 	// currencies are those of the answers, as they are found.
 	currencies []string
-	charts     []Chart
 }
 
-// askIfPresent asks; ok is false when the snapshot lacks what the query reads.
-func (b *builder) askIfPresent(q Question) (a Answer, ok bool, err error) {
-	a, err = b.ask(b.ctx, q)
-	var missing *MissingError
-	if errors.As(err, &missing) {
-		return Answer{}, false, nil
-	}
-	a.lacking = map[string]bool{}
-	return a, err == nil, err
+// askIfPresent asks; ok is that of Ask.
+func (b *builder) askIfPresent(q Question) (a answer, ok bool, err error) {
+	r, ok, err := b.ask(b.ctx, q)
+	return answer{Result: r, lacking: map[string]bool{}}, ok, err
 }

@@ -3,7 +3,6 @@ package report_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"html"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/query"
 	"placementsync/internal/report"
 )
 
@@ -19,31 +19,28 @@ import (
 // line of column names and a line a row, fields parted by a bar.
 type archive map[string]string
 
-func (a archive) ask(_ context.Context, q report.Question) (report.Answer, error) {
+func (a archive) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
 	text, ok := a[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
 		text, ok = a[q.Query]
 	}
 	if !ok {
-		return report.Answer{}, &report.MissingError{Query: q.Query, Err: errors.New("no such table")}
+		return query.Result{}, false, nil
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	var answer report.Answer
+	var columns []query.Column
 	for name := range strings.SplitSeq(lines[0], "|") {
-		answer.Columns = append(answer.Columns, report.Column{Name: name})
+		columns = append(columns, query.Column{Name: name})
 	}
-	for _, line := range lines[1:] {
-		answer.Total++
-		if len(answer.Rows) == q.Rows {
-			continue
+	r := query.Result{Columns: columns, Total: int64(len(lines) - 1)}
+	for _, line := range lines[1:min(len(lines), 1+q.Rows)] {
+		var row []query.Value
+		for text := range strings.SplitSeq(line, "|") {
+			row = append(row, query.Value{Text: strings.TrimPrefix(text, "NULL"), Null: text == "NULL"})
 		}
-		var row []report.Cell
-		for cell := range strings.SplitSeq(line, "|") {
-			row = append(row, report.Cell{Text: strings.TrimPrefix(cell, "NULL"), Null: cell == "NULL"})
-		}
-		answer.Rows = append(answer.Rows, row)
+		r.Rows = append(r.Rows, query.Record{Columns: columns, Values: row})
 	}
-	return answer, nil
+	return r, true, nil
 }
 
 const (
@@ -137,8 +134,8 @@ func TestTextsOfTheServiceAreTexts(t *testing.T) {
 		"schema_drift":    "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
 		"margin_by_month": "month|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10-01|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
 	})
-	if n := strings.Count(whole, "<script"); n != 3 {
-		t.Errorf("the page has %d script elements, want its own 3", n)
+	if n := strings.Count(whole, "<script"); n != 4 {
+		t.Errorf("the page has %d script elements, want its own 4", n)
 	}
 	if strings.Contains(whole, "<img") || strings.Contains(whole, "</script><script>alert") {
 		t.Error("markup of the service became markup of the page")
@@ -152,12 +149,11 @@ func TestTextsOfTheServiceAreTexts(t *testing.T) {
 // with texts longer than anybody would write.
 func TestThePageStaysSmall(t *testing.T) {
 	var size int
-	ask := func(ctx context.Context, q report.Question) (report.Answer, error) {
-		a, err := archive{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
-		if err != nil || q.Query == "snapshots" {
-			return a, err
+	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
+		if q.Query == "snapshots" {
+			return archive{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
 		}
-		return huge(q), nil
+		return huge(q), true, nil
 	}
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, ask, report.Options{Program: "placementsync query"}); err != nil {
@@ -171,28 +167,29 @@ func TestThePageStaysSmall(t *testing.T) {
 }
 
 // huge is an answer with every column that any query has.
-func huge(q report.Question) report.Answer {
-	a := report.Answer{Total: 1_000_000}
-	for _, name := range columns() {
-		a.Columns = append(a.Columns, report.Column{Name: name})
+func huge(q report.Question) query.Result {
+	var columns []query.Column
+	for _, name := range columnNames() {
+		columns = append(columns, query.Column{Name: name})
 	}
+	r := query.Result{Columns: columns, Total: 1_000_000}
 	for i := range q.Rows {
-		number := report.Cell{Text: fmt.Sprintf("%d123456.75", i)}
-		long := report.Cell{Text: fmt.Sprint(i, strings.Repeat("<\u00e9", 2000))}
-		row := make([]report.Cell, len(a.Columns))
-		for c, column := range a.Columns {
+		number := query.Value{Text: fmt.Sprintf("%d123456.75", i)}
+		long := query.Value{Text: fmt.Sprint(i, strings.Repeat("<\u00e9", 2000))}
+		row := make([]query.Value, len(columns))
+		for c, column := range columns {
 			row[c] = number
 			if strings.HasSuffix(column.Name, "_name") || column.Name == "sample" || column.Name == "segment" {
 				row[c] = long
 			}
 		}
-		a.Rows = append(a.Rows, row)
+		r.Rows = append(r.Rows, query.Record{Columns: columns, Values: row})
 	}
-	return a
+	return r
 }
 
-// columns finds the names that the sources of this package speak of.
-func columns() []string {
+// columnNames finds the names that the sources of this package speak of.
+func columnNames() []string {
 	sources, _ := filepath.Glob("*.go")
 	seen := map[string]bool{}
 	for _, file := range sources {

@@ -67,34 +67,16 @@ func TestPanelsNeedWhatTheirQueriesRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := &reads{}
-	if _, err := db.Run(t.Context(), q, nil, head); err != nil {
+	headlines, err := db.Collect(t.Context(), q, nil, rowsRead)
+	if err != nil {
 		t.Fatal(err)
 	}
 	tables := behind("report_headlines")
-	for _, figure := range head.texts {
-		for table := range strings.SplitSeq(figure, ",") {
+	for _, row := range headlines.Rows {
+		for table := range strings.SplitSeq(row.Get("reads").Text, ",") {
 			if !slices.Contains(tables, table) {
 				t.Errorf("a headline counts %q, and its query reads %v", table, tables)
 			}
 		}
 	}
 }
-
-// reads is a query.Writer that keeps the column of that name.
-type reads struct {
-	column int
-	texts  []string
-}
-
-func (r *reads) Begin(columns []query.Column) error {
-	r.column = slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == "reads" })
-	return nil
-}
-
-func (r *reads) Row(row query.Row) error {
-	r.texts = append(r.texts, string(row.AppendText(nil, r.column)))
-	return nil
-}
-
-func (r *reads) End() error { return nil }

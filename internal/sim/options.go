@@ -125,6 +125,10 @@ type Options struct {
 	// Clock is the clock of the rate limiter. Defaults to time.Now.
 	Clock func() time.Time
 
+	// ValueFaults are mistakes in the values of records, each on one day. Where several
+	// are due, all apply. Empty: none.
+	ValueFaults []ValueFault
+
 	// Faults are rules; the first that matches a request applies to its answer.
 	Faults []Fault
 	// FaultFunc decides before the rules; n counts all requests from 1. If it

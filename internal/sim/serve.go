@@ -140,7 +140,7 @@ func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, f
 		}
 	}
 	e.trim()
-	out.body = e.b
+	out.body = s.world.distort(e.b, rt)
 	return out
 }
 

@@ -92,6 +92,13 @@ func (s *Service) SetToken(token string) {
 // SetFaults replaces the rules of Options.Faults and starts their counts anew.
 func (s *Service) SetFaults(rules ...Fault) { s.faults.setRules(rules) }
 
+// SetValueFaults replaces Options.ValueFaults.
+func (s *Service) SetValueFaults(faults ...ValueFault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.opts.ValueFaults = slices.Clone(faults)
+}
+
 // Routes are the patterns of all endpoints that answer GET, as spec 4.2 writes
 // them.
 func (s *Service) Routes() []string {
@@ -123,7 +130,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 		e.b = e.b[:0]
 		v.render(&e, v.at(i))
 		e.trim()
-		out = append(out, slices.Clone(e.b))
+		out = append(out, s.world.distort(slices.Clone(e.b), rt))
 	}
 	return out
 }
@@ -144,7 +151,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 		return nil, false
 	}
 	e.trim()
-	return e.b, true
+	return s.world.distort(e.b, rt), true
 }
 
 // MarkStart stores which records the top-level lists hold now, for Survivors.

@@ -38,7 +38,14 @@ type Column struct {
 	// Untracked columns open no new version in history when they change. Their line in
 	// the schema file ends with "-- field 3, untracked".
 	Untracked bool
+	// References is the column that the values of this one name; its zero value means none.
+	// The line in the schema file ends with "-- field 3, references outlets.id".
+	References Reference
 }
+
+// Reference is a column of a table in the same schema. A value that it lacks is possible:
+// the service may name records that it does not list.
+type Reference struct{ Table, Column string }
 
 // firstSystemField is where the field ids of columns begin that no schema file states.
 const firstSystemField = 10_001
@@ -104,7 +111,7 @@ func (d Definition) Column(name string) (Column, bool) {
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
-	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?)?$`)
+	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?(?:, references (\w+)\.(\w+))?)?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
 )
 
@@ -148,7 +155,7 @@ func (d *Definition) readLine(line string) error {
 }
 
 func (d *Definition) addColumn(m []string) error {
-	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != ""}
+	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != "", References: Reference{m[6], m[7]}}
 	c.FieldID, _ = strconv.Atoi(m[4])
 	if !slices.Contains([]Type{Text, Bool, Int32, Int64, Money, Instant, JSON}, c.Type) {
 		return fmt.Errorf("column %q has type %s, which the decoder does not know", c.Name, c.Type)

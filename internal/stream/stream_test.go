@@ -106,7 +106,7 @@ func TestTablesAreListedOnce(t *testing.T) {
 
 const small = `-- Two columns.
 CREATE TABLE prices (
-    id    VARCHAR NOT NULL, -- field 1
+    id    VARCHAR NOT NULL, -- field 1, references listings.id
     -- between columns
     views BIGINT, -- field 3, untracked
     total DECIMAL(18,6) -- field 2
@@ -124,7 +124,7 @@ func TestParseDefinitionReadsTypesAndComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := stream.Definition{Name: "prices", Comment: "It's prices.", Columns: []stream.Column{
-		{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1},
+		{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
 		{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true},
 		{Name: "total", Type: stream.Money, Comment: "Sum.", FieldID: 2},
 	}}
@@ -138,9 +138,10 @@ func TestParseDefinitionNamesWhatIsWrong(t *testing.T) {
 		"a type that no decoder knows": {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
 		"a column stated twice":        {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is stated twice`},
 		"a column without a field id":  {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
-		"a column without a remark":    {" -- field 1", "", `line 3: column "id" has no field id`},
+		"a column without a remark":    {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
 		"a field id of the warehouse":  {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
 		"two columns with a field id":  {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
+		"a reference without a column": {"listings.id", "listings", `line 3: unexpected text`},
 		"a column without a comment":   {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
 		"a comment on nothing":         {"prices.views IS", "prices.clicks IS", `names column "clicks"`},
 		"a comment on another table":   {"COLUMN prices.total", "COLUMN costs.total", `names table "costs"`},

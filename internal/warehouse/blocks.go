@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"placementsync/internal/sqltext"
 )
 
 // A DuckDB file is made of blocks of one size, and a table takes at least some of its
@@ -35,7 +37,7 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	}
 	write := "CHECKPOINT"
 	if size != 0 {
-		write = string(instanceSQL.Render("move_catalog", Values{"file": moved, "size": size, "storage": StorageVersion}))
+		write = string(instanceSQL.Render("move_catalog", sqltext.Values{"file": moved, "size": size, "storage": StorageVersion}))
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -124,8 +125,8 @@ func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old.duckdb")
 	db, err := sql.Open("duckdb", "")
 	must(t, err)
-	for _, s := range []string{"ATTACH " + warehouse.Literal(file) + " AS small (READ_ONLY)",
-		"ATTACH " + warehouse.Literal(old) + " AS old (STORAGE_VERSION 'v1.0.0')", "COPY FROM DATABASE small TO old"} {
+	for _, s := range []string{"ATTACH " + sqltext.Literal(file) + " AS small (READ_ONLY)",
+		"ATTACH " + sqltext.Literal(old) + " AS old (STORAGE_VERSION 'v1.0.0')", "COPY FROM DATABASE small TO old"} {
 		_, err := db.ExecContext(t.Context(), s)
 		must(t, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -90,46 +91,33 @@ const generatedVersion = 2
 // comments that differ.
 func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 	var statements []string
-	add := func(name string, values Values) {
-		values["schema"], values["table"] = Name(t.schema), Name(t.def.Name)
+	add := func(name string, values sqltext.Values) {
+		values["schema"], values["table"] = sqltext.Name(t.schema), sqltext.Name(t.def.Name)
 		statements = append(statements, string(catalogSQL.Render(name, values)))
 	}
 	if have == nil {
-		add("create_table", Values{"columns": columnList(t.columns)})
-		add("comment_on_table", Values{"comment": t.def.Comment})
+		add("create_table", sqltext.Values{"columns": columnList(t.columns)})
+		add("comment_on_table", sqltext.Values{"comment": t.def.Comment})
 	}
 	for _, c := range t.columns {
 		old, ok := have[c.Name]
 		if !ok && have != nil {
-			add("add_column", Values{"column": Name(c.Name), "type": SQL(c.Type)})
+			add("add_column", sqltext.Values{"column": sqltext.Name(c.Name), "type": sqltext.SQL(c.Type)})
 		}
 		if old.Comment != c.Comment {
-			add("comment_on_column", Values{"column": Name(c.Name), "comment": c.Comment})
+			add("comment_on_column", sqltext.Values{"column": sqltext.Name(c.Name), "comment": c.Comment})
 		}
 	}
 	return statements
 }
 
-// RemakeTable makes an empty table of main again, with a further column and the methods
-// that compress some of its own. Of the others DuckDB tries all methods on all rows.
-func (d *Draft) RemakeTable(ctx context.Context, table string, further stream.Column, methods map[string]string) error {
-	def := d.Definition(table)
-	t := storedTable{"main", def, append(slices.Concat(def.Columns, stream.SystemColumns()), further)}
-	for i, c := range t.columns {
-		if method := methods[c.Name]; method != "" {
-			t.columns[i].Type += stream.Type(" USING COMPRESSION " + method)
-		}
-	}
-	return d.Atomically(ctx, t.ensureStatements(nil))
-}
-
 // columnList is what stands in the brackets of CREATE TABLE.
-func columnList(cols []stream.Column) SQL {
-	return SQL(joinEach(cols, ", ", func(c stream.Column) string {
+func columnList(cols []stream.Column) sqltext.SQL {
+	return sqltext.SQL(joinEach(cols, ", ", func(c stream.Column) string {
 		if c.NotNull {
-			return Quote(c.Name) + " " + string(c.Type) + " NOT NULL"
+			return sqltext.Quote(c.Name) + " " + string(c.Type) + " NOT NULL"
 		}
-		return Quote(c.Name) + " " + string(c.Type)
+		return sqltext.Quote(c.Name) + " " + string(c.Type)
 	}))
 }
 

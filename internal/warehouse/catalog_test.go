@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
@@ -55,7 +56,7 @@ func TestDefinitionsAreWhatDuckDBReads(t *testing.T) {
 func untrack(cols []stream.Column) []stream.Column {
 	plain := slices.Clone(cols)
 	for i := range plain {
-		plain[i].Untracked, plain[i].FieldID = false, 0
+		plain[i].Untracked, plain[i].FieldID, plain[i].References = false, 0, stream.Reference{}
 	}
 	return plain
 }
@@ -93,8 +94,8 @@ func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, own+extra)
 			}
 		}
-		if err := d.Exec(t.Context(), "FROM history."+warehouse.Quote(table.Name),
-			"FROM "+warehouse.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')"); err != nil {
+		if err := d.Exec(t.Context(), "FROM history."+sqltext.Quote(table.Name),
+			"FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')"); err != nil {
 			t.Errorf("history of %s: %v", table.Name, err)
 		}
 	}

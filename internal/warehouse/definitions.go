@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/schema"
 )
@@ -57,45 +58,22 @@ func joinEach[T any](items []T, separator string, text func(T) string) string {
 	return strings.Join(texts, separator)
 }
 
-func quoteNames(names []string) SQL { return SQL(joinEach(names, ", ", Quote)) }
+func quoteNames(names []string) sqltext.SQL { return sqltext.SQL(joinEach(names, ", ", sqltext.Quote)) }
 
 // Columns lists the names of a definition's columns, quoted and joined for
 // SQL, each behind a prefix such as "m.".
 func Columns(prefix string, def stream.Definition) string {
-	return joinEach(def.Columns, ", ", func(c stream.Column) string { return prefix + Quote(c.Name) })
-}
-
-// Quote makes an SQL identifier of a name. Names enter SQL text only through it and
-// QuoteSQL.
-func Quote(name string) string {
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-}
-
-// Literal makes an SQL text literal, for the few statements that take no
-// parameters (ATTACH, COMMENT, COPY).
-func Literal(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
-}
-
-// QuoteSQL and LiteralSQL do the same in SQL, for a name or text that a statement reads
-// from the catalog.
-func QuoteSQL(expression string) string {
-	return `'"' || replace(` + expression + `, '"', '""') || '"'`
-}
-
-// LiteralSQL is Literal in SQL, see QuoteSQL.
-func LiteralSQL(expression string) string {
-	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
+	return joinEach(def.Columns, ", ", func(c stream.Column) string { return prefix + sqltext.Quote(c.Name) })
 }
 
 // FieldIDs is the option of COPY that writes the field ids of columns into a Parquet file.
-func FieldIDs(columns []stream.Column) SQL {
-	return SQL("{" + joinEach(columns, ", ", func(c stream.Column) string { return fmt.Sprintf("%s: %d", Literal(c.Name), c.FieldID) }) + "}")
+func FieldIDs(columns []stream.Column) sqltext.SQL {
+	return sqltext.SQL("{" + joinEach(columns, ", ", func(c stream.Column) string { return fmt.Sprintf("%s: %d", sqltext.Literal(c.Name), c.FieldID) }) + "}")
 }
 
 // SignedHash is row_hash of the catalog as Parquet files have it.
-func SignedHash() SQL { return parquetSQL.Render("signed_hash", nil) }
+func SignedHash() sqltext.SQL { return parquetSQL.Render("signed_hash", nil) }
 
 // StoredHash is row_hash of a Parquet file as the catalog has it, also of the files of
 // earlier programs.
-func StoredHash() SQL { return parquetSQL.Render("stored_hash", nil) }
+func StoredHash() sqltext.SQL { return parquetSQL.Render("stored_hash", nil) }

@@ -43,9 +43,6 @@ type Draft struct {
 	// damaged is for DamagedFiles.
 	damaged []Damage
 	sealing sealing
-	// alone is set by EndAlone.
-	alone bool
-
 	// sameTables is for HasTablesOfBase.
 	sameTables bool
 }
@@ -118,12 +115,7 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	if d.sameTables = d.w.Catalog.isOf(base); d.sameTables {
 		return nil
 	}
-	// With a second thread, who waits for the end of a statement on it spins meanwhile,
-	// and these are hundreds of small ones.
-	if err := in.setThreads(ctx, 1); err != nil {
-		return err
-	}
-	return errors.Join(d.w.Catalog.ensureTables(ctx, in, base), in.setThreads(ctx, d.Cores()))
+	return d.w.Catalog.ensureTables(ctx, in, base)
 }
 
 // HasTablesOfBase reports whether the tables of the draft have the same columns in the
@@ -160,27 +152,12 @@ func (d *Draft) copyPrevious(path string) error {
 // Step reports a point of the work on the draft to Config.Step and returns its error.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.Reach(name) }
 
-// Cores is how many threads DuckDB may have.
+// Cores returns the number of threads that DuckDB may use.
 func (d *Draft) Cores() int {
-	switch {
-	case d.alone:
-		return 1
-	case d.w.cfg.Threads > 0:
-		return d.w.cfg.Threads
+	if n := d.w.cfg.Threads; n > 0 {
+		return n
 	}
 	return runtime.GOMAXPROCS(0)
-}
-
-// smallNight is the number of staged rows below which a second thread of DuckDB costs more
-// than it does: the first asks again and again for work while the other has the last of it,
-// hundreds of times in a small night.
-const smallNight = 50_000
-
-// EndAlone lets one thread of DuckDB do all that is left, if it is little: few staged rows,
-// and a small catalog or none to start from. It reports whether it does.
-func (d *Draft) EndAlone(staged int64) bool {
-	d.alone = d.baseBytes <= compactSize && staged < smallNight
-	return d.alone
 }
 
 // Tables are the tables of main.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -13,12 +14,12 @@ const ChangesSuffix = "_changes"
 
 // historyStatements creates the view and the macros of the history of a table.
 func historyStatements(def stream.Definition, key []string) []string {
-	table := Name(def.Name)
+	table := sqltext.Name(def.Name)
 	return []string{
-		string(viewsSQL.Render("history_view", Values{"table": table, "columns": SQL(Columns("", def))})),
-		string(viewsSQL.Render("as_of_macro", Values{"table": table, "macro": table + "_at"})),
-		string(viewsSQL.Render("changes_macro", Values{"table": table, "macro": table + ChangesSuffix, "version": SQL(rowVersion(def, key)),
-			"record": SQL(wholeRecord(def)), "fields": SQL(changedFields(def, key)), "same_key": SQL(sameKey(def, key))})),
+		string(viewsSQL.Render("history_view", sqltext.Values{"table": table, "columns": sqltext.SQL(Columns("", def))})),
+		string(viewsSQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + "_at"})),
+		string(viewsSQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix, "version": sqltext.SQL(rowVersion(def, key)),
+			"record": sqltext.SQL(wholeRecord(def)), "fields": sqltext.SQL(changedFields(def, key)), "same_key": sqltext.SQL(sameKey(def, key))})),
 	}
 }
 
@@ -26,7 +27,7 @@ func historyStatements(def stream.Definition, key []string) []string {
 func rowVersion(def stream.Definition, key []string) string {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
-		parts = append(parts, Quote(key[0])+"::VARCHAR AS row_key")
+		parts = append(parts, sqltext.Quote(key[0])+"::VARCHAR AS row_key")
 	} else {
 		parts = append(parts, "concat_ws('/', "+string(quoteNames(key))+") AS row_key")
 	}
@@ -39,7 +40,7 @@ func rowVersion(def stream.Definition, key []string) string {
 // jsonText is a column as JSON text. to_json would turn decimals into doubles and drop
 // the zone of a time.
 func jsonText(c stream.Column) string {
-	name := Quote(c.Name)
+	name := sqltext.Quote(c.Name)
 	switch c.Type {
 	case stream.Text:
 		return "to_json(" + name + ")::VARCHAR"
@@ -64,7 +65,7 @@ func changedFields(def stream.Definition, key []string) string {
 	var parts []string
 	for i, c := range def.Columns {
 		if !c.Untracked && !slices.Contains(key, c.Name) {
-			parts = append(parts, fmt.Sprintf("{'field': %s, 'old': a.c%d, 'new': b.c%[2]d}", Literal(c.Name), i))
+			parts = append(parts, fmt.Sprintf("{'field': %s, 'old': a.c%d, 'new': b.c%[2]d}", sqltext.Literal(c.Name), i))
 		}
 	}
 	if len(parts) == 0 {
@@ -86,7 +87,7 @@ func sameKey(def stream.Definition, key []string) string {
 
 func allChanges(tables []stream.Table) string {
 	parts := joinEach(tables, "\nUNION ALL ", func(t stream.Table) string {
-		return string(viewsSQL.Render("changes_of_table", Values{"name": t.Name, "macro": Name(t.Name + ChangesSuffix)}))
+		return string(viewsSQL.Render("changes_of_table", sqltext.Values{"name": t.Name, "macro": sqltext.Name(t.Name + ChangesSuffix)}))
 	})
-	return string(viewsSQL.Render("all_changes_macro", Values{"tables": SQL(parts)}))
+	return string(viewsSQL.Render("all_changes_macro", sqltext.Values{"tables": sqltext.SQL(parts)}))
 }

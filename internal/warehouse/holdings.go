@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/sqltext"
 )
 
 // Holdings counts what a catalog holds, to compare a rebuilt one with the one that readers
@@ -60,7 +62,7 @@ func (in *Instance) countHoldings(ctx context.Context, catalog string) (Holdings
 	for name := range columns {
 		schema, table, _ := strings.Cut(name, ".")
 		if schema == "main" || schema == "past" {
-			parts = append(parts, string(verifySQL.Render("count_table", Values{"schema": schema, "name": table, "table": SQL(Quote(catalog) + "." + Quote(schema) + "." + Quote(table))})))
+			parts = append(parts, string(verifySQL.Render("count_table", sqltext.Values{"schema": schema, "name": table, "table": sqltext.SQL(sqltext.Quote(catalog) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table))})))
 		}
 	}
 	err = in.EachRow(ctx, parts, func(scan func(...any) error) error {
@@ -77,7 +79,7 @@ func (in *Instance) countHoldings(ctx context.Context, catalog string) (Holdings
 	if err != nil || columns["meta.runs"] == nil {
 		return h, err
 	}
-	query := verifySQL.Render("count_runs", Values{"runs": SQL(Quote(catalog) + ".meta.runs")})
+	query := verifySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(catalog) + ".meta.runs")})
 	var newest *time.Time
 	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&h.Runs, &h.Days, &newest)
 	if newest != nil {

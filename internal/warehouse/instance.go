@@ -16,6 +16,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/sqltext"
 )
 
 // StorageVersion is the form of the catalogs that are written, by the name that DuckDB has
@@ -84,7 +85,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	// Times without a zone are UTC wherever the job runs.
 	setUp := "SET TimeZone = 'UTC';"
 	if path != "" {
-		setUp += string(instanceSQL.Render("attach_draft", Values{"catalog": path, "storage": StorageVersion}))
+		setUp += string(instanceSQL.Render("attach_draft", sqltext.Values{"catalog": path, "storage": StorageVersion}))
 	}
 	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
 		// Per connection. The clean-up after an interruption may need a new one.
@@ -94,9 +95,9 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
 	}
-	set := []string{string(instanceSQL.Render("settings", Values{"spill": filepath.Join(scratch, "spill")}))}
+	set := []string{string(instanceSQL.Render("settings", sqltext.Values{"spill": filepath.Join(scratch, "spill")}))}
 	if e.memoryLimit != "" {
-		set = append(set, string(instanceSQL.Render("memory_limit", Values{"limit": e.memoryLimit})))
+		set = append(set, string(instanceSQL.Render("memory_limit", sqltext.Values{"limit": e.memoryLimit})))
 	}
 	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: e.memoryLimit}
 	err = in.Exec(ctx, set...)
@@ -110,7 +111,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 }
 
 func (in *Instance) setThreads(ctx context.Context, threads int) error {
-	return in.Exec(ctx, string(instanceSQL.Render("threads", Values{"threads": threads})))
+	return in.Exec(ctx, string(instanceSQL.Render("threads", sqltext.Values{"threads": threads})))
 }
 
 // Connect opens a raw connection to the instance.
@@ -119,7 +120,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
-	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", Values{"catalog": catalog})))
+	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog})))
 }
 
 // LimitMemory gives DuckDB the part of its memory that loading and verifying need, or all
@@ -132,7 +133,7 @@ func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	if in.memoryLimit == "" {
 		return nil
 	}
-	return in.Exec(ctx, string(instanceSQL.Render(name, Values{"limit": in.memoryLimit})))
+	return in.Exec(ctx, string(instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit})))
 }
 
 // Exec runs statements in order and stops at the first that fails.

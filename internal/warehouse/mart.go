@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/schema"
 )
@@ -140,7 +141,7 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column, chang
 	}
 	for _, table := range slices.Sorted(maps.Keys(have)) {
 		if name, ok := strings.CutPrefix(table, "mart."); ok {
-			drops = append(drops, "DROP VIEW mart."+Quote(name))
+			drops = append(drops, "DROP VIEW mart."+sqltext.Quote(name))
 			changed = changed || !wanted[name]
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -43,7 +44,7 @@ func TestEveryViewOfMartIsMadeAndExplained(t *testing.T) {
 		if about == "" || about != v.About || v.Grain == "" {
 			t.Errorf("mart.%s has comment %q, read as %q, and grain %q", v.Name, about, v.About, v.Grain)
 		}
-		if err := d.Exec(t.Context(), "FROM mart."+warehouse.Quote(v.Name)); err != nil {
+		if err := d.Exec(t.Context(), "FROM mart."+sqltext.Quote(v.Name)); err != nil {
 			t.Errorf("read mart.%s: %v", v.Name, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+
+	"placementsync/internal/sqltext"
 )
 
 // VerifyError says that a version is not what its manifest says. It was not published.
@@ -77,12 +79,8 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return d.unpublishedErr("publish", err)
 	}
 	var reader *Instance
-	verifying := d.w.engine
-	if d.alone {
-		verifying.threads = 1
-	}
 	err = atOnce(func() (err error) {
-		if reader, err = verifying.openMemory(ctx, d.w.Folder); err != nil {
+		if reader, err = d.w.engine.openMemory(ctx, d.w.Folder); err != nil {
 			return err
 		}
 		return reader.LimitMemory(ctx, true)
@@ -190,7 +188,7 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 		if key == nil {
 			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)
 		}
-		parts = append(parts, string(verifySQL.Render("measure_table", Values{"index": i, "key": Name(key[0]), "table": Name(tables[i].Name)})))
+		parts = append(parts, string(verifySQL.Render("measure_table", sqltext.Values{"index": i, "key": sqltext.Name(key[0]), "table": sqltext.Name(tables[i].Name)})))
 	}
 	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -30,12 +31,12 @@ func (v *verifier) readAll(ctx context.Context, run string, m Manifest, differs 
 		if len(columns) == 0 {
 			continue // the catalog is of an earlier program
 		}
-		sum, err := in.sumContent(ctx, "sealed."+Quote(t.schema)+"."+Quote(t.def.Name), columns)
+		sum, err := in.sumContent(ctx, "sealed."+sqltext.Quote(t.schema)+"."+sqltext.Quote(t.def.Name), columns)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", t.qualifiedName(), err)
 		}
 		if of := m.tableNamed(t.def.Name); t.schema == "main" && of.File != "" {
-			file := "read_parquet(" + Literal(filepath.Join(v.folder.VersionPath(run), of.File)) + ", hive_partitioning = false)"
+			file := "read_parquet(" + sqltext.Literal(filepath.Join(v.folder.VersionPath(run), of.File)) + ", hive_partitioning = false)"
 			other, err := in.sumContent(ctx, file, columns)
 			if err == nil && other != sum {
 				err = fmt.Errorf("its rows are not those of the catalog (%s rows, catalog %s rows)", other.rows, sum.rows)
@@ -56,13 +57,13 @@ func (in *Instance) sumContent(ctx context.Context, source string, columns []str
 	texts := joinEach(columns, ", ", func(c stream.Column) string {
 		switch {
 		case c.Type == stream.JSON:
-			return Quote(c.Name) + "::VARCHAR"
+			return sqltext.Quote(c.Name) + "::VARCHAR"
 		case c.Name == stream.RowHash:
 			return string(StoredHash())
 		}
-		return Quote(c.Name)
+		return sqltext.Quote(c.Name)
 	})
-	query := verifySQL.Render("sum_content", Values{"columns": SQL(texts), "source": SQL(source)})
+	query := verifySQL.Render("sum_content", sqltext.Values{"columns": sqltext.SQL(texts), "source": sqltext.SQL(source)})
 	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&f.rows, &f.sum)
 	return f, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -26,7 +27,7 @@ func TestFingerprintsInParquetAreCompared(t *testing.T) {
 			d := draft(t, w, firstNight, "one")
 			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
 				"COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
-					warehouse.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)"))
+					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)"))
 			m, err := d.Publish(t.Context(), slices.Clone(files))
 			must(t, err)
 			must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
@@ -50,7 +51,7 @@ func TestVerificationSpills(t *testing.T) {
 	must(t, d.Exec(t.Context(),
 		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
-		"COPY main.product_listing_tags TO "+warehouse.Literal(file)+" (FORMAT parquet)"))
+		"COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)"))
 	m, err := d.Publish(t.Context(), slices.Clone(files))
 	must(t, err)
 	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))

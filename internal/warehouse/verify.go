@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/schema"
 )
@@ -43,7 +44,7 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	var suspects []ManifestTable
 	var parts []string
 	for i, t := range m.Tables {
-		parts = append(parts, string(verifySQL.Render("count_rows", Values{"index": i, "key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})))
+		parts = append(parts, string(verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": quoteNames(v.catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})))
 	}
 	err = reader.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
@@ -68,7 +69,7 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	}
 	for _, t := range suspects {
 		var keys int64
-		count := verifySQL.Render("count_keys", Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": Name(t.Name)})
+		count := verifySQL.Render("count_keys", sqltext.Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
 		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 		return nil, nil
 	}
 	counts := map[string]int64{}
-	count := verifySQL.Render("count_parquet_rows", Values{"files": files})
+	count := verifySQL.Render("count_parquet_rows", sqltext.Values{"files": files})
 	return counts, in.EachRow(ctx, []string{string(count)}, func(scan func(...any) error) error {
 		var file string
 		var rows int64

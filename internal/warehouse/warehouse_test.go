@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -73,8 +74,8 @@ func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Dra
 	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
 	err = d.Exec(t.Context(),
 		fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
-			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", warehouse.Literal(tag), "TIMESTAMPTZ "+warehouse.Literal(d.At.Format(time.RFC3339Nano))),
-		"COPY main.product_listing_tags TO "+warehouse.Literal(file)+" (FORMAT parquet)")
+			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano))),
+		"COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")
 	if err != nil {
 		t.Fatal(err)
 	}

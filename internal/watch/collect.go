@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/query"
 )
 
 const (
@@ -19,14 +21,16 @@ const (
 	mostShown = 20
 )
 
-// collector is the Rows of a watch: it judges each row, and keeps those for the message.
+// collector is a query.Writer that judges each row, and keeps the findings for the message.
+// It holds no rows, since a condition may judge millions.
 type collector struct {
 	watch Watch
-	now   Snapshot
-	// known returns since when a finding has been there, if it has.
-	known func(id string) (since time.Time, ok bool)
+	now   query.Snapshot
+	// before is the state of earlier nights, base the look that this one is compared with.
+	before *state
+	base   look
 
-	columns   []Column
+	columns   []query.Column
 	condition int // index of the column of the condition
 	key, show []int
 
@@ -38,12 +42,13 @@ type collector struct {
 	noNumber int
 }
 
-// CheckColumns returns an error for an answer that lacks a column which the watch names,
-// or has no numbers to be compared in it.
-func (w Watch) CheckColumns(columns []Column) error { return (&collector{watch: w}).Begin(columns) }
+var _ query.Streaming = (*collector)(nil)
 
-// Begin implements Rows.
-func (c *collector) Begin(columns []Column) error {
+// IsStreaming implements query.Streaming.
+func (*collector) IsStreaming() {}
+
+// Begin implements query.Writer.
+func (c *collector) Begin(columns []query.Column) error {
 	c.columns = columns
 	if name := c.watch.When.Column; name != "" {
 		at, err := c.indexesOf("when", []string{name})
@@ -70,7 +75,7 @@ func (c *collector) indexesOf(what string, names []string) ([]int, error) {
 		return all, nil
 	}
 	for _, name := range names {
-		i := slices.IndexFunc(c.columns, func(col Column) bool { return col.Name == name })
+		i := slices.IndexFunc(c.columns, func(col query.Column) bool { return col.Name == name })
 		if i < 0 {
 			var known []string
 			for _, col := range c.columns {
@@ -83,10 +88,10 @@ func (c *collector) indexesOf(what string, names []string) ([]int, error) {
 	return all, nil
 }
 
-// Add implements Rows.
-func (c *collector) Add(row []Value) error {
+// Row implements query.Writer.
+func (c *collector) Row(row query.Row) error {
 	if c.watch.When.Column != "" {
-		holds, isNumber := c.watch.When.holds(row[c.condition])
+		holds, isNumber := c.watch.When.holds(row.Value(c.condition))
 		if !isNumber {
 			c.noNumber++
 		}
@@ -101,7 +106,7 @@ func (c *collector) Add(row []Value) error {
 	if len(c.found) == mostFindings {
 		return fmt.Errorf("there are more than %d findings: narrow the query or its condition", mostFindings)
 	}
-	since, known := c.known(id)
+	since, known := c.before.knownSince(id, c.base)
 	if !known {
 		c.fresh, since = c.fresh+1, c.now.At
 	}
@@ -112,31 +117,35 @@ func (c *collector) Add(row []Value) error {
 	return nil
 }
 
+// End implements query.Writer.
+func (*collector) End() error { return nil }
+
 // identify is a hash of the values by which a finding is known again.
-func identify(key []int, row []Value) string {
+func identify(key []int, row query.Row) string {
 	const size = 16
 	h := sha256.New()
 	for _, i := range key {
+		v := row.Value(i)
 		length := int64(-1)
-		if !row[i].IsNull {
-			length = int64(len(row[i].Text))
+		if !v.Null {
+			length = int64(len(v.Text))
 		}
 		_ = binary.Write(h, binary.BigEndian, length) // a hash takes all
-		h.Write([]byte(row[i].Text))
+		h.Write([]byte(v.Text))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:size])
 }
 
-func (c *collector) addShown(row []Value, since time.Time, isNew bool) {
+func (c *collector) addShown(row query.Row, since time.Time, isNew bool) {
 	f := Finding{New: isNew, Since: since, Values: map[string]*string{}}
 	var parts []string
 	for _, i := range c.show {
-		name := c.columns[i].Name
-		if row[i].IsNull {
+		name, v := c.columns[i].Name, row.Value(i)
+		if v.Null {
 			f.Values[name] = nil
 			continue
 		}
-		text := cutText(row[i].Text, mostValue)
+		text := cutText(v.Text, mostValue)
 		f.Values[name] = &text
 		parts = append(parts, cleanText(name)+": "+cleanText(cutText(text, mostValueLine)))
 	}

@@ -3,6 +3,8 @@ package watch
 import (
 	"fmt"
 	"math/big"
+
+	"placementsync/internal/query"
 )
 
 // Condition says which rows are findings. The zero Condition says all.
@@ -24,8 +26,8 @@ func NewCondition(column string, over bool, number string) (Condition, error) {
 
 // holds compares a value exactly. isNumber is false for NULL, NaN and the infinities,
 // which never meet a condition.
-func (c Condition) holds(v Value) (holds, isNumber bool) {
-	if v.IsNull {
+func (c Condition) holds(v query.Value) (holds, isNumber bool) {
+	if v.Null {
 		return false, false
 	}
 	n, ok := new(big.Rat).SetString(v.Text)

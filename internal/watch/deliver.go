@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // ErrRefused is in the error of Config.Send when the receiver answered, and does not want
@@ -18,13 +17,12 @@ var ErrRefused = errors.New("refused")
 // delivery sends messages, and asks a channel that cannot be reached no more: the others
 // do not wait for it.
 type delivery struct {
-	send   func(ctx context.Context, channel string, m Message) error
-	now    func() time.Time
-	failed map[string]error
+	Config
+	failed map[string]error // by channel
 }
 
 // sendWaiting sends what is owed, oldest first, and records each delivery before the next.
-func (d delivery) sendWaiting(ctx context.Context, to State, name string, s *state, res *Result) error {
+func (d delivery) sendWaiting(ctx context.Context, name string, s *state, res *Result) error {
 	problems := map[string]error{}
 	for _, owed := range slices.Clone(s.Waiting) {
 		for _, channel := range slices.Clone(owed.Channels) {
@@ -34,9 +32,9 @@ func (d delivery) sendWaiting(ctx context.Context, to State, name string, s *sta
 			}
 			if s.settle(owed.Message.ID, channel) {
 				res.Messages = append(res.Messages, owed.Message)
-				s.Sent = d.now().UTC()
+				s.Sent = d.Now().UTC()
 			}
-			if err := to.Write(name, s); err != nil {
+			if err := stateFile(d.Folder, name).Write(s); err != nil {
 				return fmt.Errorf("record that %s was sent to %s: %w: it is sent once more", name, channel, err)
 			}
 		}
@@ -56,7 +54,7 @@ func (d delivery) sendTo(ctx context.Context, channel string, m Message) error {
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = d.send(ctx, channel, m)
+		err = d.Send(ctx, channel, m)
 	}
 	if err != nil {
 		err = fmt.Errorf("to %s: %w", channel, err)

@@ -2,9 +2,10 @@ package watch_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 )
@@ -31,17 +34,15 @@ type house struct {
 	steps  func(name string) error // fault injection; nil: none
 	nights int
 	ahead  time.Duration // how wrong the clock is
-	line   []watch.Snapshot
+	line   []query.Snapshot
 	// columns are names; those that end with # are numeric.
 	columns []string
 	// rows are texts, separated by bars; NULL is NULL.
-	rows   []string
-	unread []string
-	doubt  string
-	ask    func(ctx context.Context) error // instead of an answer
-	deaf   map[string]error                // what a channel answers
-	memory memory                          // instead of the folder; nil: none
-	got    []delivered
+	rows    []string
+	sources []query.Source
+	ask     func(ctx context.Context) error // instead of an answer
+	deaf    map[string]error                // what a channel answers
+	got     []delivered
 }
 
 type delivered struct {
@@ -51,93 +52,77 @@ type delivered struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	return &house{dir: t.TempDir(), columns: []string{"id", "amount#"}, deaf: map[string]error{}}
+	h := &house{dir: t.TempDir(), columns: []string{"id", "amount#"}, deaf: map[string]error{}}
+	must(t, os.Mkdir(filepath.Join(h.dir, "queries"), 0o700))
+	h.writeQuery(t, "q", "SELECT 1")
+	h.writeQuery(t, "r", "SELECT 1")
+	return h
+}
+
+// writeQuery writes a query that watches can name. Its rows are those of the house.
+func (h *house) writeQuery(t *testing.T, name, text string) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(h.dir, "queries", name+".sql"), []byte("-- title: "+name+"\n"+text), 0o600))
+}
+
+// unread is a table that was not read.
+func unread(table, reason string) []query.Source {
+	return []query.Source{{Table: table, Standing: ledger.NotRead, Reason: reason}}
 }
 
 // night publishes a snapshot with these findings, a day after the last one.
 func (h *house) night(rows ...string) {
 	h.nights++
 	at := time.Date(2026, time.November, h.nights, 2, 0, 0, 0, time.UTC).Add(h.ahead)
-	h.line = append(slices.Clone(h.line), watch.Snapshot{Run: at.Format("20060102T150405Z"), At: at})
+	h.line = append(slices.Clone(h.line), query.Snapshot{Run: at.Format("20060102T150405Z"), At: at})
 	h.rows = rows
 }
 
 // Snapshots implements watch.Catalog.
-func (h *house) Snapshots(context.Context) ([]watch.Snapshot, error) { return h.line, nil }
+func (h *house) Snapshots(context.Context) ([]query.Snapshot, error) { return h.line, nil }
 
-// Judge implements watch.Catalog.
-func (h *house) Judge(context.Context, watch.Watch) (watch.Sources, error) {
-	return watch.Sources{Unread: h.unread, Doubt: h.doubt}, nil
+// Sources implements watch.Catalog.
+func (h *house) Sources(context.Context, query.Query, map[string]string) ([]query.Source, error) {
+	return h.sources, nil
 }
 
-// Ask implements watch.Catalog.
-func (h *house) Ask(ctx context.Context, _ watch.Watch, rows watch.Rows) error {
+// Run implements watch.Catalog.
+func (h *house) Run(ctx context.Context, _ query.Query, _ map[string]string, w query.Writer) (int64, error) {
 	if h.ask != nil {
-		return h.ask(ctx)
+		return 0, h.ask(ctx)
 	}
-	columns := make([]watch.Column, len(h.columns))
+	columns := make([]query.Column, len(h.columns))
 	for i, name := range h.columns {
 		columns[i].Name, columns[i].Numeric = strings.CutSuffix(name, "#")
 	}
-	if err := rows.Begin(columns); err != nil {
-		return err
+	if err := w.Begin(columns); err != nil {
+		return 0, err
 	}
 	for _, row := range h.rows {
-		var values []watch.Value
+		record := query.Record{Columns: columns}
 		for text := range strings.SplitSeq(row, "|") {
-			values = append(values, watch.Value{Text: strings.TrimPrefix(text, "NULL"), IsNull: text == "NULL"})
+			record.Values = append(record.Values, query.Value{Text: strings.TrimPrefix(text, "NULL"), Null: text == "NULL"})
 		}
-		if err := rows.Add(values); err != nil {
-			return err
+		if err := w.Row(record); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return int64(len(h.rows)), w.End()
 }
 
-// state is that of the folder, on a disk that fails as the steps say.
-func (h *house) state(t *testing.T) files {
+// folder is on a disk that fails as the steps say.
+func (h *house) folder(t *testing.T) *warehouse.Folder {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: h.dir, Step: h.steps})
 	must(t, err)
-	return files{w.Folder}
-}
-
-type files struct{ folder *warehouse.Folder }
-
-// Read implements watch.State.
-func (f files) Read(name string, into any) (bool, error) {
-	return f.folder.StateFile("watches", name+".json").Read(into)
-}
-
-// Write implements watch.State.
-func (f files) Write(name string, value any) error {
-	return f.folder.StateFile("watches", name+".json").Write(value)
-}
-
-// memory is a state without a disk, for many nights.
-type memory map[string][]byte
-
-// Read implements watch.State.
-func (m memory) Read(name string, into any) (bool, error) {
-	text, ok := m[name]
-	if !ok {
-		return false, nil
-	}
-	return true, json.Unmarshal(text, into)
-}
-
-// Write implements watch.State.
-func (m memory) Write(name string, value any) (err error) {
-	m[name], err = json.Marshal(value)
-	return err
+	return w.Folder
 }
 
 func (h *house) config(t *testing.T) watch.Config {
 	t.Helper()
-	if h.memory != nil {
-		return watch.Config{Catalog: h, State: h.memory, Program: "test", Send: h.send}
-	}
-	return watch.Config{Catalog: h, State: h.state(t), Program: "test", Send: h.send}
+	queries, err := query.Load(filepath.Join(h.dir, "queries"))
+	must(t, err)
+	return watch.Config{Catalog: h, Queries: queries, Folder: h.folder(t), Program: "test", Send: h.send}
 }
 
 func (h *house) send(_ context.Context, channel string, m watch.Message) error {

@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
 	"placementsync/internal/watch"
 )
 
@@ -154,7 +156,7 @@ func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	w.When, err = watch.NewCondition("amount", true, "1")
 	must(t, err)
 	h.night("a|2", "b|NULL", "c|NaN")
-	h.doubt = "orders is carried since 2026-11-01 02:00 UTC"
+	h.sources = []query.Source{{Table: "orders", Standing: ledger.Carried, RowsSince: h.line[0].At}}
 	_, got := h.look(t, w)
 	if !strings.HasSuffix(got[0].message.Text, "\nBehind this: orders is carried since 2026-11-01 02:00 UTC.") {
 		t.Errorf("it says %q", got[0].message.Text)

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"placementsync/internal/plural"
+	"placementsync/internal/query"
 )
 
 // Message is what a channel gets: an object for programs, with a text for people.
@@ -19,7 +20,7 @@ type Message struct {
 	// Subject is one line, without any value of the answer.
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
-	Snapshot
+	query.Snapshot
 	// Since is the snapshot that was looked at before; zero: this is the first.
 	Since time.Time `json:"since,omitzero"`
 	// Found counts the findings, New those that are new, and More those that are not in
@@ -55,7 +56,7 @@ const (
 )
 
 // newMessage writes the message about what a collector has found.
-func newMessage(program string, w Watch, now, base Snapshot, c *collector, doubt string) Message {
+func newMessage(program string, w Watch, now, base query.Snapshot, c *collector, doubt string) Message {
 	m := Message{ID: messageID(w, now, "found"), Watch: w.Name, Snapshot: now, Since: base.At, Found: len(c.found), New: c.fresh,
 		More: c.fresh - len(c.shown), Findings: c.shown, Unread: []string{}, Doubt: cutText(doubt, mostLine), Program: program}
 	what := plural.Count(m.New, "new finding")
@@ -92,7 +93,7 @@ func newMessage(program string, w Watch, now, base Snapshot, c *collector, doubt
 }
 
 // newUnreadMessage says that nothing was looked for.
-func newUnreadMessage(program string, w Watch, now Snapshot, unread []string) Message {
+func newUnreadMessage(program string, w Watch, now query.Snapshot, unread []string) Message {
 	m := Message{ID: messageID(w, now, "unread"), Watch: w.Name, Snapshot: now, Findings: []Finding{}, Unread: unread, Program: program,
 		Subject: fmt.Sprintf("placementsync: %s: not read", w.Name)}
 	var b strings.Builder
@@ -117,7 +118,7 @@ func endText(b *strings.Builder, w Watch) string {
 }
 
 // messageID is the same whenever the same watch looks at the same snapshot.
-func messageID(w Watch, now Snapshot, kind string) string {
+func messageID(w Watch, now query.Snapshot, kind string) string {
 	const size = 16
 	sum := sha256.Sum256([]byte(strings.Join([]string{w.Name, w.digest(), now.Run, now.At.UTC().Format(time.RFC3339Nano), kind}, "\n")))
 	return hex.EncodeToString(sum[:size])

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
 )
 
 const (
@@ -41,7 +44,7 @@ type state struct {
 type Status struct {
 	Watch string
 	// Looked is the snapshot of its last look; zero: there was none.
-	Looked Snapshot
+	Looked query.Snapshot
 	// Found counts the findings of that look, Waiting the messages that are not delivered
 	// yet.
 	Found, Waiting int
@@ -49,8 +52,13 @@ type Status struct {
 	Sent time.Time
 }
 
+// stateFile is the file of a watch.
+func stateFile(f *warehouse.Folder, name string) warehouse.StateFile {
+	return f.StateFile("watches", name+".json")
+}
+
 // ReadStatus reads what is remembered of a watch. It takes no lock: states appear whole.
-func ReadStatus(from State, name string) (Status, error) {
+func ReadStatus(from *warehouse.Folder, name string) (Status, error) {
 	s, err := readState(from, Watch{Name: name})
 	if err != nil {
 		return Status{}, err
@@ -71,7 +79,7 @@ func ReadStatus(from State, name string) (Status, error) {
 // look is a look at a snapshot.
 type look struct {
 	Number int `json:"number"`
-	Snapshot
+	query.Snapshot
 }
 
 // span is from which snapshot until which look a finding was there.
@@ -88,9 +96,9 @@ type waiting struct {
 
 // readState reads the state of a watch; that of a new one is empty. A damaged state is
 // not taken for an empty one: that would send everything again.
-func readState(from State, w Watch) (*state, error) {
+func readState(from *warehouse.Folder, w Watch) (*state, error) {
 	s := &state{}
-	ok, err := from.Read(w.Name, s)
+	ok, err := stateFile(from, w.Name).Read(s)
 	switch {
 	case err == nil && !ok:
 		return &state{Format: stateFormat, Watch: w.Name, Findings: map[string]span{}}, nil
@@ -112,22 +120,22 @@ func (w Watch) digest() string {
 		limit = w.When.number.RatString()
 	}
 	// Texts, a bool and a map, whose keys are sorted, always become JSON.
-	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key, w.Text})
+	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key, w.text})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
 // hasLooked reports whether the watch, as it is, has looked at a snapshot.
-func (s *state) hasLooked(w Watch, now Snapshot) bool {
+func (s *state) hasLooked(w Watch, now query.Snapshot) bool {
 	return s.Definition == w.digest() && slices.ContainsFunc(s.Looked, func(l look) bool { return l.isAt(now) })
 }
 
-func (l look) isAt(s Snapshot) bool { return l.Run == s.Run && l.At.Equal(s.At) }
+func (l look) isAt(s query.Snapshot) bool { return l.Run == s.Run && l.At.Equal(s.At) }
 
 // begin returns the look that a new one is compared with: the newest one at a snapshot
 // that led to the present one. One that was rolled back did not; what was found in it
 // counts as known all the same. It is zero when there is none.
-func (s *state) begin(w Watch, line []Snapshot) look {
+func (s *state) begin(w Watch, line []query.Snapshot) look {
 	if digest := w.digest(); s.Definition != digest {
 		s.Definition, s.Looked, s.Findings, s.Unread = digest, nil, map[string]span{}, false
 	}
@@ -147,7 +155,7 @@ func (s *state) knownSince(id string, base look) (since time.Time, ok bool) {
 }
 
 // end records what was found in a snapshot.
-func (s *state) end(now Snapshot, found map[string]time.Time) {
+func (s *state) end(now query.Snapshot, found map[string]time.Time) {
 	number := 1
 	if n := len(s.Looked); n > 0 {
 		number = s.Looked[n-1].Number + 1

@@ -18,7 +18,7 @@ func TestStatusIsWhatTheStateSays(t *testing.T) {
 	h, w := newHouse(t), bills()
 	want := func(s watch.Status) {
 		t.Helper()
-		got, err := watch.ReadStatus(h.state(t), w.Name)
+		got, err := watch.ReadStatus(h.folder(t), w.Name)
 		must(t, err)
 		if got.Sent.IsZero() != s.Sent.IsZero() || time.Since(got.Sent) > time.Hour && !s.Sent.IsZero() {
 			t.Errorf("last sent %s", got.Sent)
@@ -41,7 +41,7 @@ func TestStatusIsWhatTheStateSays(t *testing.T) {
 	h.look(t, w)
 	want(watch.Status{Looked: h.line[2], Sent: time.Now()})
 	must(t, os.WriteFile(filepath.Join(h.dir, "state", "watches", w.Name+".json"), []byte("{}"), 0o600))
-	if s, err := watch.ReadStatus(h.state(t), w.Name); err == nil {
+	if s, err := watch.ReadStatus(h.folder(t), w.Name); err == nil {
 		t.Errorf("a damaged state is read as %+v", s)
 	}
 }

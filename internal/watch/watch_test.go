@@ -260,26 +260,26 @@ func TestAMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
 // by the old definition says nothing of the new one.
 func TestAChangedDefinitionLooksAnew(t *testing.T) {
 	t.Parallel()
-	condition := func(column string, over bool, limit string) func(*watch.Watch) {
-		return func(w *watch.Watch) {
+	condition := func(column string, over bool, limit string) func(*watch.Watch, *house) {
+		return func(w *watch.Watch, _ *house) {
 			c, err := watch.NewCondition(column, over, limit)
 			must(t, err)
 			w.When = c
 		}
 	}
 	for name, c := range map[string]struct {
-		change func(*watch.Watch)
+		change func(*watch.Watch, *house)
 		anew   bool
 	}{
-		"nothing":         {func(*watch.Watch) {}, false},
-		"other channels":  {func(w *watch.Watch) { w.Channels = []string{"chat", "mail"} }, false},
-		"other advice":    {func(w *watch.Watch) { w.Advice = "Pay." }, false},
+		"nothing":         {func(*watch.Watch, *house) {}, false},
+		"other channels":  {func(w *watch.Watch, _ *house) { w.Channels = []string{"chat", "mail"} }, false},
+		"other advice":    {func(w *watch.Watch, _ *house) { w.Advice = "Pay." }, false},
 		"the same number": {condition("amount", true, "0.0"), false},
-		"another key":     {func(w *watch.Watch) { w.Key = []string{"id", "amount"} }, true},
-		"no key":          {func(w *watch.Watch) { w.Key = nil }, true},
-		"another query":   {func(w *watch.Watch) { w.Query = "r" }, true},
-		"another text":    {func(w *watch.Watch) { w.Text = "SELECT 1" }, true},
-		"another value":   {func(w *watch.Watch) { w.Params = map[string]string{"p": "1"} }, true},
+		"another key":     {func(w *watch.Watch, _ *house) { w.Key = []string{"id", "amount"} }, true},
+		"no key":          {func(w *watch.Watch, _ *house) { w.Key = nil }, true},
+		"another query":   {func(w *watch.Watch, _ *house) { w.Query = "r" }, true},
+		"another text":    {func(_ *watch.Watch, h *house) { h.writeQuery(t, "q", "SELECT 2") }, true},
+		"another value":   {func(w *watch.Watch, _ *house) { w.Params = map[string]string{"p": "1"} }, true},
 		"another column":  {condition("other", true, "0"), true},
 		"under":           {condition("amount", false, "0"), true},
 		"another number":  {condition("amount", true, "-1"), true},
@@ -287,10 +287,10 @@ func TestAChangedDefinitionLooksAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, w := newHouse(t), bills()
-			condition("amount", true, "0")(&w)
+			condition("amount", true, "0")(&w, h)
 			h.night("a|1")
 			h.look(t, w)
-			c.change(&w)
+			c.change(&w, h)
 			if res, _ := h.look(t, w); res.SeenBefore == c.anew {
 				t.Errorf("the snapshot counts as looked at: %v", res.SeenBefore)
 			}
@@ -321,7 +321,6 @@ func TestAChannelThatIsTakenOutIsOwedNothing(t *testing.T) {
 func TestAReceiverThatTakesNothingForMonths(t *testing.T) {
 	t.Parallel()
 	h, w := newHouse(t), bills()
-	h.memory = memory{}
 	h.deaf["chat"] = errDeaf
 	var rows []string
 	for i := range 120 {
@@ -426,24 +425,24 @@ func TestNotReadIsNotNothing(t *testing.T) {
 	h, w := newHouse(t), bills()
 	h.night("a|1")
 	h.look(t, w)
-	h.unread = []string{"orders was skipped: the token lacks orders.read"}
+	h.sources = unread("orders", "the token lacks orders.read")
 	for i := range 2 {
 		h.night()
 		res, got := h.look(t, w)
 		if res.Err != nil || len(res.Unread) != 1 || len(got) != 1-i {
 			t.Fatalf("night %d: got %+v, arrived %d", i, res, len(got))
 		}
-		if i == 0 && (!strings.Contains(got[0].message.Text, "bills: not read in the snapshot of 2026-11-02 02:00 UTC, so nothing can be said\n- orders was skipped") ||
+		if i == 0 && (!strings.Contains(got[0].message.Text, "bills: not read in the snapshot of 2026-11-02 02:00 UTC, so nothing can be said\n- orders was not read: the token lacks orders.read") ||
 			len(got[0].message.Unread) != 1) {
 			t.Errorf("it says %q", got[0].message.Text)
 		}
 	}
-	h.unread = nil
+	h.sources = nil
 	h.night("a|1", "b|1")
 	if res, got := h.look(t, w); ids(got) != "chat(b*)" {
 		t.Errorf("read again, arrived %s (%v)", ids(got), res.Err)
 	}
-	h.unread = []string{"orders"}
+	h.sources = unread("orders", "")
 	h.night()
 	if _, got := h.look(t, w); len(got) != 1 {
 		t.Errorf("not read once more, arrived %d messages", len(got))
@@ -464,7 +463,7 @@ func TestAWatchThatIsChangedLooksAnew(t *testing.T) {
 	if _, got := h.look(t, w); ids(got) != "chat(a*)" {
 		t.Errorf("another query: arrived %s", ids(got))
 	}
-	w.Text = "SELECT 1"
+	h.writeQuery(t, "r", "SELECT 2")
 	if _, got := h.look(t, w); ids(got) != "chat(a*)" {
 		t.Errorf("another text of the query: arrived %s", ids(got))
 	}
@@ -475,9 +474,9 @@ func TestAWatchThatIsChangedSaysWhatIsNotRead(t *testing.T) {
 	t.Parallel()
 	h, w := newHouse(t), bills()
 	h.night()
-	h.unread = []string{"orders was not read"}
+	h.sources = unread("orders", "")
 	h.look(t, w)
-	w.Query, h.unread = "r", []string{"articles was not read"}
+	w.Query, h.sources = "r", unread("articles", "")
 	h.night()
 	if _, got := h.look(t, w); len(got) != 1 || !strings.Contains(got[0].message.Text, "articles was not read") {
 		t.Errorf("arrived %d messages", len(got))

@@ -1,4 +1,4 @@
--- Ageing of what is owed
+-- Payables by age
 WITH owed AS (
     SELECT
         p.kind,

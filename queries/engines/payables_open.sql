@@ -1,4 +1,4 @@
--- What is owed, item by item
+-- Payables, item by item
 WITH params AS (
     SELECT
         CAST(NULL AS {{text}}) AS kind,

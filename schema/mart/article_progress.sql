@@ -1,4 +1,4 @@
--- Where every article stands, with what it is written for.
+-- The progress of every article, with its campaign and order item.
 -- grain: one row per article
 CREATE VIEW mart.article_progress AS
 WITH known AS (
@@ -63,25 +63,25 @@ LEFT JOIN named AS n ON n.article_id = k.id
 LEFT JOIN main.order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
 LEFT JOIN main.orders AS o ON o.id = i.order_id;
 
-COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, present status and dates, one row per article that is not marked deleted. United from the article and its row in the campaign; where both say something, the article holds.';
+COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, present status and dates, one row per article that is not marked deleted. Values come from the article, or from its row in the campaign if the article has none.';
 COMMENT ON COLUMN mart.article_progress.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.article_name IS 'Name of the article.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.campaign_id IS 'Id of the campaign: campaigns.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.campaign_name IS 'Name of the campaign.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.profile_id IS 'Id of the client profile: profiles.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.profile_name IS 'Name of the client profile.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.order_item_id IS 'Id of the item that pays for it: order_items.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.order_item_id IS 'Id of the order item of the article: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.writer_id IS 'Id of the writer; NULL while none is assigned.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.writer_name IS 'First and last name of the writer.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the present status: the article''s own, or the last of its history.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the present status: the one of the article, or the last of its history.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.status_name IS 'Name of the present status for people.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.status_since IS 'When it entered the present status, UTC; NULL when the history does not say.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status where that is not known, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.status_since IS 'When it entered the present status, UTC; NULL if the history has no time for it.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status if the creation is not known, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.expected_for IS 'What the expected date stands for.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.expected_for IS 'Meaning of the expected date, as a title.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.live_url IS 'Address of the published article; NULL until it is published.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.brief_doc_url IS 'Address of the brief.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.draft_doc_url IS 'Address of the draft.'; -- VARCHAR

@@ -6,7 +6,7 @@ WITH borders AS (
     UNION ALL
     SELECT id, valid_to, -1 FROM history.product_listings WHERE valid_to IS NOT NULL
 ),
--- A version that follows at once on another is a change, not an arrival.
+-- A row version that begins when another ends is a change, not a new listing.
 moves AS (
     SELECT id, happened_at, sum(step) AS step
     FROM borders
@@ -31,7 +31,7 @@ SELECT
 FROM moves
 LEFT JOIN returned AS r USING (id, happened_at);
 
-COMMENT ON VIEW mart.listing_events IS 'When product listings came and went, one row per listing and event, as far as the snapshots show it. Ask for a range of happened_at: it is a view over the whole history.';
+COMMENT ON VIEW mart.listing_events IS 'When product listings came and went, one row per listing and event, as the snapshots show it. Restrict happened_at: the view reads the whole history.';
 COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or of the first one without it, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.listing_events.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
-COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (it had been withdrawn), or first snapshot (it was there when the history began).'; -- VARCHAR
+COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (after a withdrawal), or first snapshot (present when the history began).'; -- VARCHAR

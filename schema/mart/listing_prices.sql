@@ -1,4 +1,4 @@
--- Current prices beside what they depend on.
+-- Current prices with place, channel and authority.
 -- grain: one row per product listing and price
 CREATE VIEW mart.listing_prices AS
 SELECT
@@ -24,9 +24,9 @@ FROM main.product_listings AS l
 JOIN main.product_listing_prices AS p ON p.product_listing_id = l.id
 WHERE p.unit_amount IS NOT NULL;
 
-COMMENT ON VIEW mart.listing_prices IS 'Current prices of product listings with place, kind and authority, one row per price that has an amount. Amounts of different currencies must never be added or compared.';
+COMMENT ON VIEW mart.listing_prices IS 'Current prices of product listings with place, channel and authority, one row per price that has an amount. Amounts of different currencies must never be added or compared.';
 COMMENT ON COLUMN mart.listing_prices.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
-COMMENT ON COLUMN mart.listing_prices.position IS 'Place in the list of prices: product_listing_prices.position.'; -- BIGINT
+COMMENT ON COLUMN mart.listing_prices.position IS 'Position in the list of prices: product_listing_prices.position.'; -- BIGINT
 COMMENT ON COLUMN mart.listing_prices.listing_name IS 'Name of the placement.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.outlet_name IS 'Name of the outlet.'; -- VARCHAR
@@ -37,7 +37,7 @@ COMMENT ON COLUMN mart.listing_prices.is_do_follow IS 'Whether links carry searc
 COMMENT ON COLUMN mart.listing_prices.domain_authority IS 'Domain authority score of the channel.'; -- BIGINT
 COMMENT ON COLUMN mart.listing_prices.authority_band IS 'Domain authority in bands of ten, the last one with 100; NULL when it is unknown or not between 0 and 100.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.pricing_tier IS 'Tier that the price is for.'; -- VARCHAR
-COMMENT ON COLUMN mart.listing_prices.currency IS 'Currency of unit_amount as the service writes it; NULL when it names none.'; -- VARCHAR
+COMMENT ON COLUMN mart.listing_prices.currency IS 'Currency of unit_amount as the service writes it; NULL if it names none.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.unit_amount IS 'Price of one placement, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.listing_prices.min_delivery_days IS 'Shortest time to delivery, in days.'; -- BIGINT
 COMMENT ON COLUMN mart.listing_prices.max_delivery_days IS 'Longest time to delivery, in days.'; -- BIGINT

@@ -1,4 +1,4 @@
--- What is left of the price of a sold item.
+-- Prices, costs and margins of sold items.
 -- grain: one row per order item
 CREATE VIEW mart.order_item_margins AS
 SELECT
@@ -29,10 +29,10 @@ COMMENT ON COLUMN mart.order_item_margins.outlet_name IS 'Name of the outlet.'; 
 COMMENT ON COLUMN mart.order_item_margins.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_type IS 'Type of the product.'; -- VARCHAR
-COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded: it says so or has a date of refund.'; -- BOOLEAN
+COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded, by its flag or a date of refund.'; -- BOOLEAN
 COMMENT ON COLUMN mart.order_item_margins.sale_price IS 'Price that the item was sold for.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'What the vendor charges; NULL when not known.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor charges; NULL when not known.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price less vendor cost, internal cost, reseller price and commission, those not known taken as nothing; NULL without a sale price.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price less vendor cost, internal cost, reseller price and commission, unknown costs counted as 0; NULL without a sale price.'; -- DECIMAL(18,6)

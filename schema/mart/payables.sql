@@ -1,4 +1,4 @@
--- What is owed on sold items: commissions, and the shares of publishers and resellers.
+-- Payables of sold items: commissions, and the shares of publishers and resellers.
 -- grain: one row per order item and kind
 CREATE VIEW mart.payables AS
 WITH items AS (
@@ -31,7 +31,7 @@ SELECT
 FROM owed
 WHERE amount <> 0;
 
-COMMENT ON VIEW mart.payables IS 'What is owed on sold items, one row per item and kind that has an amount. Items that were refunded or are marked deleted are left out. The spec gives items no currency.';
+COMMENT ON VIEW mart.payables IS 'Payables of sold items, paid or not, one row per item and kind with an amount. Items that were refunded or are marked deleted are left out. The spec gives items no currency.';
 COMMENT ON COLUMN mart.payables.kind IS 'commission (commission_amount), publisher (vendor_cost) or reseller (reseller_price).'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
@@ -39,6 +39,6 @@ COMMENT ON COLUMN mart.payables.outlet_id IS 'Id of the outlet: outlets.id.'; --
 COMMENT ON COLUMN mart.payables.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.order_paid_at IS 'When the order was paid, UTC; NULL when not known.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.payables.amount IS 'What is owed, or was.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.payables.amount IS 'Amount of the payable.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.payables.is_settled IS 'Whether it is paid: a commission by its date of payment, publisher and reseller by flag or date, the publisher also by the date at which the vendor was paid.'; -- BOOLEAN
-COMMENT ON COLUMN mart.payables.settled_at IS 'When it was paid, UTC; NULL while it is not, or when only the flag says so.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.payables.settled_at IS 'When it was paid, UTC; NULL if it is unpaid, or only the flag says that it is paid.'; -- TIMESTAMPTZ

@@ -1,4 +1,4 @@
--- What a trait of a placement costs more or less.
+-- Price premiums of the traits of a placement.
 -- grain: one row per tier, currency, trait and value of it that prices have
 CREATE VIEW mart.price_premiums AS
 WITH traits AS (
@@ -106,16 +106,16 @@ LEFT JOIN alike AS a ON a.trait = m.trait
     AND a.pricing_tier IS NOT DISTINCT FROM m.pricing_tier
     AND a.currency IS NOT DISTINCT FROM m.currency;
 
-COMMENT ON VIEW mart.price_premiums IS 'What channel type, placement type and do-follow links cost more or less, one row per value of a trait within a tier and currency: its median price beside the median of all prices, and, like with like, the median of what its median price in a segment is to that of each other value there. A segment is a country and an authority band with the same other two traits; segments with one value do not count, and a price counts once for each other value.';
+COMMENT ON VIEW mart.price_premiums IS 'Price premiums of channel type, placement type and do-follow links, one row per value of a trait within a tier and currency. premium_percent compares its median price with the median of all prices. like_premium_percent compares like with like: within each segment, its median with the median of every other value. A segment has one country, one authority band and the same other two traits; segments with one value do not count.';
 COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Tier that the prices are for.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL when it names none.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL if it names none.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.trait IS 'Column of mart.listing_prices that is compared: channel_type, placement_type or is_do_follow. Ask for one at a time.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.value IS 'Value of the trait as text; NULL when it is not known.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.prices IS 'Prices with this value.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.median_price IS 'Their median, one that occurs, in units of currency.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.price_premiums.prices IS 'Number of prices with this value.'; -- BIGINT
+COMMENT ON COLUMN mart.price_premiums.median_price IS 'Median of these prices, one that occurs, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the tier and currency, in units of currency.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'How far median_price is above median_all, in percent; NULL when that is zero.'; -- DOUBLE
-COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments in which there are others to compare with.'; -- BIGINT
+COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'Difference of median_price from median_all, in percent of median_all; NULL if median_all is 0.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments that have another value to compare with.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Prices with this value in those segments.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'How far their median is above that of another value in the same segment, in percent: the median over segments and other values, weighted by prices, one that occurs; NULL when there are no such segments.'; -- DOUBLE
-COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Prices of the tier and currency, whatever the trait.'; -- BIGINT
+COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and of another value in the same segment, weighted by prices; NULL without such segments.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Number of prices of the tier and currency.'; -- BIGINT

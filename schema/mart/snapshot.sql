@@ -1,4 +1,4 @@
--- The newest snapshot: what every query takes as now.
+-- The newest snapshot. Its time is now for every query.
 -- grain: one row
 CREATE VIEW mart.snapshot AS
 SELECT
@@ -7,6 +7,6 @@ SELECT
 FROM meta.runs
 WHERE snapshot_at IS NOT NULL;
 
-COMMENT ON VIEW mart.snapshot IS 'The newest snapshot, always one row: the time that queries take as now, so that an answer does not depend on when it is asked.';
+COMMENT ON VIEW mart.snapshot IS 'The newest snapshot, always one row. Queries use its time as now, so a result does not depend on the time of the query.';
 COMMENT ON COLUMN mart.snapshot.run_id IS 'Run that made the snapshot: meta.runs.run_id.'; -- VARCHAR
 COMMENT ON COLUMN mart.snapshot.snapshot_at IS 'Time of the snapshot, UTC; NULL before the first.'; -- TIMESTAMPTZ

@@ -1,4 +1,4 @@
--- What was sold, to whom and through whom, and by when it is promised.
+-- Sold items with client, referrer and promised delivery.
 -- grain: one row per order item
 CREATE VIEW mart.sold_items AS
 WITH written AS (
@@ -66,15 +66,15 @@ COMMENT ON COLUMN mart.sold_items.order_id IS 'Id of the order: orders.id.'; -- 
 COMMENT ON COLUMN mart.sold_items.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.sold_items.profile_id IS 'Id of the client profile: profiles.id, by the order, else by the profile''s list of items, else by the campaign of the article.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.profile_name IS 'Name of the client profile.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.referrer_id IS 'Id of who referred the client; NULL when nobody did or it is not known.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.referrer_id IS 'Id of the person who referred the client; NULL if there is none or it is not known.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_name IS 'Name of the product when sold.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article that it pays for, named by the item or by the article; NULL while there is none.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded: it says so or has a date of refund.'; -- BOOLEAN
-COMMENT ON COLUMN mart.sold_items.quantity IS 'Pieces, as the line item of the order says; 1 where it says nothing.'; -- BIGINT
-COMMENT ON COLUMN mart.sold_items.list_price IS 'Price of one piece in the catalog, as the item says.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article, from the item or from the article; NULL while there is none.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded, by its flag or a date of refund.'; -- BOOLEAN
+COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if it has none.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.list_price IS 'Catalog price of one piece, from the item.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.sold_items.sale_price IS 'Price that the item was sold for, all pieces together.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days: of the item in its profile, else of the product, else of its listing; NULL when unknown or over ten years.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.promised_at IS 'Payment plus promised_days, in days of 24 hours, UTC.'; -- TIMESTAMPTZ

@@ -10,12 +10,12 @@ CREATE TABLE drift (
     key        VARCHAR           -- field 8
 );
 
-COMMENT ON TABLE drift IS 'Fields and enumeration values that the schema does not know, and values that were converted, counted over all runs. Nothing of it was lost.';
-COMMENT ON COLUMN drift.table_name IS 'Table in whose records it was seen.';
+COMMENT ON TABLE drift IS 'Fields and enumeration values that the schema does not know, and values that were converted, counted over all runs. All of them are stored, in extra or converted.';
+COMMENT ON COLUMN drift.table_name IS 'Table of the records that showed it.';
 COMMENT ON COLUMN drift.path IS 'Dotted path of the field in the record; for a value, the path and the value joined by an equals sign.';
-COMMENT ON COLUMN drift.kind IS 'What it is: unknown_field, unknown_enum (a value outside a list of the spec), converted (another JSON type that means the same), rounded, zoneless (a time taken as UTC), invalid_utf8, duplicate_field, conflict (two values for one column; the field that the spec lists stands), duplicate (a record that came twice in one answer; the fuller one stands).';
+COMMENT ON COLUMN drift.kind IS 'Kind: unknown_field, unknown_enum (a value that the spec does not list), converted (another JSON type with the same meaning), rounded, zoneless (a time read as UTC), invalid_utf8, duplicate_field, conflict (two values for one column; the field that the spec lists is used), duplicate (a record twice in one response; the fuller one is used).';
 COMMENT ON COLUMN drift.first_run IS 'First run that saw it.';
 COMMENT ON COLUMN drift.last_run IS 'Last run that saw it.';
-COMMENT ON COLUMN drift.count IS 'Records that showed it, each counted once a run however often it was read, summed over all runs.';
-COMMENT ON COLUMN drift.sample IS 'One example, shortened: that of the first record.';
-COMMENT ON COLUMN drift.key IS 'Key of the first record that showed it; NULL when it stood outside of the records.';
+COMMENT ON COLUMN drift.count IS 'Records that showed it. A record counts once per run; the counts of all runs are added.';
+COMMENT ON COLUMN drift.sample IS 'Example from the first record, shortened.';
+COMMENT ON COLUMN drift.key IS 'Key of the first record that showed it; NULL if it was outside of the records.';

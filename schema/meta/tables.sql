@@ -1,6 +1,6 @@
 -- Counts of every table of a snapshot. Key: run_id, table_name.
 CREATE TABLE tables (
-    run_id       VARCHAR NOT NULL, -- field 1
+    run_id       VARCHAR NOT NULL, -- field 1, references runs.run_id
     table_name   VARCHAR NOT NULL, -- field 2
     rows         BIGINT,           -- field 3
     rows_new     BIGINT,           -- field 4

@@ -1,9 +1,9 @@
--- The stage holds the rows of a night until they are merged. It is a DuckDB file of its
--- own: rows that are deleted again would leave holes in the catalog.
+-- The stage has the rows of a night until they are merged. It is a DuckDB file of its own,
+-- because deleted rows would leave unused blocks in the catalog.
 
 -- name: attach
--- Staged rows are read once, so that compressing them costs more than it saves. Nobody
--- recovers a stage, so that it needs no log.
+-- Staged rows are read once, so compressing them costs more than it saves. A stage is never
+-- recovered, so it needs no write-ahead log.
 ATTACH {file} AS stage (RECOVERY_MODE NO_WAL_WRITES);
 SET GLOBAL force_compression = 'uncompressed'
 
@@ -20,8 +20,7 @@ CREATE SCHEMA {schema}
 CREATE TABLE {table} ({columns})
 
 -- name: insert_batch
--- The only form that is safe on a view over Arrow: a projection gives wrong columns, and
--- a filter is ignored.
+-- On a view over Arrow a projection returns wrong columns, and a filter is ignored.
 INSERT INTO {table} SELECT * FROM {view}
 
 -- name: drop_view

@@ -1,13 +1,13 @@
--- A list that brings many rows fills its empty tables of main directly. Until the merge
--- they have the column seq, which tells copies of a record apart.
+-- A large list fills its empty tables of main directly. Until the merge they have the
+-- column seq, by which the latest copy of a record is found.
 
--- name: adopt_table
+-- name: begin_direct
 ALTER TABLE {table} ADD COLUMN seq UBIGINT;
 DROP TABLE {staged}
 
--- name: adopted_view
--- The rest of the stage reads an adopted table as if it were staged.
+-- name: direct_view
+-- The table under the name of the staging table.
 CREATE OR REPLACE VIEW {staged} AS SELECT {columns}, row_hash, {seq} FROM {table}
 
--- name: release_table
+-- name: end_direct
 ALTER TABLE {table} DROP COLUMN seq

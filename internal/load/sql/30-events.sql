@@ -1,4 +1,4 @@
--- Webhook events, after the lists and before the details that they can make live.
+-- Webhook events. They are staged after the lists, and before the details that they name.
 
 -- name: lineage
 SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
@@ -8,7 +8,7 @@ SELECT event_id FROM (SELECT event_id FROM meta.webhook_events UNION ALL SELECT 
 WHERE event_id IN ({ids})
 
 -- name: write_events
--- After the merge, with what became of each.
+-- After the merge.
 INSERT INTO meta.webhook_events (event_id, topic, source, sent_at, received_at, outcome, body, body_sha256, run_id)
 SELECT event_id, topic, source, try_cast(sent_at AS TIMESTAMPTZ), make_timestamptz(received_at), outcome, body, body_sha256, {run}
 FROM stage.events ORDER BY seq

@@ -1,29 +1,28 @@
--- Which ids of a stream of details are live, and which ones events are about. These are
--- parts of the plan in 41-plan.sql.
+-- The ids of a detail stream that are live, and those that events name. These are parts of
+-- the plan in 41-plan.sql.
 
 -- name: known_rows
--- Columns of a table as far as they are known tonight: staged rows and rows of main. A
--- row that is in both may count twice, once with its last values; that makes a record
--- live for one night more, never less.
+-- Staged or stored rows of a table. A row in both counts twice, also with its old values;
+-- that keeps a record live for one night more, and never for one less.
 SELECT {columns} FROM {table}
 
 -- name: no_rows
--- The known rows of a table that no stream fills.
+-- For a table that no stream fills.
 SELECT {columns} WHERE FALSE
 
 -- name: no_row
 NULL::{type} AS {column}
 
 -- name: live_campaigns
--- A campaign is live while it changes, and while an article of it is not published. An
--- article is published once it has a live URL: the service does not list the prefixes
--- that its status can have.
+-- A campaign is live while it changes and while one of its articles is not published. An
+-- article with a live URL is published; its status does not show that, because the service
+-- does not document the values.
 SELECT id FROM ({campaigns}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
 UNION ALL SELECT campaign_id FROM ({articles}) WHERE coalesce(live_url, '') = ''
 
 -- name: changed_campaigns
--- A campaign whose own row changed tonight: an article may have been added, which
--- updated_at need not show.
+-- A campaign whose row changed tonight. An article may have been added, which updated_at
+-- need not show.
 SELECT id FROM {plan} WHERE why = 'changed'
 
 -- name: live_articles
@@ -39,8 +38,8 @@ UNION ALL SELECT id FROM ({profiles}) WHERE greatest(created_at, updated_at) >= 
 SELECT EXISTS ({statuses}) OR EXISTS ({comments})
 
 -- name: touched_articles
--- The articles that events are about. The event of a comment names no article; the
--- comment, or the one that it answers, leads to it where it is known.
+-- The articles that events name. The event of a comment does not name one: it is found by
+-- the comment or by its parent comment.
 SELECT article_id AS id, received_at AS heard FROM ({statuses})
 UNION ALL SELECT c.article_id, e.received_at FROM (
     SELECT comment_id AS id, received_at FROM ({comments})
@@ -52,7 +51,7 @@ SELECT campaign_id AS id, received_at AS heard FROM ({statuses})
 UNION ALL SELECT a.campaign_id, t.heard FROM ({touched_articles}) t JOIN ({articles}) a USING (id)
 
 -- name: last_touched
--- What was read before the last event about it is read again.
+-- A detail that was read before the last event about it is read again.
 SELECT id, max(heard) AS heard FROM ({touched}) GROUP BY id
 
 -- name: nothing_touched

@@ -1,12 +1,12 @@
--- The plan of a stream of details: every id that it could be asked for, and what becomes
--- of each tonight.
+-- The plan of a detail stream: every id that could be requested, with the reason and
+-- priority of the request.
 
 -- name: earlier_nights
 SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC
 
 -- name: create_plan
 CREATE OR REPLACE TABLE {plan} AS
-SELECT id, fingerprint, {why} AS why, {turn} AS turn, read_at, named, overdue, FALSE AS unread,
+SELECT id, fingerprint, {why} AS why, {priority} AS priority, read_at, named, overdue, FALSE AS unread,
     fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays
 FROM (
     SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
@@ -18,8 +18,8 @@ FROM (
     LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id)
 
 -- name: named_ids
--- Every id once, with the time of the newest row that names it, where rows have a time.
--- An id that would change the path of the request is none.
+-- Every id once, with the time of the newest row that names it, if rows have a time. Ids
+-- that would change the path of the request are left out.
 SELECT id, max(named) AS named FROM ({rows}) WHERE id NOT IN ('', '.', '..') GROUP BY id
 
 -- name: naming_rows
@@ -27,9 +27,8 @@ SELECT {column} AS id, {named} AS named FROM {table}
 
 -- name: fingerprints
 -- The fingerprint of an id is a sum over all rows that name it tonight. The hash of a row
--- is a sum over its values; a plain sum of such hashes would not show that two rows swap
--- a value, as prices do between tiers. The product of its halves ties the values of a row
--- together.
+-- is a sum over its values, so a sum of these hashes would not change when two rows swap a
+-- value, as price tiers do. The product of the halves of a hash prevents that.
 SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM ({rows}) GROUP BY id
 
 -- name: no_fingerprints
@@ -39,26 +38,25 @@ SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE
 SELECT {column} AS id, row_hash, seq FROM {list}
 
 -- name: vouching_rows_of_known
--- Rows that leave the id empty, which a table of main knows.
+-- Rows without the id, which another table of main has.
 SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {known} k ON k.{known_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
 
 -- name: vouching_records
 SELECT id, row_hash FROM ({rows})
 
 -- name: vouching_items
--- Rows inside a record share its seq.
+-- The rows of a record share its seq.
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 
 -- name: is_live
 i.id IN ({ids})
 
 -- name: is_due
--- Whether it is the turn of a settled detail to be read again: the turn of an id comes by
--- its hash, that of a night by its number.
+-- A settled detail is read again in the night whose number matches the hash of its id.
 md5_number_lower(i.id) % {nights} = {tonight}
 
 -- name: is_overdue
--- Whether an earlier night had no time for it.
+-- An earlier night had no time for it.
 d.read_at < {since}
 
 -- name: why_while_live
@@ -67,25 +65,25 @@ CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN live THEN 'live' WHEN due 
 -- name: why_by_row
 CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN known IS DISTINCT FROM fingerprint THEN 'changed' WHEN due OR overdue THEN 'recheck' ELSE 'carried' END
 
--- name: turn_while_live
+-- name: priority_while_live
 CASE WHEN event THEN {event} WHEN live THEN {live} WHEN new THEN {new} ELSE {settled} END
 
--- name: turn_by_row
--- What its list vouches for is settled while its row stays the same, live or not.
+-- name: priority_by_row
+-- A detail whose list vouches for it is settled while its row stays the same, live or not.
 CASE WHEN event THEN {event} WHEN live AND (new OR known IS DISTINCT FROM fingerprint) THEN {live}
     WHEN known IS DISTINCT FROM fingerprint AND NOT new THEN {changed} WHEN new THEN {new} ELSE {settled} END
 
 -- name: create_refresh_plan
--- The plan of a refresh: some ids, known or not, and all others are carried. The
+-- The plan of a refresh asks for given ids, known or not, and carries all others. The
 -- fingerprint stays that of the night that read the lists.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
-    0 AS turn, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays
+    0 AS priority, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays
 FROM (SELECT id FROM ({named_ids}) UNION SELECT unnest([{targets}])) i
 LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 
 -- name: has_unplanned
--- Whether records that came since the last plan name other ids.
+-- Records that were staged after the last plan name other ids.
 SELECT EXISTS (SELECT 1 FROM ({named_ids}) ANTI JOIN {plan} USING (id))
 
 -- name: count_plan
@@ -94,46 +92,46 @@ SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why =
 FROM {plan}
 
 -- name: ids_to_ask
--- Of one turn, those that were read longest ago come first, and of those that never
--- were, the newest.
-SELECT id FROM {plan} WHERE why <> 'carried' AND turn <= {last} AND id NOT IN (SELECT id FROM {asked})
-ORDER BY turn, read_at NULLS FIRST, named DESC NULLS LAST, id
+-- Within a priority, ids that were never read come first, the newest of them first, and
+-- then those that were read longest ago.
+SELECT id FROM {plan} WHERE why <> 'carried' AND priority <= {last} AND id NOT IN (SELECT id FROM {asked})
+ORDER BY priority, read_at NULLS FIRST, named DESC NULLS LAST, id
 
 -- name: oldest_ids_to_ask
--- Of all turns, those that were never read come first, and then those that were read
+-- Of all priorities, ids that were never read come first, and then those that were read
 -- longest ago.
 SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked}) AND {which}
-ORDER BY read_at NULLS FIRST, turn, named DESC NULLS LAST, id
+ORDER BY read_at NULLS FIRST, priority, named DESC NULLS LAST, id
 
 -- name: never_read
 read_at IS NULL
 
 -- name: carry_rechecks
--- When the time of the night is over: what was only to be read before its time is
--- carried, and all else is unread.
+-- After the time of the night is over, rechecks that are not overdue are carried. All
+-- other ids are unread.
 UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {asked})
 
 -- name: mark_unread
 UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked})
 
 -- name: caught_up
--- Details that were read tonight and need not be read again tomorrow.
-SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE turn >= {first}
+-- Details that were read tonight and need not be read tomorrow.
+SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE priority >= {first}
 
 -- name: sum_caught_up
 SELECT sum(n)::BIGINT FROM ({counts})
 
 -- name: known_params
--- The ids of a stream that have entries, by rows of main or of another table.
+-- The ids with entries, by rows of main or of another table.
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
 -- name: keep_named
--- An answer of 404 proves nothing of an id that a list names.
+-- A 404 answer does not prove that a record was deleted while a list names it.
 UPDATE {asked} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({named}) RETURNING id
 
 -- name: listed_ids
 SELECT {column} FROM {table}
 
 -- name: listed_ids_of_carried
--- Rows that a stream of details was not asked for tonight.
+-- Rows of a detail stream that were not requested tonight.
 SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))

@@ -1,29 +1,28 @@
--- The rows that main shall have. A list and a stream of details that fill the same tables
--- are united: d is the detail, l the row of the list, m what main has from an earlier
--- night, x the united unknown fields. What one leaves empty, the other fills.
+-- The desired rows of main. Where a list and a detail stream fill the same tables, their
+-- rows are joined: d is the detail, l the row of the list, m the stored row of an earlier
+-- night, x the united unknown fields. The first value that is not empty is taken.
 
 -- name: list_rows
--- The rows of a list without those whose detail stays as it is: these are united in main
--- already, and would lose by the row of the list alone.
+-- The rows of a list without those of kept details: main has them joined already, and the
+-- row of the list alone would remove the values of the detail.
 SELECT * FROM {list} WHERE {param} NOT IN {kept}
 
 -- name: kept_details
--- Details whose rows in main stay: carried by the plan, asked for in vain, or left for a
--- later night. Of the last, a record that the list shows as new or changed takes what its
--- row in the list says.
+-- Details whose rows in main stay: carried by the plan, missed, or unread. An unread record
+-- whose row in the list is new or changed takes the values of that row.
 (SELECT {param} FROM {main} WHERE {param} IN (
     SELECT id FROM {plan} WHERE why = 'carried' OR unread AND stays
     UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
 
 -- name: extras_to_unite
--- Records of which two sources have unknown fields, and not the same; the first one wins.
+-- Records for which two sources have different unknown fields. The first one has priority.
 SELECT o.{key}, u.extra::VARCHAR, o.extra FROM {detail} o JOIN ({list_rows}) u USING ({key}) WHERE o.extra <> u.extra::VARCHAR
 UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM ({list_rows}) o JOIN {main} u USING ({key}) ANTI JOIN {detail} w USING ({key}) WHERE o.extra <> u.extra::VARCHAR
 UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM {detail} o JOIN {main} u USING ({key}) ANTI JOIN ({list_rows}) w USING ({key}) WHERE o.extra <> u.extra::VARCHAR
 
 -- name: unite_records
--- What main has counts where only one half could be read tonight.
-CREATE TABLE {fresh} AS SELECT *, {fingerprint} AS row_hash FROM (
+-- The stored row is used where the list or the detail was not read tonight.
+CREATE TABLE {desired} AS SELECT *, {fingerprint} AS row_hash FROM (
     SELECT {cells}, coalesce(d.seq, l.seq) AS seq
     FROM {detail} d FULL JOIN ({list_rows}) l ON {same_key}
     LEFT JOIN {main} m ON m.{key} = coalesce(d.{key}, l.{key}) AND (d.seq IS NULL OR l.seq IS NULL)
@@ -39,11 +38,10 @@ coalesce(nullif(d.{column}, ''), nullif(l.{column}, ''), m.{column}, l.{column},
 coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 
 -- name: unite_items
--- The items of the details and, of records whose detail could not be read, those of the
--- list. All rows of a record share its seq, which leads from an item to its record. An
--- item of the list that contradicts its row in main in nothing keeps that row, which may
--- know more.
-CREATE TABLE {fresh} AS SELECT *, {fingerprint} AS row_hash FROM (
+-- The items of the details and, for records without a detail tonight, those of the list.
+-- The rows of a record share its seq. An item of the list that does not contradict its
+-- stored row keeps that row, which may have more values.
+CREATE TABLE {desired} AS SELECT *, {fingerprint} AS row_hash FROM (
     SELECT {cells}, coalesce(d.seq, l.seq) AS seq
     FROM {detail} d FULL JOIN (
         SELECT * FROM {list} WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} f USING ({record_key}))) l ON FALSE
@@ -56,8 +54,8 @@ coalesce(d.{column}, nullif(l.{column}, ''), m.{column}, l.{column}) AS {column}
 (nullif(l.{column}::VARCHAR, '') IS NULL OR l.{column}::VARCHAR = m.{column}::VARCHAR)
 
 -- name: fingerprint
--- Of the texts of a united row, since the hashes of two halves do not add up to that of
--- the whole. NULL leaves its column out, so that a new column changes no row.
+-- Over the texts of a joined row, because the hashes of its halves do not add up. Columns
+-- that are NULL are left out, so that a new column changes no fingerprint.
 md5_number_lower(concat_ws(chr(31), {parts}))
 
 -- name: fingerprint_part
@@ -67,9 +65,9 @@ md5_number_lower(concat_ws(chr(31), {parts}))
 -- In microseconds, whatever the time zone of the session.
 {label} || epoch_us({column})::VARCHAR
 
--- name: fresh_view
--- Where nothing is united, nothing is copied.
-CREATE VIEW {fresh} AS {rows}
+-- name: desired_view
+-- Without a detail stream no row is copied.
+CREATE VIEW {desired} AS {rows}
 
--- name: fresh_rows
+-- name: desired_rows
 SELECT {columns}, row_hash, seq FROM {staged}

@@ -1,41 +1,40 @@
--- The merge, in one transaction, after all gates.
+-- The merge, in one transaction, after the checks of deletions.
 
 -- name: set_compression
-SET GLOBAL force_compression = 'auto';
-SET GLOBAL disabled_compression_methods = {disabled}
+SET GLOBAL force_compression = 'auto'
 
 -- name: close_versions
--- Rows that changed or vanished move to past.
+-- Changed and deleted rows move to past.
 INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
-SELECT {columns}, valid_from, row_hash, {now}, {run} FROM {main} SEMI JOIN {closing} USING ({key})
+SELECT {columns}, valid_from, row_hash, {now}, {run} FROM {main} SEMI JOIN {changed_keys} USING ({key})
 
 -- name: delete_closed
-DELETE FROM {main} m USING {closing} c WHERE {same_key}
+DELETE FROM {main} m USING {changed_keys} c WHERE {same_key}
 
 -- name: insert_all
 -- An empty table takes all rows.
-INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {seen}
+INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {desired}
 
 -- name: insert_versions
-INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {seen}
-SEMI JOIN (SELECT * FROM {closing} WHERE NOT gone) USING ({key})
+INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {desired}
+SEMI JOIN (SELECT * FROM {changed_keys} WHERE NOT gone) USING ({key})
 
 -- name: write_deletions
 INSERT INTO meta.deletions (run_id, table_name, key, evidence)
-SELECT {run}, {table}, concat_ws('/', {key}), {evidence} FROM {closing} m WHERE gone
+SELECT {run}, {table}, concat_ws('/', {key}), {evidence} FROM {changed_keys} m WHERE gone
 
 -- name: evidence_of_answers
 CASE WHEN {param} IN (SELECT id FROM {asked} WHERE outcome = '404') THEN {answer} ELSE {absent} END
 
 -- name: evidence_by_list
--- Several lists fill the table; fixed columns tell their rows apart.
+-- Several lists fill the table, and fixed columns distinguish their rows.
 CASE {cases} ELSE {absent} END
 
 -- name: evidence_of_list
 WHEN {rows} THEN {absent}
 
 -- name: forget_details
--- For the next night: what each detail that answered looked like in its list.
+-- For the plan of the next night: the fingerprint of each answered detail.
 DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details

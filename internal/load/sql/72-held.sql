@@ -1,5 +1,5 @@
--- After the merge: how many rows the snapshot holds of each stream, how many of them were
--- neither read nor proven tonight, and since when.
+-- After the merge: the rows of each stream in the snapshot, those of them that were neither
+-- read nor proven tonight, and when the oldest of these was read.
 
 -- name: count_held
 SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}

@@ -1,26 +1,25 @@
--- What a night writes into meta beside its rows.
+-- The rows of a night in the tables of meta.
 
 -- name: rejected_tables
 SELECT DISTINCT table_name FROM meta.rejects
 
 -- name: drop_rejects
--- The rejects of a table that was read tonight are replaced. Those stay whose row stands
--- in main and was not read tonight: its value is NULL still, and it is kept here. What
--- was refused again tonight is written anew.
+-- The rejects of a table that was read tonight are replaced. Those of a stored row that was
+-- not read tonight stay, because its value is still NULL, unless tonight rejected the same.
 DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays}, FALSE) OR EXISTS (FROM stage.rejects s
     WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))
 
 -- name: unread_keys
-(SELECT concat_ws('/', {key}) FROM {main} EXCEPT SELECT concat_ws('/', {key}) FROM {fresh})
+(SELECT concat_ws('/', {key}) FROM {main} EXCEPT SELECT concat_ws('/', {key}) FROM {desired})
 
 -- name: unread_parents
 (SELECT id FROM {plan} EXCEPT SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
 
 -- name: write_rejects
--- Another pass over a list, or the detail beside the list, refuses the same again. A value
--- of a known row is the same reject when it says the same. Records that were refused
--- whole can be alike and yet not the same: they count as often as in the pass that saw
--- most of them, without pages that come again under another number.
+-- Another pass over a list, or the detail of a record, rejects the same value again. Equal
+-- values of a known row are one reject. Records that were rejected whole can be equal and
+-- yet different: they count as often as in the pass with most of them, without pages that
+-- were answered again under another number.
 INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
 SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
     table_name, key, parent, column_name, raw, reason, page, position
@@ -36,8 +35,8 @@ FROM (
 WHERE table_name IN ({tables})
 
 -- name: count_drift
--- Lists are read in passes, and details repeat what lists say: a record counts once. Nearly
--- all have one set whatever names them, so that only the others are counted entry by entry.
+-- A record counts once, although it is read in several passes and as a detail. Nearly all
+-- records have the same set each time; only the others are counted entry by entry.
 CREATE OR REPLACE TABLE stage.drift_counts AS
 WITH records AS MATERIALIZED (SELECT record, min(set_id) AS set_id, max(set_id) AS other FROM stage.drift_carriers GROUP BY record)
 SELECT d.*, n.count FROM stage.drift d JOIN (
@@ -48,7 +47,7 @@ SELECT d.*, n.count FROM stage.drift d JOIN (
     GROUP BY entry) n USING (entry)
 
 -- name: update_drift
--- When drift was first seen, by which record and in which sample stays.
+-- The first run, the key and the sample of the first record stay.
 UPDATE meta.drift m SET last_run = {run}, count = m.count + s.count
 FROM stage.drift_counts s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind
 

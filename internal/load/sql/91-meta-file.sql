@@ -1,12 +1,11 @@
--- What a version changed in the tables of meta and past, as a file: the rows that it added
--- and those that it removed, all values as text.
+-- A file with the changes of a version in the tables of meta and past: the rows that it
+-- added and removed, all values as text.
 
 -- name: columns_before
 SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_name IN ('meta', 'past') AND database_name = 'before'
 
 -- name: changed_rows
--- Rows are counted, those of before against those of now: EXCEPT ALL takes five times as
--- long.
+-- The difference of old and new rows. EXCEPT ALL takes five times as long.
 SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
     SELECT *, unnest(range(abs(meta_count))) AS meta_copy FROM (
         SELECT {columns}, sum(meta_side)::BIGINT AS meta_count FROM ({rows}) GROUP BY ALL)
@@ -31,13 +30,12 @@ run_id = {run}
 (SELECT count(*) FROM {table})
 
 -- name: past_rows
--- A map has the columns of its own table alone: a row with those of all tables would be
--- a thousand columns wide.
+-- A map, because a row with the columns of all tables would have a thousand of them.
 SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {which}
 
 -- name: text
 {column}::VARCHAR
 
 -- name: write_meta_file
--- A row has about 200 columns, and its group is held in memory.
+-- A row has about 200 columns, and its row group is kept in memory.
 COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 10240)

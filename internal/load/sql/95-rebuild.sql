@@ -1,4 +1,4 @@
--- Main, past and meta again from files, for rebuild, replay and verify --repair.
+-- Main, past and meta are filled from files, for rebuild and verify --repair.
 
 -- name: columns_of
 SELECT * FROM {source} LIMIT 0
@@ -7,12 +7,13 @@ SELECT * FROM {source} LIMIT 0
 read_parquet({file}, hive_partitioning = false)
 
 -- name: read_snapshot
--- The rows of one table in one snapshot. A column that is newer than the file is NULL.
-CREATE TEMP VIEW replayed AS SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {source}
+-- The rows of a table in a snapshot. Columns that are newer than the file are NULL.
+CREATE TEMP VIEW snapshot_rows AS SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {source}
 
 -- name: find_ending
--- The rows of main that end with the snapshot: when their successor begins, or now.
-CREATE TEMP TABLE ending AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN replayed f ON {same_key}
+-- The rows of main that end with the snapshot: when the next version begins, or at the time
+-- of the snapshot.
+CREATE TEMP TABLE ending AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN snapshot_rows f ON {same_key}
 WHERE f.row_hash IS NULL OR f.row_hash <> m.row_hash OR f.valid_from <> m.valid_from
 
 -- name: end_rows
@@ -21,18 +22,18 @@ SELECT {columns}, valid_from, row_hash, valid_to, {run} FROM {main} JOIN ending 
 
 -- name: begin_rows
 INSERT INTO {main} ({columns}, valid_from, row_hash)
-SELECT {columns}, valid_from, row_hash FROM replayed ANTI JOIN {main} USING ({key})
+SELECT {columns}, valid_from, row_hash FROM snapshot_rows ANTI JOIN {main} USING ({key})
 
--- name: drop_replayed
-DROP VIEW replayed;
+-- name: drop_snapshot
+DROP VIEW snapshot_rows;
 DROP TABLE ending
 
 -- name: name_closing_run
--- Of nights between two snapshots of the series, too.
+-- Also for nights between two snapshots of the series.
 UPDATE {past} p SET run_id = r.run_id FROM meta.runs r WHERE r.snapshot_at = p.valid_to AND r.run_id <> p.run_id
 
 -- name: keep_newest
--- One table as it was in an earlier snapshot, by the history of this one.
+-- A table in an earlier snapshot is read from the history of this one.
 CREATE TABLE IF NOT EXISTS {newest} AS SELECT * FROM {main}
 
 -- name: fill_from_history
@@ -41,7 +42,7 @@ SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
 UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
 
 -- name: meta_files
--- Meta is what all files of a chain of versions added, less what they removed.
+-- The files of a chain of versions. Their added rows less the removed ones are meta.
 read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 
 -- name: restore_meta
@@ -77,15 +78,15 @@ DROP TABLE read_past
 CAST({column} AS {type})
 
 -- name: common_columns
--- Where the files are not whole: what the newest catalog has in meta.
+-- The columns that this catalog and the other one both have.
 SELECT a.column_name
 FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
 WHERE a.schema_name = {schema} AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
 
--- name: adopt_meta
+-- name: copy_meta
 INSERT INTO {table} ({columns}) SELECT {columns} FROM {other}
 
--- name: adopt_past
+-- name: copy_past
 INSERT INTO {table} ({columns}) SELECT {columns} FROM {other} WHERE valid_to <= {until}
 
 -- name: carry_streams
@@ -96,7 +97,7 @@ WHERE run_id = {run} AND stream IN ({streams})
 DELETE FROM {main} m USING {past} p WHERE {same_version}
 
 -- name: snapshots_in_meta
--- meta.runs also has the runs of the ledger that a rollback left; these have no tables.
+-- meta.runs also has the runs that were rolled back; these have no rows in meta.tables.
 SELECT run_id, snapshot_at FROM meta.runs SEMI JOIN meta.tables USING (run_id)
 WHERE outcome IN ('complete', 'partial') AND snapshot_at <= {until} AND coalesce(kind, 'night') NOT IN ('rollback', 'rebuild')
 QUALIFY row_number() OVER (PARTITION BY snapshot_at::DATE ORDER BY snapshot_at DESC, run_id DESC) = 1

@@ -16,6 +16,7 @@ import (
 
 	"placementsync/internal/dialect"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -104,12 +105,12 @@ func emptyCatalog(t *testing.T) []byte {
 	var statements []string
 	for _, table := range stream.Tables(stream.All()) {
 		for _, schema := range []string{"main", "past"} {
-			name := schema + "." + warehouse.Quote(table.Name)
+			name := schema + "." + sqltext.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, warehouse.Literal(d.At.Format(time.RFC3339Nano))),
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(d.At.Format(time.RFC3339Nano))),
 				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
 		}
-		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", warehouse.Quote(table.Name)))
+		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", sqltext.Quote(table.Name)))
 	}
 	must(t, d.Atomically(t.Context(), statements))
 	must(t, d.Exec(t.Context(), "CHECKPOINT"))
@@ -258,7 +259,7 @@ func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string,
 		if f.Part == "meta" {
 			columns = "*"
 		}
-		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)", columns, schema, warehouse.Quote(f.Name), warehouse.Literal(f.Path)))
+		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)", columns, schema, sqltext.Quote(f.Name), sqltext.Literal(f.Path)))
 		files = append(files, f)
 	}
 	execute(t, of.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))

@@ -28,11 +28,12 @@ func importTable() []row {
 		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
 		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
 		{"internal/plural", nil, "writes counts and sizes for people, whatever is counted"},
-		{"internal/page", []string{"internal/plural"}, "writes values for the people who read pages, whichever page shows them"},
+		{"internal/sqltext", nil, "writes SQL and its quotes, for any table and any statement"},
 		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
 		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
 		{"internal/hosts", nil, "compares the host of a request with a list, whatever is served"},
 		{"internal/ledger", []string{"internal/plural"}, "what is said of a run and of a grade, so that the daemon can show runs without a database"},
+		{"internal/page", []string{"internal/ledger", "internal/plural"}, "makes pages of any values, wherever they come from; of a ledger it knows the words alone"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
 		{"internal/testing/s3sim", nil, "a second reading of S3, for tests; it tests nothing if it shares code with the first"},
 		{"internal/object", nil, "objects are names and bytes to it; a backup, an export and a lake use it alike"},
@@ -43,23 +44,23 @@ func importTable() []row {
 		{"queries", nil, "SQL and the file that embeds it"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
-		{"internal/warehouse", []string{"schema", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
-		{"internal/load", []string{"internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
-		{"internal/lake", []string{"internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
+		{"internal/warehouse", []string{"schema", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/load", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
+		{"internal/lake", []string{"internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
-		{"internal/query", []string{"internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/plural", "queries"}, "reads what is published, however it came there"},
-		{"internal/mcp", []string{"internal/query"}, "answers assistants; it gets functions that open the snapshot and describe the tables, and knows no configuration"},
+		{"internal/query", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/plural", "queries"}, "reads what is published, however it came there"},
+		{"internal/mcp", []string{"internal/query"}, "answers assistants; it gets an interface that opens the snapshot and describes the tables, and knows no configuration"},
 		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
-		{"internal/explore", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/page", "internal/plural"}, "pages of a published snapshot; it gets the newest one as a function, and knows neither the configuration nor the folder"},
-		{"internal/report", []string{"internal/ledger", "internal/page", "internal/plural"}, "asks named queries through a function that `cmd/sync` passes in; it knows neither DuckDB nor the folder"},
+		{"internal/report", []string{"internal/ledger", "internal/query", "internal/page", "internal/plural"}, "a page of results of named queries; whoever writes it opens the snapshots, so that it knows neither the configuration nor the folder"},
+		{"internal/explore", []string{"internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
 		{"internal/pipeline", []string{
 			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural",
 		}, "one night; it gets its configuration and does not know who started it"},
-		{"internal/daemon", []string{"internal/hosts", "internal/ledger", "internal/page", "internal/plural"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
+		{"internal/daemon", []string{"internal/hosts", "internal/ledger", "internal/page"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
 		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
-		{"internal/watch", []string{"internal/plural"}, "asks, remembers and sends through what `cmd/sync` passes in; it knows neither the configuration nor how a night goes"},
+		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "judges the answers of queries and remembers them in the folder; it knows neither the configuration nor a receiver nor how a night goes"},
 		{"internal/testing/houserules", nil, "has no code but tests"},
 		{"internal/testing/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/testing/bench", []string{
@@ -119,7 +120,7 @@ func importRows() string {
 // the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

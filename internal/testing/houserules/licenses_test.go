@@ -47,8 +47,8 @@ What placementsync is made of, for linux on amd64; on other systems the DuckDB l
 |---|---|---|---|
 %s| Go's runtime and standard library | that of go.mod | BSD-3-Clause | |
 | [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
-| [Apache ECharts](https://echarts.apache.org), within the report | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/report/assets/NOTICE and in each report |
-| [htmx](https://htmx.org), within the pages of explore | 4.0.1 | 0BSD | the text is in internal/explore/assets/NOTICE and at /explore/assets/NOTICE |
+| [Apache ECharts](https://echarts.apache.org), within the pages | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/page/assets/NOTICE and in each report |
+| [htmx](https://htmx.org), within the pages of explore | 4.0.1 | 0BSD | the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
 
 ## In placementsync-lake besides
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// quoting lets names and texts enter SQL through the functions of one file alone:
-// whoever puts the quotes around a value himself forgets what is in it.
+// quoting lets names and texts enter SQL only through the functions of one file, since quotes
+// that are written by hand do not escape the value.
 func quoting(t tree) []finding {
 	var found []finding
 	for s := range t.code() {
@@ -21,7 +21,7 @@ func quoting(t tree) []finding {
 		for n := range ast.Preorder(s.file) {
 			text, ok := stringOf(n)
 			if ok && quotedVerb.MatchString(text) && sqlWord.MatchString(text) || quotesPiece(n) {
-				found = append(found, s.find(n.Pos(), "use warehouse.Quote or warehouse.Literal", "quotes of its own around a value in SQL"))
+				found = append(found, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "quotes of its own around a value in SQL"))
 			}
 		}
 	}
@@ -43,11 +43,11 @@ func quotesPiece(n ast.Node) bool {
 	return lit && !constant && (strings.HasSuffix(left, "'") || strings.HasSuffix(left, `"`)) && sqlWord.MatchString(left)
 }
 
-const quotingFile = "internal/warehouse/definitions.go"
+const quotingFile = "internal/sqltext/sqltext.go"
 
 // sqlPackages are those that write SQL.
 func sqlPackages() []string {
-	return []string{"internal/warehouse", "internal/load", "internal/query", "internal/pipeline", "internal/report", "cmd/sync"}
+	return []string{"internal/sqltext", "internal/warehouse", "internal/load", "internal/query", "internal/pipeline", "internal/report", "cmd/sync"}
 }
 
 var (
@@ -74,6 +74,6 @@ func TestQuotingCatches(t *testing.T) {
 		{"the function itself", map[string]string{quotingFile: head + `var a = "COPY t TO '%s'"`}, nil},
 		{"a message", map[string]string{"internal/query/a.go": head + "var a = `read \"%s\"`"}, nil},
 		{"a package without SQL", map[string]string{"internal/sim/a.go": head + "var a = `SELECT * FROM \"%s\"`"}, nil},
-		{"a quoted value", map[string]string{"internal/query/a.go": head + `var a = "SELECT * FROM " + warehouse.Quote(b) + " WHERE x = 'y'"`}, nil},
+		{"a quoted value", map[string]string{"internal/query/a.go": head + `var a = "SELECT * FROM " + sqltext.Quote(b) + " WHERE x = 'y'"`}, nil},
 	})
 }

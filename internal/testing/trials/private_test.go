@@ -16,6 +16,7 @@ import (
 
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
@@ -116,7 +117,7 @@ func (m mailbox) marked() []string {
 	var found []string
 	for _, table := range m.cfg.Warehouse.Tables {
 		for _, column := range m.lines(fmt.Sprintf(`SELECT column_name FROM (UNPIVOT (SELECT max((COLUMNS(*)::VARCHAR LIKE '%%%s%%')::INT) FROM history.%s)
-			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, canary, warehouse.Quote(table.Name))) {
+			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, canary, sqltext.Quote(table.Name))) {
 			found = append(found, table.Name+"."+column)
 		}
 	}
@@ -199,7 +200,7 @@ func (m mailbox) traces(mark string) []string {
 	}
 	for _, table := range m.lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
 		schema, name, _ := strings.Cut(table, ".")
-		look(table, schema+"."+warehouse.Quote(name))
+		look(table, schema+"."+sqltext.Quote(name))
 	}
 	must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(m.path(), path)
@@ -207,7 +208,7 @@ func (m mailbox) traces(mark string) []string {
 			return err
 		}
 		if filepath.Ext(path) == ".parquet" {
-			look(name, "read_parquet("+warehouse.Literal(path)+")")
+			look(name, "read_parquet("+sqltext.Literal(path)+")")
 		}
 		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(mark)) {

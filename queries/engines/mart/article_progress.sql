@@ -1,4 +1,4 @@
--- Where every article stands, with what it is written for.
+-- The progress of every article, with its campaign and order item.
 WITH known AS (
     SELECT
         id,

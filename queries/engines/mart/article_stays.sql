@@ -1,4 +1,4 @@
--- How long articles were in each status.
+-- The time that articles spent in each status.
 SELECT
     article_id,
     position,

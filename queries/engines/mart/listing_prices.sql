@@ -1,4 +1,4 @@
--- Current prices beside what they depend on.
+-- Current prices with place, channel and authority.
 SELECT
     l.id   AS listing_id,
     p.position,

@@ -1,4 +1,4 @@
--- What is left of the price of a sold item.
+-- Prices, costs and margins of sold items.
 SELECT
     id        AS order_item_id,
     order_id,

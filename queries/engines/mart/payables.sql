@@ -1,4 +1,4 @@
--- What is owed on sold items: commissions, and the shares of publishers and resellers.
+-- Payables of sold items: commissions, and the shares of publishers and resellers.
 WITH items AS (
     SELECT * FROM ${current}.order_items
     WHERE deleted_at IS NULL AND NOT coalesce(is_refunded, false) AND refund_date IS NULL

@@ -1,4 +1,4 @@
--- What a price was before and after each snapshot that changed it.
+-- Prices before and after each change.
 WITH closed AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,

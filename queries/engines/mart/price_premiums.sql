@@ -1,4 +1,4 @@
--- What a trait of a placement costs more or less.
+-- Price premiums of the traits of a placement.
 WITH traits AS (
     SELECT
         t.trait,

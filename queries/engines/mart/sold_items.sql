@@ -1,4 +1,4 @@
--- What was sold, to whom and through whom, and by when it is promised.
+-- Sold items with client, referrer and promised delivery.
 WITH written AS (
     SELECT order_item_id, min(id) AS article_id
     FROM ${current}.campaign_articles

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"slices"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/page"
+)
+
+// shownNights are the rows of the table of nights.
+const shownNights = 14
+
+// stamp writes a time in its own zone.
+func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
+
+// stampOr is the cell of a time, or of a word where there is none.
+func stampOr(t time.Time, word string) page.Cell {
+	if t.IsZero() {
+		return page.Cell{Text: word}
+	}
+	return page.Cell{Text: stamp(t), Class: "t"}
+}
+
+// NightTable lists the last nights, newest first.
+func (s snapshot) NightTable() page.Table {
+	t := page.Table{Caption: "Last nights", RowHeads: true,
+		Empty: "No night has run yet. The next one starts at the next slot; placementsync run starts one now.",
+		Heads: []page.Head{{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true}, {Label: "Rows", Numeric: true}, {Label: "New", Numeric: true},
+			{Label: "Changed", Numeric: true}, {Label: "Gone", Numeric: true}, {Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"}}}
+	for _, night := range slices.Backward(s.Nights[max(0, len(s.Nights)-shownNights):]) {
+		took, rows := page.Cell{}, make([]page.Cell, 4)
+		if !night.EndedAt.IsZero() {
+			took = page.Cell{Text: page.Duration(night.Took()), Class: "n"}
+		}
+		if night.IsPublished() {
+			rows = []page.Cell{page.CountCell(night.Rows), page.CountCell(night.New), page.CountCell(night.Changed), page.CountCell(night.Gone)}
+		}
+		cells := append([]page.Cell{{Text: stamp(night.StartedAt)}, page.TagCell(string(night.Outcome)), took}, rows...)
+		cells = append(cells, page.CountCell(night.Requests), page.CountCell(night.Retries), page.Cell{Text: night.Why(), Class: "why"})
+		t.Rows = append(t.Rows, page.Row{Cells: cells})
+	}
+	return t
+}
+
+// StreamTable lists the streams of the last published night, the least sure first.
+func (s snapshot) StreamTable() page.Table {
+	t := page.Table{Caption: "Streams of the last published night", RowHeads: true,
+		Heads: []page.Head{{Label: "Stream"}, {Label: "Grade"}, {Label: "Rows", Numeric: true}, {Label: "Rejects", Numeric: true},
+			{Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Evidence"}}}
+	night, _ := s.lastPublished()
+	for _, one := range night.WorstFirst() {
+		grade := page.TagCell(string(ledger.StandingOf(one.Grade)))
+		grade.Sub = one.Grade
+		reason := firstLine(one.Reason)
+		if !one.AgeSince.IsZero() {
+			reason += " (rows of " + stamp(one.AgeSince) + ")"
+		}
+		row := page.Row{Cells: []page.Cell{{Text: one.Stream}, grade, page.CountCell(one.Rows), page.CountCell(one.Rejects),
+			page.CountCell(one.Requests), page.CountCell(one.Retries), {Text: reason, Class: "why"}}}
+		if one.Lacking {
+			row.Class = "lacking"
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// WatchTable lists the watches.
+func (s snapshot) WatchTable() page.Table {
+	t := page.Table{Caption: "Watches", RowHeads: true,
+		Heads: []page.Head{{Label: "Watch"}, {Label: "Last look at"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"}}}
+	for _, w := range s.Inspection.Watches {
+		row := page.Row{Cells: []page.Cell{{Text: w.Name}, stampOr(w.Looked, "not yet"), page.CountCell(w.Found), page.CountCell(w.Waiting), stampOr(w.Sent, "never")}}
+		if w.Waiting > 0 {
+			row.Class = "behind"
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// UsageTable lists the parts of the warehouse by the room that they take.
+func (s snapshot) UsageTable() page.Table {
+	t := page.Table{Caption: "Use of the disk", RowHeads: true, Heads: []page.Head{{Label: "Part"}, {Label: "Takes", Numeric: true}, {Label: "Share", Numeric: true}}}
+	all := s.Inspection.TotalUsage()
+	for _, part := range s.Inspection.Usage {
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: part.Part}, page.SizeCell(part.Bytes), {Text: page.Share(part.Bytes, all), Class: "n"}}})
+	}
+	t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: "all of it"}, page.SizeCell(all), {}}})
+	return t
+}

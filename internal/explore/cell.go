@@ -1,0 +1,84 @@
+package explore
+
+import (
+	"net/url"
+	"strings"
+
+	"placementsync/internal/page"
+	"placementsync/internal/query"
+)
+
+const (
+	// longText is how many characters of a text of the service a table shows.
+	longText = 300
+	// wideText is from where on a text may wrap.
+	wideText = 24
+)
+
+// buildCell shows a value by the type and the name of its column.
+func buildCell(c query.Column, v query.Value) page.Cell {
+	switch {
+	case v.Null && c.Numeric:
+		return page.Cell{Text: page.Unknown, Class: "n none"}
+	case v.Null:
+		return page.Cell{Text: page.Unknown, Class: "none"}
+	case c.Type == "BOOLEAN":
+		return page.Cell{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
+	case c.Type == "TIMESTAMPTZ":
+		return page.Cell{Text: page.Moment(v.Text), Class: "t", Exact: v.Text}
+	case c.Type == "DATE":
+		return page.Cell{Text: v.Text, Class: "t"}
+	case strings.HasPrefix(c.Type, "DECIMAL"):
+		return page.Cell{Text: page.Amount(v.Text), Class: "n"}
+	case c.Numeric:
+		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
+	}
+	d := page.Cell{Text: page.Clip(v.Text, longText), Class: "s"}
+	if len(d.Text) > wideText {
+		d.Class = "w"
+	}
+	if isAddressColumn(c.Name) {
+		d.Address = webLink(v.Text)
+	}
+	return d
+}
+
+func isAddressColumn(name string) bool {
+	for _, end := range []string{"url", "address", "website", "link"} {
+		if name == end || strings.HasSuffix(name, "_"+end) {
+			return true
+		}
+	}
+	return false
+}
+
+// labelOf makes the head of a column from its name.
+func labelOf(column string) string {
+	label := strings.ReplaceAll(strings.ReplaceAll(column, "_", " "), "do follow", "do-follow")
+	for _, short := range []string{"url", "id"} {
+		if label == short || strings.HasSuffix(label, " "+short) {
+			label = label[:len(label)-len(short)] + strings.ToUpper(short)
+		}
+	}
+	if label == "" {
+		return label
+	}
+	return strings.ToUpper(label[:1]) + label[1:]
+}
+
+// links makes addresses of pages that stay in the snapshot of the page they stand on.
+type links struct{ asOf string }
+
+// linkRecord is the page of a record of a kind such as listing.
+func (l links) linkRecord(kind, id string) string { return l.keepAsOf(linkTo(kind+"s", id)) }
+
+// linkQuestion is the page of a named query.
+func (l links) linkQuestion(name string) string { return l.keepAsOf(questionLink(name)) }
+
+// keepAsOf adds the snapshot to an address.
+func (l links) keepAsOf(address string) string {
+	if l.asOf == "" {
+		return address
+	}
+	return address + "?" + url.Values{asOfKey: {l.asOf}}.Encode()
+}

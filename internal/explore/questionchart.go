@@ -1,0 +1,166 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/page"
+	"placementsync/internal/query"
+)
+
+// mostPoints is how many places along its width a chart has room for.
+const mostPoints = 400
+
+// addChart draws a column of numbers against the first column: dates as a chart above the
+// table, texts as bars in it. An answer that mixes currencies, or where a place along the
+// width would have several values, gets none.
+func (q *question) addChart(a query.Result, wanted string) {
+	numbers := slices.DeleteFunc(slices.Clone(a.Columns), func(c query.Column) bool { return !c.Numeric })
+	if len(a.Rows) < 2 || len(numbers) == 0 || a.Columns[0].Numeric || a.Total > int64(len(a.Rows)) {
+		return
+	}
+	for _, c := range a.Columns {
+		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(a.Rows, c.Name) > 1 {
+			q.view.NoChart = "No chart: the answer has several currencies."
+			return
+		}
+	}
+	chosen := numbers[0]
+	for _, c := range numbers {
+		if c.Name == wanted {
+			chosen = c
+		}
+	}
+	first := a.Columns[0]
+	drawn := false
+	if first.Type == "DATE" || first.Type == "TIMESTAMPTZ" {
+		q.view.Chart = chartByTime(a, chosen)
+		drawn = q.view.Chart != nil
+	} else if first.Type == "VARCHAR" {
+		drawn = addBars(q.view.Table, a.Rows, chosen.Name)
+	}
+	if !drawn {
+		return
+	}
+	for _, c := range numbers {
+		q.view.Choices = append(q.view.Choices, option{c.Name, labelOf(c.Name), c.Name == chosen.Name})
+	}
+}
+
+func countValues(records []query.Record, column string) int {
+	values := map[query.Value]bool{}
+	for _, r := range records {
+		values[r.Get(column)] = true
+	}
+	return len(values)
+}
+
+// addBars puts a bar below each value of a column, as long as its share of the largest. A
+// column with a value below zero gets none.
+func addBars(t *page.Table, records []query.Record, column string) bool {
+	largest := 0.0
+	for _, r := range records {
+		n, _ := r.Get(column).Number()
+		if n < 0 {
+			return false
+		}
+		largest = max(largest, n)
+	}
+	i := slices.IndexFunc(t.Heads, func(h page.Head) bool { return h.Name == column })
+	if largest == 0 || i < 0 {
+		return false
+	}
+	for row, r := range records {
+		if n, ok := r.Get(column).Number(); ok {
+			t.Rows[row].Cells[i].Bar = page.Percent(n / largest)
+		}
+	}
+	return true
+}
+
+// point is one value of a chart by time.
+type point struct {
+	at time.Time
+	// value is the exact value, when its date for people.
+	value, when string
+}
+
+// chartByTime draws a column against dates. It is nil where that is not possible. Where
+// dates repeat, the texts of the second column tell the lines apart.
+func chartByTime(a query.Result, column query.Column) *page.Chart {
+	names, series := splitSeries(a, column)
+	if len(names) == 0 || len(names) > page.MostSeries {
+		return nil
+	}
+	places := map[time.Time]bool{}
+	for _, points := range series {
+		for _, p := range points {
+			places[p.at] = true
+		}
+	}
+	if len(places) < 2 || len(places) > mostPoints {
+		return nil
+	}
+	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(a.Columns[0].Name))}
+	var v page.Variant
+	for i, points := range series {
+		s := page.Series{Name: names[i], Colour: i}
+		for _, p := range points {
+			if len(series) == 1 { // a column for each date, side by side
+				v.Categories = append(v.Categories, p.when)
+				s.Add(p.value, page.Amount(p.value))
+			} else {
+				s.AddAt(p.at, p.value, p.when+": "+page.Amount(p.value))
+			}
+		}
+		v.Series = append(v.Series, s)
+	}
+	if len(series) == 1 {
+		c.Kind = page.Bars
+	}
+	c.Variants = []page.Variant{v}
+	return c
+}
+
+// splitSeries gives the points by line, in the order of time. There is none where a date
+// has several values in a line.
+func splitSeries(a query.Result, column query.Column) (names []string, series [][]point) {
+	second := ""
+	if len(a.Columns) > 1 && a.Columns[1].Type == "VARCHAR" && countValues(a.Rows, a.Columns[0].Name) < len(a.Rows) {
+		second = a.Columns[1].Name
+	}
+	names, groups := groupRecords(a.Rows, func(r query.Record) string {
+		if second == "" {
+			return ""
+		}
+		return r.Get(second).Or(page.Unknown)
+	})
+	for _, name := range names {
+		var points []point
+		for _, r := range groups[name] {
+			when := r.Get(a.Columns[0].Name)
+			at, ok := dateOf(when)
+			value := r.Get(column.Name)
+			if _, isNumber := value.Number(); ok && isNumber {
+				points = append(points, point{at, value.Text, page.Moment(when.Text)})
+			}
+		}
+		slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
+		for i := 1; i < len(points); i++ {
+			if points[i].at.Equal(points[i-1].at) {
+				return nil, nil
+			}
+		}
+		series = append(series, points)
+	}
+	return names, series
+}
+
+func dateOf(c query.Value) (at time.Time, ok bool) {
+	if at, err := time.Parse(time.DateOnly, c.Text); err == nil {
+		return at, true
+	}
+	at, err := time.Parse(time.RFC3339Nano, c.Text)
+	return at, err == nil
+}

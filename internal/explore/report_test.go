@@ -1,0 +1,58 @@
+package explore_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+	"placementsync/internal/report"
+)
+
+// testTheReportIsTheFile compares the report of the workbench with the file of the same
+// snapshot: only what is around the numbers differs.
+func testTheReportIsTheFile(t *testing.T, s *site) {
+	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
+		opts := query.Options{MemoryLimit: "512MB", Threads: 1}
+		if !q.AsOf.IsZero() {
+			opts.AsOf = q.AsOf.Format(time.RFC3339Nano)
+		}
+		db, err := query.Open(ctx, s.version.Catalog, opts)
+		fatal(t, err)
+		defer db.Close()
+		return report.AskDB(ctx, db, q)
+	}
+	var file strings.Builder
+	fatal(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}))
+	content := func(page string) string {
+		_, rest, _ := strings.Cut(page, "<h1>Report</h1>")
+		main, _, ended := strings.Cut(rest, "</main>")
+		if !ended {
+			t.Fatalf("the page has no report:\n%.2000s", page)
+		}
+		return main
+	}
+	body := s.get(t, "/report", http.StatusOK)
+	if diff := cmp.Diff(content(file.String()), content(body)); diff != "" {
+		t.Errorf("the page differs from the file (-file +page):\n%s", diff)
+	}
+	wantTexts(t, body, "Compared with the last snapshot 2026-11-02 02:00 UTC", "Median price, standard")
+	wantLinks(t, body, "/explore/questions/report_headlines", "/explore/orders", "#prices")
+	for _, name := range []string{"page.js", "charts.js", "echarts.min.js", "report.js"} {
+		if !strings.Contains(body, `<script src="/explore/assets/`+name+`" defer></script>`) {
+			t.Errorf("the page does not run %s", name)
+		}
+		s.get(t, "/assets/"+name, http.StatusOK)
+	}
+	for _, bad := range []string{"<style", "<script>", "style="} {
+		if strings.Contains(body, bad) {
+			t.Errorf("the page includes %s, which its policy forbids", bad)
+		}
+	}
+	wantTexts(t, s.get(t, "/report?currency=USD", http.StatusBadRequest), `refuse the parameter "currency"`)
+	wantTexts(t, s.get(t, "/report?as_of=2026-11-01", http.StatusBadRequest), "this page shows the newest snapshot only")
+}

@@ -1,0 +1,161 @@
+package lake
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go/table"
+)
+
+// response describes the response of a server to a commit. The zero value means that there
+// was none.
+type response struct {
+	status int
+	// inProtocol is true if the body is an error of the REST protocol: the server wrote it,
+	// not a proxy.
+	inProtocol bool
+}
+
+// isRejection reports whether the server certainly did not commit. After any other error it
+// may have: a proxy may time out, or repeat a commit, which then conflicts with itself.
+func (r response) isRejection() bool {
+	const expired = 419
+	return r.inProtocol && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusNotFound, expired, http.StatusUnprocessableEntity}, r.status)
+}
+
+// responseKey is the key of the *response in a context.
+type responseKey struct{}
+
+// recorder stores the response of a request in its context: the errors of iceberg-go do not
+// have the status.
+type recorder struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := r.RoundTripper.RoundTrip(req)
+	got, ok := req.Context().Value(responseKey{}).(*response)
+	if err != nil || !ok {
+		return res, err
+	}
+	*got = response{status: res.StatusCode}
+	if res.StatusCode < http.StatusBadRequest {
+		return res, nil
+	}
+	const most = 1 << 20
+	body, readErr := io.ReadAll(io.LimitReader(res.Body, most))
+	var said struct {
+		Error struct {
+			Message, Type string
+			Code          int
+		}
+	}
+	got.inProtocol = readErr == nil && json.Unmarshal(body, &said) == nil && said.Error.Type != "" && said.Error.Code == res.StatusCode
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(body), res.Body}
+	return res, nil
+}
+
+// readBackLimit bounds the time for reading the tables after a commit, since a server that
+// did not answer the commit may not answer at all.
+const readBackLimit = 30 * time.Second
+
+// checkCommit reads the tables after a commit and returns its outcome. commitErr is nil if
+// the server confirmed the commit.
+func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) error {
+	ctx, cancel := context.WithTimeout(ctx, readBackLimit)
+	defer cancel()
+	missing, begun, readErr := c.compare(ctx, changes)
+	switch {
+	case readErr != nil && commitErr == nil:
+		return &UnknownError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
+	case readErr != nil:
+		return &UnknownError{errors.Join(commitErr, readErr)}
+	case len(missing) == 0:
+		return nil // also if a proxy lost the response
+	case commitErr == nil:
+		return &NotCommittedError{missing}
+	case got.status == http.StatusConflict && !begun:
+		return &ConflictError{"a table", commitErr}
+	}
+	// A server that has not answered yet may still commit.
+	return &UnknownError{commitErr}
+}
+
+// compare returns the tables that do not show their change. begun is true if any table has
+// a snapshot of the commit, even if another publisher committed later.
+func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, begun bool, err error) {
+	shows, has := make([]bool, len(changes)), make([]bool, len(changes))
+	err = eachOf(requests, indexes(changes), func(i int) error {
+		t, err := c.inner.LoadTable(ctx, c.cfg.identifier(changes[i].name))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", changes[i].name, err)
+		}
+		base, now := changes[i].base, t.Metadata()
+		want, err := table.UpdateTableMetadata(base.Metadata(), changes[i].updates, base.MetadataLocation())
+		if err != nil {
+			return fmt.Errorf("%s: %w", changes[i].name, err)
+		}
+		shows[i] = isShown(base.Metadata(), want, now)
+		has[i] = mainOf(want) != mainOf(base.Metadata()) && now.SnapshotByID(mainOf(want)) != nil
+		return nil
+	})
+	for i, ch := range changes {
+		if !shows[i] {
+			missing = append(missing, ch.name.String())
+		}
+		begun = begun || has[i]
+	}
+	return missing, begun, err
+}
+
+// isShown reports whether a table shows a change: its current snapshot, its night, and the
+// removal of tags. A catalog may drop other tags.
+func isShown(base, want, now table.Metadata) bool {
+	for _, name := range []string{runProperty, timeProperty, snapshotProperty} {
+		if now.Properties()[name] != want.Properties()[name] {
+			return false
+		}
+	}
+	before, after := refNames(base), refNames(want)
+	for name := range refNames(now) {
+		if before[name] && !after[name] {
+			return false
+		}
+	}
+	return mainOf(now) == mainOf(want)
+}
+
+func refNames(m table.Metadata) map[string]bool {
+	names := map[string]bool{}
+	for name := range m.Refs() {
+		names[name] = true
+	}
+	return names
+}
+
+// mainOf returns the id of the snapshot that readers see, or 0.
+func mainOf(m table.Metadata) int64 {
+	if s := m.CurrentSnapshot(); s != nil {
+		return s.SnapshotID
+	}
+	return 0
+}
+
+// NotCommittedError reports that a server confirmed a commit that its tables do not show.
+type NotCommittedError struct{ Tables []string }
+
+func (e *NotCommittedError) Error() string {
+	return fmt.Sprintf("commit to the lake: the server confirmed the commit, but %s do not show it; no file was removed: "+
+		"read the log of the server, and publish again", strings.Join(e.Tables, ", "))
+}

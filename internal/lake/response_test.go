@@ -1,0 +1,110 @@
+package lake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"placementsync/internal/object"
+)
+
+// commitTo commits a change of one table to a server that answers a commit so, and shows
+// the table as before or, with done, after it.
+func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
+	t.Helper()
+	m, err := design{}.newMetadata("file:///x/p_current/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch := change{name: tableName{current, "a"}, base: table.New(table.Identifier{"p_current", "a"}, m, "x", nil, nil),
+		updates: []table.Update{table.NewSetPropertiesUpdate(iceberg.Properties{runProperty: "20261101T020000Z"})}}
+	if done {
+		if m, err = table.UpdateTableMetadata(m, ch.updates, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/v1/config"):
+			fmt.Fprint(w, `{"defaults":{},"overrides":{},"endpoints":["POST /v1/{prefix}/transactions/commit","GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"]}`)
+		case r.Method == http.MethodPost:
+			serve(w, r)
+		default:
+			text, err := json.Marshal(m)
+			fmt.Fprintf(w, `{"metadata-location":"file:///x/m.json","metadata":%s,"config":{}}`, text)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	defer server.Close()
+	cfg := Config{Catalog: RESTful, Name: "x", Namespace: "p", REST: REST{URI: server.URL}, S3: object.Config{Stall: 2 * time.Second}}
+	f, err := openFiles(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := openREST(t.Context(), cfg, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.commit(t.Context(), []change{ch})
+	return errors.Join(err, c.close())
+}
+
+// TestOnlyTheServerRefuses: what a proxy says, or a status that says nothing about the
+// commit, leaves open what happened, until the tables show it.
+func TestOnlyTheServerRefuses(t *testing.T) {
+	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
+		for _, inProtocol := range []bool{false, true} {
+			serve := func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				if inProtocol {
+					fmt.Fprintf(w, `{"error":{"message":"no","type":"RefusedException","code":%d}}`, status)
+				} else {
+					fmt.Fprint(w, "<html>proxy</html>")
+				}
+			}
+			refused := inProtocol && (response{status, true}).isRejection()
+			err := commitTo(t, false, serve)
+			unknown, conflict := errors.As(err, new(*UnknownError)), errors.As(err, new(*ConflictError))
+			if err == nil || unknown == (refused || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
+				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
+				t.Errorf("%d: refused %v, unknown %v, conflict %v: %v", status, refused, unknown, conflict, err)
+			}
+			if err := commitTo(t, true, serve); (err == nil) == refused {
+				t.Errorf("%d, and it had committed: %v", status, err)
+			}
+		}
+	}
+}
+
+// TestAConfirmationIsReadBack.
+func TestAConfirmationIsReadBack(t *testing.T) {
+	serve := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+	if err := commitTo(t, true, serve); err != nil {
+		t.Error(err)
+	}
+	if err := commitTo(t, false, serve); !errors.As(err, new(*NotCommittedError)) || !strings.Contains(err.Error(), "but current.a do not show it") {
+		t.Errorf("nothing was committed: %v", err)
+	}
+}
+
+// TestASilentServerIsGivenUp: a commit that gets no answer is in an unknown state.
+func TestASilentServerIsGivenUp(t *testing.T) {
+	err := commitTo(t, false, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the end of a connection is seen behind its body
+		<-r.Context().Done()
+	})
+	if !errors.As(err, new(*UnknownError)) {
+		t.Errorf("got %v", err)
+	}
+}

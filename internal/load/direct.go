@@ -1,0 +1,113 @@
+package load
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// directLoad inserts the rows of a large list into its tables of main without staging
+// them, which would write them twice. It is used when these tables are empty and no other
+// stream fills or completes them. Until the merge such a table also has the column seq.
+type directLoad struct {
+	streamSet
+	draft *warehouse.Draft
+	// direct has the tables that are filled directly, decided the streams whose first
+	// batch was seen.
+	direct, decided names
+}
+
+// chooseDirect decides by the first batch of a stream whether its tables are filled
+// directly.
+func (a *directLoad) chooseDirect(ctx context.Context, name string, rows int64) error {
+	if a.decided.has(name) {
+		return nil
+	}
+	a.decided.add(name)
+	st, _ := stream.Find(a.streams, name)
+	if rows < feedRows || !a.fillsAlone(st) {
+		return nil
+	}
+	tables := tablesOf(st)
+	for _, t := range tables {
+		if filled, err := hasRows(ctx, a.draft, mainTable(t.Name)); err != nil || filled {
+			return err
+		}
+	}
+	statements := []sqlText{mergeSQL.Render("set_compression", nil)}
+	for _, t := range tables {
+		statements = append(statements, firstNightSQL.Render("begin_direct", values{"table": mainTable(t.Name), "staged": stagedTable(name, t.Name)}),
+			a.createView(name, t.Name, stream.Seq))
+		a.direct.add(t.Name)
+	}
+	return execute(ctx, a.draft, statements...)
+}
+
+// createView gives a directly filled table the name and columns of a staging table.
+func (a *directLoad) createView(st, table string, seq sqlText) sqlText {
+	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(st, table), "columns": allColumns(a.defs[table]),
+		"seq": seq, "table": catalogName + "." + mainTable(table)})
+}
+
+// tableOf is the table that the rows of a stream are inserted into and deleted from.
+func (a *directLoad) tableOf(st, table string) sqlText {
+	if a.direct.has(table) {
+		return catalogName + "." + mainTable(table)
+	}
+	return stagedTable(st, table)
+}
+
+// batchSchema is the schema of the batches that are inserted into a table. A directly
+// filled table has valid_from before row_hash.
+func (a *directLoad) batchSchema(table string, have *arrow.Schema) *arrow.Schema {
+	if !a.direct.has(table) {
+		return have
+	}
+	stamp := arrow.Field{Name: stream.ValidFrom, Type: arrow.FixedWidthTypes.Timestamp_us}
+	return arrow.NewSchema(slices.Insert(slices.Clone(have.Fields()), have.NumFields()-2, stamp), nil)
+}
+
+// addValidFrom adds the column valid_from to a batch for a directly filled table.
+func (a *directLoad) addValidFrom(table string, rows arrow.RecordBatch) arrow.RecordBatch {
+	if !a.direct.has(table) {
+		rows.Retain()
+		return rows
+	}
+	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_us.(*arrow.TimestampType))
+	defer b.Release()
+	at := arrow.Timestamp(a.draft.At.UnixMicro())
+	b.Reserve(int(rows.NumRows()))
+	for range rows.NumRows() {
+		b.UnsafeAppend(at)
+	}
+	stamps := b.NewArray()
+	defer stamps.Release()
+	columns := slices.Insert(slices.Clone(rows.Columns()), int(rows.NumCols())-2, stamps)
+	return array.NewRecordBatch(a.batchSchema(table, rows.Schema()), columns, rows.NumRows())
+}
+
+// endDirect removes the column seq, which makes the directly filled tables equal to merged
+// ones.
+func (a *directLoad) endDirect(ctx context.Context) error {
+	var statements []sqlText
+	for _, st := range a.streams {
+		for _, t := range tablesOf(st) {
+			if a.direct.has(t.Name) {
+				statements = append(statements, firstNightSQL.Render("end_direct", values{"table": mainTable(t.Name)}),
+					a.createView(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
+			}
+		}
+	}
+	return execute(ctx, a.draft, statements...)
+}
+
+func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (some bool, err error) {
+	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&some)
+	return some, err
+}

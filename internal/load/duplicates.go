@@ -1,0 +1,51 @@
+package load
+
+import (
+	"context"
+	"slices"
+
+	"placementsync/internal/stream"
+)
+
+// deduplicate keeps the row with the highest seq of each key, and removes the others with
+// the rows that belong to them.
+func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
+	for _, t := range tablesOf(st) {
+		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
+			continue // keyed by its parent and position: unique as its parent is
+		}
+		if distinct && holdsRecordsOnly(st, t) {
+			continue
+		}
+		table, key := s.feeds.tableOf(st.Name, t.Name), columnList("", t.Key)
+		var copies bool
+		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&copies)
+		if err != nil {
+			return err
+		}
+		if !copies {
+			continue
+		}
+		statements := []sqlText{duplicatesSQL.Render("find_duplicates", values{"key": key, "table": table})}
+		for _, inner := range tablesOf(st) {
+			if inner.Name == t.Name || !isInside(inner, t) {
+				continue
+			}
+			innerTable := s.feeds.tableOf(st.Name, inner.Name)
+			if enclosingTable(st, inner).Name != t.Name {
+				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
+				continue
+			}
+			of := values{"table": innerTable, "item": columnList("", inner.Parents), "key": key}
+			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", of))
+			if slices.Contains(inner.Key, "position") {
+				statements = append(statements, duplicatesSQL.Render("drop_rows_alongside", of))
+			}
+		}
+		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))
+		if err := execute(ctx, s.draft, statements...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// inserter is one connection with at most one open transaction. A transaction has the rows
+// of many batches: a commit for each batch takes five times as long.
+type inserter struct {
+	conn  driver.Conn
+	arrow *duckdb.Arrow
+	view  string
+	open  bool
+	// broken is the error of the first statement that failed. It loses all rows of the
+	// transaction, which DuckDB would end by COMMIT without an error. So the inserter must
+	// not be used any more.
+	broken error
+}
+
+func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) (*inserter, error) {
+	conn, err := d.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := duckdb.NewArrowFromConn(conn)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	l := &inserter{conn: conn, arrow: a, view: view}
+	// The view of a batch is created in the current catalog. A transaction writes to one
+	// file only, so this must be the file of the table. Two transactions cannot create the
+	// same view, so each inserter has its own name for it.
+	if err := l.execute(ctx, sqlText("USE "+catalog)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return l, nil
+}
+
+// insert registers batches as a view and copies its rows.
+func (l *inserter) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) (err error) {
+	if l.broken != nil {
+		return l.broken
+	}
+	defer func() { l.broken = err }()
+	if !l.open {
+		if err := l.execute(ctx, "BEGIN"); err != nil {
+			return err
+		}
+		l.open = true
+	}
+	reader, err := array.NewRecordReader(rows[0].Schema(), rows)
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	release, err := l.arrow.RegisterView(reader, l.view)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return l.execute(ctx, l.insertView(table))
+}
+
+func (l *inserter) insertView(table sqlText) sqlText {
+	return stageSQL.Render("insert_batch", values{"table": table, "view": sqltext.Name(l.view)})
+}
+
+func (l *inserter) execute(ctx context.Context, statement sqlText) error {
+	_, err := l.conn.(driver.ExecerContext).ExecContext(ctx, string(statement), nil)
+	return err
+}
+
+func (l *inserter) commit(ctx context.Context) error {
+	if l.broken != nil || !l.open {
+		return l.broken
+	}
+	l.open = false
+	l.broken = l.execute(ctx, "COMMIT")
+	return l.broken
+}
+
+func (l *inserter) close() error { return l.conn.Close() }

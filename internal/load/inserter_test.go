@@ -1,0 +1,55 @@
+package load_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"placementsync/internal/load"
+)
+
+// TestFailedBatchIsNeverCommittedAround holds the stage to what a failed INSERT
+// does to the batches before it: DuckDB gives up their transaction, and ends it
+// without an error when it is told to commit.
+func TestFailedBatchIsNeverCommittedAround(t *testing.T) {
+	h := newHouse(t, "product_listings")
+	ctx := t.Context()
+	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
+	must(t, err)
+	// More good batches than there are inserters, so that the bad one meets some.
+	for _, id := range []string{"a", "b", "c", "d"} {
+		must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing(id, id, 1, 1))))
+	}
+	if err := s.Rows.Add(ctx, "product_listings", "product_listings", textForNumbers(t, h)); err == nil {
+		t.Fatal("a text in a column of numbers was staged")
+	}
+	if err := s.Rows.Finish(ctx, h.streams[0], load.Whole, false); err == nil || !strings.Contains(err.Error(), "commit the staged rows") {
+		t.Errorf("the stage was flushed although rows are lost: %v", err)
+	}
+	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
+		t.Error("the merge went on without the rows that are lost")
+	}
+	must(t, s.Close(ctx))
+}
+
+// textForNumbers is a batch that DuckDB takes and then fails to convert.
+func textForNumbers(t *testing.T, h *house) arrow.RecordBatch {
+	t.Helper()
+	var fields []arrow.Field
+	for _, c := range h.w.Catalog.Definition("product_listings").Columns {
+		fields = append(fields, arrow.Field{Name: c.Name, Type: arrow.BinaryTypes.String, Nullable: true})
+	}
+	for _, name := range []string{"row_hash", "seq"} {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
+	}
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil),
+		strings.NewReader(`[{"id":"e","min_delivery_days":"soon","row_hash":1,"seq":1}]`))
+	must(t, err)
+	return b
+}

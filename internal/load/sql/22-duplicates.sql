@@ -1,0 +1,36 @@
+-- Passes over a list read records again. After a stream was read, the latest copy of each
+-- record is kept.
+
+-- name: delete_all
+DELETE FROM {table}
+
+-- name: has_duplicates
+-- Two keys with one hash cause a needless search.
+SELECT count(*) > count(DISTINCT hash({key})) FROM {table}
+
+-- name: find_duplicates
+-- alongside: the duplicate is an item of the same record as the one that is kept.
+CREATE OR REPLACE TABLE stage.stale AS
+SELECT rowid AS place, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS alongside FROM {table}
+WHERE ({key}) IN (SELECT ({key}) FROM {table} GROUP BY ALL HAVING count(*) > 1)
+QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
+
+-- name: drop_rows_of_duplicates
+-- The rows of a record share its seq.
+DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.stale)
+
+-- name: drop_rows_of_items
+-- The rows of an item also have its key.
+DELETE FROM {table} WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.stale WHERE NOT alongside)
+
+-- name: drop_rows_alongside
+-- Duplicates of an item in one record have their rows one after the other. Those of the
+-- last one begin at the last row with position 1.
+DELETE FROM {table} WHERE rowid IN (
+    SELECT place FROM (
+        SELECT rowid AS place, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item}) AS last FROM {table}
+        WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.stale WHERE alongside))
+    WHERE place < last)
+
+-- name: drop_duplicates
+DELETE FROM {table} WHERE rowid IN (SELECT place FROM stage.stale)

@@ -1,0 +1,129 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// Summary is a night as the tables of meta record it.
+type Summary struct {
+	// Run is this night. It replaces a run of the same id, which it resumed.
+	Run ledger.Run
+	// Ledger are the runs in the ledger. Those that meta lacks, because they did not
+	// publish or were rolled back, are added without a snapshot.
+	Ledger  []ledger.Run
+	Changes []Change
+	Drift   Drifts
+}
+
+// WriteSummary writes runs, streams, tables and drift into meta.
+func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
+	if err := f.addDrift(ctx, n.Drift); err != nil {
+		return err
+	}
+	// Read before the transaction, which replaces the rows of this run.
+	known, err := queryTextSet(ctx, f.stage.draft, metaSQL.Render("known_runs", nil))
+	if err != nil {
+		return fmt.Errorf("read meta.runs: %w", err)
+	}
+	return inTransaction(ctx, f.stage.draft, func(tx *sql.Tx) error {
+		drift := values{"run": f.stage.draft.Run}
+		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", drift), metaSQL.Render("insert_drift", drift)); err != nil {
+			return fmt.Errorf("write the drift: %w", err)
+		}
+		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
+		for _, c := range n.Changes {
+			tables.add(f.stage.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
+		}
+		if err := tables.insert(ctx, tx); err != nil {
+			return err
+		}
+		for _, r := range n.Ledger {
+			if known[r.ID] {
+				continue
+			}
+			r.SnapshotAt = time.Time{} // its snapshot is not in this catalog
+			if err := writeRun(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		return writeRun(ctx, tx, n.Run)
+	})
+}
+
+// WriteRun writes a run into meta.runs.
+func WriteRun(ctx context.Context, d *warehouse.Draft, r ledger.Run) error {
+	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
+}
+
+// writeRun writes the rows of a run, its streams and their telemetry.
+func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
+	if err := executeIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
+		return fmt.Errorf("write run %s: %w", r.ID, err)
+	}
+	runs := newMetaRows("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
+		"program_version", "error")
+	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, nullIf(r.EndedAt.IsZero(), r.EndedAt),
+		nullIf(r.SnapshotAt.IsZero(), r.SnapshotAt), r.Outcome, nullIf(r.ExitCode < 0, int64(r.ExitCode)),
+		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program,
+		nullIf(r.Error == "", r.Error))
+	streams := newMetaRows("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
+	requests := newMetaRows("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
+		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
+	for _, st := range r.Streams {
+		streams.add(r.ID, st.Stream, st.Grade, nullIf(st.Reason == "", st.Reason), st.Pages, st.Requests, st.Passes,
+			nullIf(st.TotalFirst < 0, st.TotalFirst), nullIf(st.TotalLast < 0, st.TotalLast), st.Distinct, st.Repeated, st.Rows, st.RowsOld,
+			st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, nullIf(st.AgeSince.IsZero(), st.AgeSince))
+		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
+			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
+	}
+	for _, rows := range []metaRows{runs, streams, requests} {
+		if err := rows.insert(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// metaRows are rows for a table of meta, which one statement inserts. One statement for
+// each row would take a small night longer than its merge.
+type metaRows struct {
+	table  string
+	cols   []string
+	values []any
+}
+
+func newMetaRows(table string, cols ...string) metaRows { return metaRows{table: table, cols: cols} }
+
+func (m *metaRows) add(values ...any) { m.values = append(m.values, values...) }
+
+func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
+	n := len(m.values) / len(m.cols)
+	if n == 0 {
+		return nil
+	}
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(m.cols)), ", ") + ")"
+	statement := metaSQL.Render("insert_values", values{"table": metaTable(m.table), "columns": columnList("", m.cols),
+		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", n), ", "))})
+	if _, err := tx.ExecContext(ctx, string(statement), m.values...); err != nil {
+		return fmt.Errorf("write meta.%s: %w", m.table, err)
+	}
+	return nil
+}
+
+// nullIf is NULL for unknown values, which the ledger writes as zero or -1.
+func nullIf(unknown bool, value any) any {
+	if unknown {
+		return nil
+	}
+	return value
+}

@@ -1,0 +1,183 @@
+"use strict";
+// Draws the charts: an element .chart has its data in data-chart, see Chart in chart.go.
+// Options of ECharts are made here and nowhere else. Colors are variables of the style
+// sheet, so that a change of theme, and print, need no drawing again. Texts of the service
+// reach the page as text nodes only.
+const Charts = (() => {
+  const colours = 8;
+  const colour = (n) => `var(--c${n % colours})`;
+  const quiet = "var(--quiet)";
+  const font = getComputedStyle(document.body).fontFamily;
+  const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+  const element = (name, text, parent) => {
+    const e = document.createElement(name);
+    if (text !== undefined) e.textContent = text;
+    if (parent) parent.append(e);
+    return e;
+  };
+
+  const isTimed = (variant) => !variant.categories;
+
+  // tip builds the box at the pointer: the category, and the exact value of each series.
+  // On an axis of time it is about one value.
+  const tip = (chart, variant) => (at) => {
+    const box = element("div");
+    box.className = "tip";
+    if (isTimed(variant)) {
+      const s = variant.series[at.seriesIndex];
+      if (s.name) element("b", s.name, box);
+      element("div", s.texts[at.dataIndex], box);
+      return box;
+    }
+    const i = (Array.isArray(at) ? at[0] : at).dataIndex;
+    element("b", variant.categories[i], box);
+    for (const s of variant.series) {
+      if (s.values[i] === null || s.values[i] === undefined) continue;
+      const line = element("div", undefined, box);
+      if (chart.kind === "box") { element("div", s.texts[i], line); continue; }
+      element("i", undefined, line).style.background = colour(s.colour);
+      line.append(s.name || "");
+      element("span", s.texts[i], line);
+    }
+    return box;
+  };
+
+  const names = (chart, variant, narrow) => ({
+    type: "category", data: variant.categories, inverse: chart.across,
+    axisTick: { show: false }, axisLine: { lineStyle: { color: "var(--line)" } },
+    axisLabel: chart.across
+      ? { color: "var(--ink)", fontFamily: font, fontSize: 12, interval: 0, width: narrow ? 110 : 170, overflow: "truncate" }
+      : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true },
+  });
+
+  // times is an axis of dates; within two days they have the time too. All times are UTC.
+  const times = (variant) => {
+    const all = variant.series.flatMap((s) => s.times.map(Date.parse));
+    const [first, last] = [Math.min(...all), Math.max(...all)];
+    const part = last - first < 48 * 3600e3 ? [5, 16] : [0, 10];
+    return {
+      type: "time", min: first, max: last, splitNumber: 4, axisTick: { show: false }, splitLine: { show: false },
+      axisLine: { onZero: false, lineStyle: { color: "var(--line)" } },
+      axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true,
+        formatter: (t) => new Date(t).toISOString().slice(...part).replace("T", " ") },
+    };
+  };
+
+  // steps are round numbers for a logarithmic axis, more of them where it is short: powers
+  // of ten alone would leave prices between 100 and 900 without a number.
+  const steps = (low, high) => {
+    const powers = Math.log10(high / low);
+    const of = powers <= 1 ? [1, 1.5, 2, 3, 5, 7] : powers <= 3 ? [1, 2, 5] : [1];
+    const all = [];
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 10; power *= 10) all.push(...of.map((m) => m * power));
+    const first = all.findLastIndex((v) => v <= low), last = all.findIndex((v) => v >= high);
+    return all.slice(Math.max(first, 0), last + 1);
+  };
+
+  const logAxis = (variant) => {
+    const ticks = steps(lowest(variant), highest(variant));
+    return { type: "log", min: ticks[0], max: ticks.at(-1), axisTick: { show: false, customValues: ticks }, ticks };
+  };
+
+  const values = (chart, variant) => {
+    const { ticks, ...axis } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value", scale: isTimed(variant) };
+    return {
+      ...axis, name: chart.unit, nameTextStyle: { color: quiet, fontFamily: font, fontSize: 11, align: chart.across ? "left" : "right" },
+      splitLine: { lineStyle: { color: "var(--faint)" } }, axisLine: { show: false }, splitNumber: 4,
+      axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, customValues: ticks, formatter: (v) => short.format(v) },
+    };
+  };
+
+  const numbers = (variant) => variant.series.flatMap((s) => s.values.flat()).filter((v) => v !== null);
+  const lowest = (variant) => Math.min(...numbers(variant));
+  const highest = (variant) => Math.max(...numbers(variant));
+
+  // pointsOf are the values with their times. One without a text has no mark.
+  const pointsOf = (s) => s.values.map((v, i) => ({ value: [Date.parse(s.times[i]), v], symbol: s.texts[i] ? "circle" : "none" }));
+
+  const series = (chart) => (s) => {
+    const shared = { name: s.name, data: s.times ? pointsOf(s) : s.values, animation: false, cursor: "default", emphasis: { disabled: true } };
+    if (chart.kind === "box") {
+      return { ...shared, type: "boxplot", boxWidth: [6, 16],
+        itemStyle: { color: "var(--fill)", borderColor: colour(0), borderWidth: 1.2 } };
+    }
+    if (chart.kind === "line" || chart.kind === "step") {
+      return { ...shared, type: "line", step: chart.kind === "step" ? "end" : false, symbol: "circle", symbolSize: 6, showAllSymbol: true,
+        connectNulls: false, itemStyle: { color: colour(s.colour) }, lineStyle: { color: colour(s.colour), width: 2 } };
+    }
+    return { ...shared, type: "bar", stack: chart.stacked ? "all" : undefined, barMaxWidth: 26, barGap: "12%",
+      barCategoryGap: "30%", itemStyle: { color: colour(s.colour), borderRadius: chart.stacked ? 0 : 2 } };
+  };
+
+  const hasLegend = (variant) => variant.series.length > 1;
+
+  // legendHeight makes room for names that need more than one line.
+  const legendHeight = (variant, width) => {
+    const wide = variant.series.reduce((sum, s) => sum + 26 + 7 * Math.min(s.name.length, 24), 0);
+    return 14 + 20 * Math.ceil(wide / (width - 16));
+  };
+
+  // above is the room over the values, for the legend and the unit.
+  const above = (chart, variant, width) =>
+    (hasLegend(variant) ? legendHeight(variant, width) : 10) + (chart.unit && !chart.across ? 18 : 0);
+
+  const options = (chart, variant, width) => {
+    const narrow = width < 480;
+    const place = isTimed(variant) ? times(variant) : names(chart, variant, narrow), value = values(chart, variant);
+    return {
+      animation: false, useUTC: true, textStyle: { fontFamily: font },
+      grid: { left: 4, right: isTimed(variant) ? 34 : 16, top: above(chart, variant, width), bottom: 4, containLabel: true },
+      legend: hasLegend(variant) ? { top: 0, left: 0, type: "plain", itemWidth: 10, itemHeight: 10, itemGap: 14, inactiveColor: "var(--line)",
+        icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: 150, overflow: "truncate" } } : undefined,
+      tooltip: { trigger: isTimed(variant) ? "item" : "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
+        backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tip(chart, variant) },
+      xAxis: chart.across ? value : place, yAxis: chart.across ? place : value,
+      series: variant.series.map(series(chart)),
+    };
+  };
+
+  const height = (chart, variant, width) => {
+    const lines = chart.stacked || chart.kind === "box" ? 1 : variant.series.length;
+    const room = above(chart, variant, width);
+    return chart.across ? 32 + room + (11 + 13 * lines) * variant.categories.length : 236 + room;
+  };
+
+  const all = () => [...document.querySelectorAll(".chart")];
+  const read = (node) => { node.chart ??= JSON.parse(node.dataset.chart); return node.chart; };
+  const choiceOf = (node) => node.closest(".panel")?.querySelector("select.variants");
+
+  // draw draws the chosen variant of a chart into its element, or again after a change.
+  const draw = (node) => {
+    const chart = read(node), variant = chart.variants[Number(choiceOf(node)?.value || 0)], width = node.clientWidth;
+    if (width === 0) return; // it is hidden
+    node.style.height = `${height(chart, variant, width)}px`;
+    node.drawn ??= echarts.init(node, null, { renderer: "svg" });
+    node.drawn.resize({ silent: true });
+    node.drawn.setOption(options(chart, variant, width), { notMerge: true });
+    const svg = node.querySelector("svg");
+    if (svg) svg.setAttribute("viewBox", `0 0 ${width} ${node.clientHeight}`);
+  };
+  const drawAll = () => { if (isStarted()) all().forEach(draw); };
+  const isStarted = () => "drawn" in document.documentElement.dataset;
+
+  const start = () => {
+    if (isStarted()) return;
+    document.documentElement.dataset.drawn = "";
+    drawAll();
+    let width = innerWidth, wait;
+    addEventListener("resize", () => {
+      if (innerWidth === width || matchMedia("print").matches) return;
+      width = innerWidth;
+      clearTimeout(wait);
+      wait = setTimeout(drawAll, 120);
+    });
+  };
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("select.variants")) draw(event.target.closest(".panel").querySelector(".chart"));
+  });
+  // The text paints first, then the charts; who prints at once gets both.
+  requestAnimationFrame(() => setTimeout(start));
+  addEventListener("beforeprint", start);
+  return { drawAll, read };
+})();

@@ -1,0 +1,131 @@
+package query
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// WriteList lists queries by subject: a table has a line for each, CSV and JSON have all
+// that the headers say.
+func WriteList(w io.Writer, f Format, all []Query) error {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Query) int { return strings.Compare(a.Subject, b.Subject) })
+	switch f {
+	case Table:
+		return listBySubject(w, all)
+	case CSV:
+		return listAsCSV(w, all)
+	case JSON:
+		return listAsJSON(w, all)
+	}
+	return &UsageError{Problem: fmt.Sprintf("--format is %q: --list writes table, csv or json", f)}
+}
+
+// listBySubject writes one line a query.
+func listBySubject(w io.Writer, all []Query) error {
+	var b strings.Builder
+	width, subject := 0, ""
+	for _, q := range all {
+		width = max(width, len(q.Name))
+	}
+	for _, q := range all {
+		if q.Subject != subject {
+			subject = q.Subject
+			b.WriteString(subject + "\n")
+		}
+		fmt.Fprintf(&b, "  %-*s  %s%s\n", width, q.Name, q.Title, q.ownMark())
+	}
+	b.WriteString("\nquery --list NAME explains one with its parameters, query --sql NAME prints its SQL\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ownMark names the file of an own query.
+func (q Query) ownMark() string {
+	if q.File == "" {
+		return ""
+	}
+	return " (own: " + q.File + ")"
+}
+
+// Explain writes all that the header of a query says, in lines of 80 characters.
+func Explain(w io.Writer, q Query) error {
+	const indent, width = "  ", 80
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s\n", q.Name, q.ownMark())
+	grain := ""
+	if q.Grain != "" {
+		grain = "one row per " + strings.TrimPrefix(q.Grain, "one row per ")
+	}
+	for _, text := range []string{q.Title, grain, q.About} {
+		if text != "" {
+			b.WriteString(indent + strings.ReplaceAll(WrapLines(text, width-len(indent)), "\n", "\n"+indent) + "\n")
+		}
+	}
+	for _, p := range q.Params {
+		fmt.Fprintf(&b, "  --param %s\n", p)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// listedQuery is a query as JSON has it.
+type listedQuery struct {
+	Subject string        `json:"subject"`
+	Name    string        `json:"name"`
+	Title   string        `json:"title"`
+	Grain   string        `json:"grain"`
+	About   string        `json:"about"`
+	Params  []listedParam `json:"params"`
+	// File is that of an own query; empty for a built-in one.
+	File string `json:"file"`
+}
+
+// listedParam is a parameter as JSON has it.
+type listedParam struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+	// Default is null for a parameter that must be given.
+	Default *string `json:"default"`
+	About   string  `json:"about"`
+	// Values is the SELECT of the values that the data has. Without one, any value may be
+	// given.
+	Values string `json:"values"`
+}
+
+func listAsJSON(w io.Writer, all []Query) error {
+	listed := make([]listedQuery, len(all))
+	for i, q := range all {
+		listed[i] = listedQuery{q.Subject, q.Name, q.Title, q.Grain, q.About, []listedParam{}, q.File}
+		for _, p := range q.Params {
+			one := listedParam{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
+			if p.Default != "" {
+				one.Default = &p.Default
+			}
+			listed[i].Params = append(listed[i].Params, one)
+		}
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(listed)
+}
+
+func listAsCSV(w io.Writer, all []Query) error {
+	records := [][]string{{"subject", "name", "title", "grain", "about", "params", "file"}}
+	for _, q := range all {
+		var params []string
+		for _, p := range q.Params {
+			params = append(params, p.Name)
+		}
+		records = append(records, []string{q.Subject, q.Name, q.Title, q.Grain, q.About, strings.Join(params, " "), q.File})
+	}
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	return out.WriteAll(records)
+}

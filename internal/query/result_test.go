@@ -1,0 +1,52 @@
+package query_test
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"placementsync/internal/query"
+)
+
+func TestAResultHoldsTheFirstRowsAndCountsAll(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, wholeCatalog(t, poorNights))
+	for most, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
+		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, most)
+		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {
+			t.Fatalf("at most %d: %d rows of %d, %v", most, len(r.Rows), r.Total, err)
+		}
+		for i, row := range r.Rows {
+			// Of two columns of a name, Get finds the first.
+			if want := (query.Value{Text: strconv.Itoa(i)}); row.Get("n") != want || !row.Values[1].Null {
+				t.Errorf("row %d: got %+v", i, row.Values)
+			}
+		}
+	}
+	r, err := db.Ask(t.Context(), query.Text("SELECT id AS n FROM product_listings"), nil, 1)
+	if err != nil || r.NoPlan || len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" || len(r.Problems()) != 0 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {
+		t.Errorf("a column that is not there is %+v", got)
+	}
+	r, err = db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)
+	if err != nil || !r.NoPlan || r.Total != 1 {
+		t.Errorf("without a plan: got %+v, %v", r, err)
+	}
+}
+
+func TestNumbersAreReadForDrawing(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		n  float64
+		ok bool
+	}{
+		"12.5": {12.5, true}, "-3": {-3, true}, "0": {0, true}, "": {0, false}, "many": {0, false}, "1,234": {0, false},
+		"NaN": {0, false}, "-Infinity": {0, false}, "1e+300": {1e300, true},
+	} {
+		if n, ok := (query.Value{Text: text}).Number(); n != want.n || ok != want.ok {
+			t.Errorf("%q: got %g, %t", text, n, ok)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// leaves are the values of all records of a list by record and path, as texts.
+func leaves(t *testing.T, service *sim.Service, path string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	var walk func(at string, value any)
+	walk = func(at string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, inner := range v {
+				walk(at+"."+key, inner)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(at+"[]", inner)
+			}
+		default:
+			text, _ := json.Marshal(v)
+			out[at] += string(text) + "\n"
+		}
+	}
+	for _, raw := range service.Records(path) {
+		decoder := json.NewDecoder(strings.NewReader(string(raw)))
+		decoder.UseNumber()
+		var record map[string]any
+		if err := decoder.Decode(&record); err != nil {
+			t.Fatal(err)
+		}
+		walk(record["id"].(string), record)
+	}
+	return out
+}
+
+// TestValueFaultsChangeTheirFieldsOnTheirDay compares each fault with a service without it:
+// the fields that differ on the day are those of the fault, and no field differs on the days
+// before and after.
+func TestValueFaultsChangeTheirFieldsOnTheirDay(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  sim.ValueFault
+		fields []string // that differ, by their last name
+	}{
+		"cents":     {sim.ValueFault{Kind: sim.ValueCents}, []string{"unit_amount"}},
+		"hundredth": {sim.ValueFault{Kind: sim.ValueHundredths}, []string{"unit_amount"}},
+		"zero":      {sim.ValueFault{Kind: sim.ValueZeroPrices}, []string{"unit_amount"}},
+		"currency":  {sim.ValueFault{Kind: sim.ValueCurrency}, []string{"currency"}},
+		"amounts": {sim.ValueFault{Kind: sim.ValueAmounts}, []string{"commission_amount", "credits_applied", "discount", "internal_cost",
+			"price", "processing_fee", "product_price", "reseller_price", "sale_price", "subtotal", "total", "vendor_cost"}},
+		"commissions": {sim.ValueFault{Kind: sim.ValueCommissions}, []string{"commission_amount"}},
+		"field":       {sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, []string{"domain_authority"}},
+		"statuses":    {sim.ValueFault{Kind: sim.ValueStatuses}, []string{"commission_status", "status"}},
+		"shuffled":    {sim.ValueFault{Kind: sim.ValueOutletsShuffled}, []string{"id", "outlet_id"}},
+		"unknown":     {sim.ValueFault{Kind: sim.ValueOutletsUnknown}, []string{"id", "outlet_id"}},
+		"dates": {sim.ValueFault{Kind: sim.ValueDates}, []string{"accounting_completion_date", "commission_date_paid", "created_at", "customer_invoice_date",
+			"date_paid", "deleted_at", "publisher_paid_date", "refund_date", "reseller_paid_date", "updated_at", "vendor_invoice_date", "vendor_paid_date"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.fault.Day = 1
+			right, wrong := sim.New(sim.Options{}), sim.New(sim.Options{ValueFaults: []sim.ValueFault{c.fault}})
+			for day := range 3 {
+				differing := map[string]bool{}
+				for _, path := range []string{"/products/listings", "/outlets", "/orders", "/order-items"} {
+					want, got := leaves(t, right, path), leaves(t, wrong, path)
+					for at := range want {
+						if want[at] != got[at] {
+							differing[at[strings.LastIndex(at, ".")+1:]] = true
+						}
+					}
+				}
+				want := c.fields
+				if day != c.fault.Day {
+					want = nil
+				}
+				if got := slices.Sorted(maps.Keys(differing)); !slices.Equal(got, want) {
+					t.Errorf("day %d: fields %v differ, want %v", day, got, want)
+				}
+				right.Advance(1)
+				wrong.Advance(1)
+			}
+		})
+	}
+}
+
+// TestValueFaultsAreExact holds some wrong values to the digit.
+func TestValueFaultsAreExact(t *testing.T) {
+	service := sim.New(sim.Options{})
+	prices := func(faults ...sim.ValueFault) (all []*big.Rat) {
+		service.SetValueFaults(faults...)
+		for _, raw := range service.Records("/products/listings") {
+			var listing struct {
+				Prices []struct {
+					Amount any `json:"unit_amount"`
+				}
+			}
+			decoder := json.NewDecoder(strings.NewReader(string(raw)))
+			decoder.UseNumber()
+			if err := decoder.Decode(&listing); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range listing.Prices {
+				text, isText := p.Amount.(string)
+				if number, ok := p.Amount.(json.Number); ok && !isText {
+					text = number.String()
+				}
+				amount, ok := new(big.Rat).SetString(text)
+				if !ok {
+					t.Fatalf("amount %v", p.Amount)
+				}
+				all = append(all, amount)
+			}
+		}
+		return all
+	}
+	right := prices()
+	cents, some := prices(sim.ValueFault{}), prices(sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.1})
+	zeros := 0
+	for i, price := range right {
+		if want := new(big.Rat).Mul(price, big.NewRat(100, 1)).FloatString(4); cents[i].FloatString(4) != want {
+			t.Errorf("price %s became %s, want %s", price.FloatString(6), cents[i].FloatString(6), want)
+		}
+		if some[i].Sign() == 0 {
+			zeros++
+		}
+	}
+	if share := float64(zeros) / float64(len(right)); share < 0.05 || share > 0.2 {
+		t.Errorf("%d of %d prices are zero, want about a tenth", zeros, len(right))
+	}
+	type order struct {
+		ID   string     `json:"id"`
+		Paid *time.Time `json:"date_paid"`
+	}
+	before, after := map[string]time.Time{}, 0
+	read := func(each func(o order)) {
+		for _, raw := range service.Records("/order-items") {
+			var o order
+			if err := json.Unmarshal(raw, &o); err == nil && o.Paid != nil { // a time without a zone is none for Go
+				each(o)
+			}
+		}
+	}
+	service.SetValueFaults()
+	read(func(o order) { before[o.ID] = *o.Paid })
+	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueDates})
+	read(func(o order) {
+		if after++; !o.Paid.Equal(before[o.ID].AddDate(0, 0, 1)) {
+			t.Errorf("order item %s was paid %v, and %v before", o.ID, o.Paid, before[o.ID])
+		}
+	})
+	if after == 0 || after != len(before) {
+		t.Errorf("%d and %d items were paid", after, len(before))
+	}
+}

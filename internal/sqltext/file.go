@@ -1,0 +1,96 @@
+package sqltext
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// File is the text of an .sql file. A line "-- name: x" begins the statement x, or a part of a
+// statement. Other lines that begin with "--" are comments. Parameters are written {parameter}.
+type File string
+
+// SQL is a statement or a part of one.
+type SQL string
+
+// Name is an identifier; see [Quote].
+type Name string
+
+// Values fill the parameters of a statement. A string becomes a text literal, a Name an
+// identifier, []string a list of text literals and a time.Time a TIMESTAMPTZ. SQL, numbers and
+// booleans are written as they are.
+type Values map[string]any
+
+var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// Render returns a statement of the file with its parameters filled in. If the statement does
+// not exist, or parameters and values do not match, it returns a text that describes the
+// mistake and is not SQL, so that DuckDB rejects every statement that contains it.
+func (f File) Render(name string, values Values) SQL {
+	text, ok := f.find(name)
+	if !ok {
+		return SQL(fmt.Sprintf("render %s: there is no such statement", name))
+	}
+	wrong := ""
+	used := map[string]bool{}
+	text = parameter.ReplaceAllStringFunc(text, func(found string) string {
+		key := found[1 : len(found)-1]
+		value, err := renderValue(values[key])
+		if err != nil {
+			wrong = fmt.Sprintf("%s: %v", found, err)
+		}
+		used[key] = true
+		return value
+	})
+	for key := range values {
+		if !used[key] {
+			wrong = fmt.Sprintf("{%s}: the value is not used", key)
+		}
+	}
+	if wrong != "" {
+		return SQL(fmt.Sprintf("render %s: %s", name, wrong))
+	}
+	return SQL(text)
+}
+
+// find returns the text of a statement without comments and semicolon at its end.
+func (f File) find(name string) (string, bool) {
+	const mark = "-- name: "
+	_, text, ok := strings.Cut("\n"+string(f), "\n"+mark+name+"\n")
+	text, _, _ = strings.Cut(text, "\n"+mark)
+	var lines []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "")), ";"), ok
+}
+
+func renderValue(value any) (string, error) {
+	switch v := value.(type) {
+	case SQL:
+		return string(v), nil
+	case Name:
+		return Quote(string(v)), nil
+	case string:
+		return Literal(v), nil
+	case []string:
+		texts := make([]string, len(v))
+		for i, text := range v {
+			texts[i] = Literal(text)
+		}
+		return strings.Join(texts, ", "), nil
+	case int, int64, bool:
+		return fmt.Sprint(v), nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	case time.Time:
+		return "TIMESTAMPTZ " + Literal(v.UTC().Format("2006-01-02 15:04:05.000000")+"+00"), nil
+	case nil:
+		return "", fmt.Errorf("there is no value for it")
+	}
+	return "", fmt.Errorf("a %T is no value for SQL", value)
+}

@@ -1,0 +1,82 @@
+package sqltext_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+const someStatements = `-- A file begins with what it is about.
+
+-- name: first
+-- A comment.
+SELECT {columns} FROM {table}
+WHERE name = {name} AND id IN ({ids}) AND n = {n} AND m < {m} AND share < {share} AND flag = {flag}
+    AND at < {at}; -- this stays
+
+-- name: second
+DELETE FROM t USING u;
+
+-- name: struct
+COPY t TO 'f' (KV_METADATA {run: 'x', 'a': 1})
+`
+
+func TestStatementsAreRenderedWithTheirValues(t *testing.T) {
+	file := sqltext.File(someStatements)
+	got := file.Render("first", sqltext.Values{
+		"columns": sqltext.SQL("a, b"), "table": sqltext.Name(`a"b`), "name": "O'Neill {table}", "ids": []string{"x", "y'"},
+		"n": 7, "m": int64(-8), "share": 0.25, "flag": true, "at": time.Date(2026, 11, 1, 2, 3, 4, 5000, time.UTC),
+	})
+	want := `SELECT a, b FROM "a""b"
+WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND share < 0.25 AND flag = true
+    AND at < TIMESTAMPTZ '2026-11-01 02:03:04.000005+00'; -- this stays`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := file.Render("second", nil); got != "DELETE FROM t USING u" {
+		t.Errorf("got %q", got)
+	}
+	if got := file.Render("struct", nil); got != "COPY t TO 'f' (KV_METADATA {run: 'x', 'a': 1})" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestStatementsThatDoNotFitAreRefused holds that DuckDB never runs a statement whose
+// values do not fit, and that its error says why.
+func TestStatementsThatDoNotFitAreRefused(t *testing.T) {
+	file := sqltext.File("-- name: one\nSELECT {a}\n-- name: two\nSELECT 2\n")
+	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
+		Tables: stream.Tables(stream.All())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := wh.BeginFrom(t.Context(), "run", time.Now(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Discard() }()
+	for want, text := range map[string]sqltext.SQL{
+		"render one: {a}: there is no value for it":               file.Render("one", nil),
+		"render one: {a}: a []int is no value for SQL":            file.Render("one", sqltext.Values{"a": []int{1}}),
+		"render two: {a}: the value is not used":                  file.Render("two", sqltext.Values{"a": 1}),
+		"render on: there is no such statement":                   file.Render("on", nil),
+		"SELECT render two: {b}: the value is not used":           file.Render("one", sqltext.Values{"a": file.Render("two", sqltext.Values{"b": 1})}),
+		"SELECT render three: there is no such statement":         file.Render("one", sqltext.Values{"a": file.Render("three", nil)}),
+		"SELECT render one: {a}: there is no value for it":        file.Render("one", sqltext.Values{"a": file.Render("one", nil)}),
+		"SELECT render one: {a}: a struct {} is no value for SQL": file.Render("one", sqltext.Values{"a": file.Render("one", sqltext.Values{"a": struct{}{}})}),
+	} {
+		if string(text) != want {
+			t.Errorf("got %q, want %q", text, want)
+		}
+		if err := d.Exec(t.Context(), string(text)); err == nil || !strings.Contains(err.Error(), "render") {
+			t.Errorf("%s: DuckDB says %v", text, err)
+		}
+	}
+	if err := d.Exec(t.Context(), string(file.Render("one", sqltext.Values{"a": 1}))); err != nil {
+		t.Error(err)
+	}
+}

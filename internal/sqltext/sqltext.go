@@ -1,0 +1,29 @@
+// Package sqltext writes SQL: names and texts with their quotes, and statements from .sql
+// files with their parameters filled in.
+//
+// It must not know the tables of this program, or how a statement is run.
+package sqltext
+
+import "strings"
+
+// Quote returns a name as an SQL identifier. Names enter SQL only through it, [QuoteSQL] and
+// [Name].
+func Quote(name string) string {
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
+
+// Literal returns a text as an SQL literal, for statements that take no parameters (ATTACH,
+// COMMENT, COPY).
+func Literal(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// QuoteSQL returns an SQL expression that quotes the name in another expression.
+func QuoteSQL(expression string) string {
+	return `'"' || replace(` + expression + `, '"', '""') || '"'`
+}
+
+// LiteralSQL returns an SQL expression that makes a literal of the text in another expression.
+func LiteralSQL(expression string) string {
+	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
+}
