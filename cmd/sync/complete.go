@@ -135,10 +135,10 @@ func isActive(r rune) bool {
 // views of mart.
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	if tables, err := readDictionary(nil); err == nil {
-		for _, d := range tables {
-			if !slices.Contains(args, d.sqlName()) {
-				names = append(names, d.sqlName())
+	if tables, err := query.ReadDictionary(nil); err == nil {
+		for _, t := range tables {
+			if !slices.Contains(args, t.Name()) {
+				names = append(names, t.Name())
 			}
 		}
 	}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,20 +75,3 @@ func drainTime(timeout time.Duration) time.Duration {
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
-
-// Tables implements mcp.Warehouse.
-func (assistants) Tables(patterns []string) ([]mcp.Table, error) {
-	found, err := readDictionary(patterns)
-	if err != nil {
-		return nil, err
-	}
-	tables := make([]mcp.Table, len(found))
-	for i, d := range found {
-		label, text := d.grainText("")
-		tables[i] = mcp.Table{Name: d.sqlName(), About: d.About, Row: fmt.Sprintf("%s: %s", label, text), From: slices.Concat(d.Streams, d.Reads)}
-		for _, c := range d.Columns {
-			tables[i].Columns = append(tables[i].Columns, mcp.Column{Name: c.Name, Type: c.Type, About: c.About})
-		}
-	}
-	return tables, nil
-}

@@ -87,6 +87,3 @@ func chosenStreams(c config.Streams) ([]string, error) {
 	}
 	return chosen, nil
 }
-
-// fitsPattern reports whether a name fits one of several patterns, such as outlet*.
-func fitsPattern(name string, patterns []string) bool { return command.FitsPattern(name, patterns) }

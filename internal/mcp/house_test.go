@@ -72,12 +72,6 @@ func (s served) Open(ctx context.Context, opts query.Options) (*query.DB, error)
 // Queries implements mcp.Warehouse.
 func (served) Queries() (query.Library, error) { return query.Load("") }
 
-// Tables implements mcp.Warehouse.
-func (served) Tables([]string) ([]mcp.Table, error) {
-	columns := []mcp.Column{{Name: "id", Type: "VARCHAR", About: "Id."}}
-	return []mcp.Table{{Name: "orders", About: "Orders.", Row: "key: id", From: []string{"GET /orders"}, Columns: columns}}, nil
-}
-
 // Explain implements mcp.Warehouse.
 func (served) Explain(err error) error { return err }
 

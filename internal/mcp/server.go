@@ -2,8 +2,8 @@
 // queries, SQL in the sandbox, the dictionary, grades and snapshots. Reading order:
 // Config and Run in this file, then tools, answer and schema.
 //
-// It must not know how the configuration is written or where the warehouse is: a Warehouse
-// opens the newest snapshot, lists the queries and describes the tables.
+// It must not know the format of the configuration or the path of the warehouse: a Warehouse
+// opens the newest snapshot and lists the queries.
 package mcp
 
 import (
@@ -38,30 +38,8 @@ type Warehouse interface {
 	Open(ctx context.Context, opts query.Options) (*query.DB, error)
 	// Queries loads the named queries, own ones too.
 	Queries() (query.Library, error)
-	// Tables returns the dictionary of the tables whose names fit one of the patterns.
-	// Without patterns it is all of them.
-	Tables(patterns []string) ([]Table, error)
 	// Explain finds the reason behind an error of a query, such as a damaged file.
 	Explain(err error) error
-}
-
-// Table is one table or view of the dictionary.
-type Table struct {
-	// Name is what SQL calls it: orders, mart.payables.
-	Name  string `json:"name"`
-	About string `json:"about"`
-	// Row says what a row is, or which columns identify it.
-	Row string `json:"row"`
-	// From are the endpoints that fill it, or the tables that a view reads.
-	From    []string `json:"from,omitempty"`
-	Columns []Column `json:"columns,omitempty"`
-}
-
-// Column is one column of a table.
-type Column struct {
-	Name  string `json:"name"`
-	Type  string `json:"type"`
-	About string `json:"about"`
 }
 
 //go:embed instructions.txt

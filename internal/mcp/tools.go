@@ -230,18 +230,37 @@ func (s *server) describeTables(_ context.Context, arguments json.RawMessage) (a
 	if err != nil {
 		return nil, err
 	}
-	tables, err := s.cfg.Tables(asked.Tables)
+	tables, err := query.ReadDictionary(asked.Tables)
 	if err != nil {
 		return nil, err
 	}
+	type describedColumn struct {
+		Name  string `json:"name"`
+		Type  string `json:"type"`
+		About string `json:"about"`
+	}
+	type describedTable struct {
+		// Name is the name in SQL: orders, mart.payables.
+		Name  string `json:"name"`
+		About string `json:"about"`
+		// Row is the key of a table or the grain of a view.
+		Row     string            `json:"row"`
+		From    []string          `json:"from,omitempty"`
+		Columns []describedColumn `json:"columns,omitempty"`
+	}
 	var described struct {
-		Tables []Table `json:"tables"`
-		Cut    *cut    `json:"cut,omitempty"`
+		Tables []describedTable `json:"tables"`
+		Cut    *cut             `json:"cut,omitempty"`
 	}
 	size := 0
-	for _, t := range tables {
-		if len(asked.Tables) == 0 {
-			t.Columns, t.From = nil, nil
+	for _, table := range tables {
+		label, row := table.RowIdentity("")
+		t := describedTable{Name: table.Name(), About: table.About, Row: label + ": " + row}
+		if len(asked.Tables) > 0 {
+			t.From = table.Sources()
+			for _, c := range table.Columns {
+				t.Columns = append(t.Columns, describedColumn{c.Name, c.Type, c.About})
+			}
 		}
 		text, err := json.Marshal(t)
 		if err != nil {

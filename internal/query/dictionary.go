@@ -1,0 +1,268 @@
+package query
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"placementsync/internal/nearest"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// Dictionary describes the tables of main and meta and the views of mart.
+type Dictionary []DictionaryTable
+
+// DictionaryTable is one table or view.
+type DictionaryTable struct {
+	// Schema is main, meta or mart. mart contains only views.
+	Schema string `json:"schema"`
+	Table  string `json:"table"`
+	About  string `json:"about"`
+	// Key lists the columns that identify a row of a table. Grain describes a row of a view.
+	Key   []string `json:"key"`
+	Grain string   `json:"grain,omitempty"`
+	// Streams are the endpoints and topics that fill a table of main. Reads are the
+	// tables and views that a view reads.
+	Streams []string `json:"streams"`
+	Reads   []string `json:"reads,omitempty"`
+	// Columns is empty in a list of tables.
+	Columns []DictionaryColumn `json:"columns,omitempty"`
+}
+
+// DictionaryColumn is one column of a table or view.
+type DictionaryColumn struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+	About    string `json:"about"`
+	// Source is a section of the description of the service. It is empty for a column
+	// that the program computes.
+	Source string `json:"source,omitempty"`
+}
+
+// ReadDictionary describes the tables whose names match one of the patterns, or all
+// tables without a pattern. A pattern such as mart.* is that of [path.Match], compared
+// with [DictionaryTable.Name] in lower case. A pattern without a match is a *UsageError.
+func ReadDictionary(patterns []string) (Dictionary, error) {
+	defs, metas, err := warehouse.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	views, err := warehouse.MartViews()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(views, func(a, b warehouse.MartView) int { return strings.Compare(a.Name, b.Name) })
+	var all Dictionary
+	for _, t := range stream.Tables(stream.Known()) {
+		all = append(all, describeTable(t, defs[t.Name]))
+	}
+	for _, v := range views {
+		all = append(all, describeView(v))
+	}
+	for _, def := range metas {
+		all = append(all, DictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
+	}
+	if len(patterns) == 0 {
+		return all, nil
+	}
+	isPicked := make([]bool, len(all))
+	for _, pattern := range patterns {
+		pattern = strings.ToLower(pattern)
+		hasMatch := false
+		for i, t := range all {
+			if ok, err := path.Match(pattern, t.Name()); ok && err == nil {
+				isPicked[i], hasMatch = true, true
+			}
+		}
+		if !hasMatch {
+			return nil, all.unknownTableErr(pattern)
+		}
+	}
+	var picked Dictionary
+	for i, t := range all {
+		if isPicked[i] {
+			picked = append(picked, t)
+		}
+	}
+	return picked, nil
+}
+
+// unknownTableErr is a *UsageError that suggests similar names: all tables of a schema,
+// a table of the same name in another schema, or a name with a few other letters.
+func (all Dictionary) unknownTableErr(name string) error {
+	var known, similar []string
+	for _, t := range all {
+		if t.Schema == name && t.Schema != "main" {
+			return &UsageError{Problem: fmt.Sprintf("no table is called %s: did you mean '%[1]s.*'? placementsync schema lists all", name)}
+		}
+		known = append(known, t.Name())
+		if t.Table == name[strings.LastIndex(name, ".")+1:] {
+			similar = append(similar, t.Name())
+		}
+	}
+	if len(similar) == 0 {
+		similar = nearest.FindMeant(known, name)
+	}
+	if len(similar) == 0 {
+		return &UsageError{Problem: fmt.Sprintf("no table is called %s: placementsync schema lists all", name)}
+	}
+	return &UsageError{Problem: fmt.Sprintf("no table is called %s: did you mean %s? placementsync schema lists all", name, strings.Join(similar, " or "))}
+}
+
+func describeTable(t stream.Table, def stream.Definition) DictionaryTable {
+	d := DictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key,
+		Columns: describeColumns(slices.Concat(def.Columns, stream.SystemColumns()))}
+	all := stream.Known()
+	for _, name := range stream.Feeding(all, t.Name) {
+		s, _ := stream.Find(all, name)
+		if s.IsEvents() {
+			d.Streams = append(d.Streams, s.Topics...)
+		} else {
+			d.Streams = append(d.Streams, "GET "+s.Path)
+		}
+	}
+	return d
+}
+
+func describeView(v warehouse.MartView) DictionaryTable {
+	d := DictionaryTable{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns(v.Columns)}
+	for _, name := range v.On {
+		d.Reads = append(d.Reads, "mart."+name)
+	}
+	for _, name := range v.Meta {
+		d.Reads = append(d.Reads, "meta."+name)
+	}
+	slices.Sort(d.Reads)
+	d.Reads = slices.Compact(d.Reads)
+	return d
+}
+
+// describeColumns splits a comment such as "Price of one placement. Spec 2.1." into the
+// meaning and the section of the description of the service.
+func describeColumns(all []stream.Column) []DictionaryColumn {
+	columns := make([]DictionaryColumn, len(all))
+	for i, c := range all {
+		d := DictionaryColumn{Name: c.Name, Type: string(c.Type), Nullable: !c.NotNull, About: c.Comment}
+		if at := strings.LastIndex(c.Comment, " Spec "); at >= 0 {
+			d.About, d.Source = c.Comment[:at], strings.TrimSuffix(c.Comment[at+1:], ".")
+		}
+		columns[i] = d
+	}
+	return columns
+}
+
+// Name is the name of the table in SQL: orders, mart.payables.
+func (t DictionaryTable) Name() string {
+	if t.Schema == "main" {
+		return t.Table
+	}
+	return t.Schema + "." + t.Table
+}
+
+// RowIdentity describes a row: "key" with the key columns of a table, or "grain" with the
+// grain of a view. Columns are enclosed in quote.
+func (t DictionaryTable) RowIdentity(quote string) (label, text string) {
+	if t.Grain != "" {
+		return "grain", t.Grain
+	}
+	return "key", quote + strings.Join(t.Key, quote+", "+quote) + quote
+}
+
+// Sources are the endpoints and topics that fill a table, or the tables that a view reads.
+// Tables of meta have no sources: each night writes them.
+func (t DictionaryTable) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
+
+func (t DictionaryTable) sourcesText(quote string) string {
+	sources := t.Sources()
+	if len(sources) == 0 {
+		return "every night"
+	}
+	return quote + strings.Join(sources, quote+", "+quote) + quote
+}
+
+// firstSentence of the description, without its period.
+func (t DictionaryTable) firstSentence() string {
+	first, _, _ := strings.Cut(t.About, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// aboutWithSource is the meaning and the source in one line.
+func (c DictionaryColumn) aboutWithSource() string {
+	if c.Source == "" {
+		return c.About
+	}
+	return c.About + " " + c.Source + "."
+}
+
+// WriteList writes one line a table, cut to width characters. A width of 0 means no limit.
+func (all Dictionary) WriteList(w io.Writer, width int) error {
+	var b strings.Builder
+	longest := 0
+	for _, t := range all {
+		longest = max(longest, len(t.Name()))
+	}
+	for _, t := range all {
+		line := fmt.Sprintf("%-*s  %s", longest, t.Name(), t.firstSentence())
+		if letters := []rune(line); width > 0 && len(letters) > width {
+			line = string(letters[:width-1]) + "…"
+		}
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\nschema TABLE explains one with its columns, schema --all explains all\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdownList writes one row a table.
+func (all Dictionary) WriteMarkdownList(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| table | about |\n|---|---|\n")
+	for _, t := range all {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", t.Name(), strings.ReplaceAll(t.firstSentence(), "|", `\|`))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteText writes the tables with their columns.
+func (all Dictionary) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, t := range all {
+		nameWidth, typeWidth := 0, 0
+		for _, c := range t.Columns {
+			nameWidth, typeWidth = max(nameWidth, len(c.Name)), max(typeWidth, len(c.Type))
+		}
+		label, text := t.RowIdentity("")
+		fmt.Fprintf(&b, "%s\n  %s\n  %s: %s\n  from: %s\n", t.Name(), t.About, label, text, t.sourcesText(""))
+		for _, c := range t.Columns {
+			fmt.Fprintf(&b, "    %-*s  %-*s  %s\n", nameWidth, c.Name, typeWidth, c.Type, c.aboutWithSource())
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown writes the tables with their columns as docs/tables.md.
+func (all Dictionary) WriteMarkdown(w io.Writer) error {
+	const head = "# Tables\n\nEvery table of `main` and `meta` and every view of `mart`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
+		"`past` has the columns of `main` and `valid_to`, the time of the snapshot that no longer showed this version\n" +
+		"of the row (exclusive), and `run_id`, the run that closed it; `history` unites both.\n" +
+		"`Spec 2.1` is a section of the description of the service, docs/service.md.\n"
+	var b strings.Builder
+	b.WriteString(head)
+	for _, t := range all {
+		label, text := t.RowIdentity("`")
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s: %s. From %s.\n\n| column | type | meaning |\n|---|---|---|\n",
+			t.Name(), t.About, strings.ToUpper(label[:1])+label[1:], text, t.sourcesText("`"))
+		for _, c := range t.Columns {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Type, strings.ReplaceAll(c.aboutWithSource(), "|", `\|`))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
