@@ -170,7 +170,7 @@ func TestLogOfServeIsJSON(t *testing.T) {
 	fatal(t, <-ended)
 	lines := logLines(t, log.String())
 	for message, level := range map[string]string{"serving": "INFO", "stopped": "INFO", "night ended": "WARN", "stream read": "INFO",
-		"request refused, its host is neither an IP address nor in serve.hosts": "WARN"} {
+		"request rejected, its host is neither an IP address nor in serve.hosts": "WARN"} {
 		found := linesOf(lines, message)
 		if len(found) == 0 || found[0]["level"] != level {
 			t.Errorf("there is no %q of level %s:\n%s", message, level, log)

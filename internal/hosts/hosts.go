@@ -1,9 +1,9 @@
-// Package hosts refuses requests that name a host which a server was not set up
-// for. A page of a stranger can give its own name the address of this machine (DNS
-// rebinding): the browser then lets that page read what a server on loopback answers.
-// The Host header still has the stranger's name, so the server can tell.
+// Package hosts rejects requests with an unexpected Host header. It protects servers on
+// loopback against DNS rebinding: a foreign web page resolves its own host name to the address
+// of this machine, so that the browser lets the page read the server's responses. The Host
+// header of such requests contains the foreign name.
 //
-// It must not know what the server answers or how the configuration is written.
+// The package must not know the content of the server or the format of the configuration.
 package hosts
 
 import (
@@ -18,29 +18,28 @@ import (
 	"time"
 )
 
-// List is the hosts that requests may name. The zero value has the ones that are
-// always allowed, see [List.Allows].
+// List contains the allowed hosts. The zero value allows only the hosts that are always
+// allowed, see [List.Allows].
 type List struct{ names []string }
 
-// New returns a list of the host of a listen address (host:port) and of more names.
+// New returns a list of the host in a listen address (host:port) and the given names.
 func New(listen string, names []string) List {
-	l := List{names: []string{nameOf(listen)}}
+	l := List{names: []string{normalize(listen)}}
 	for _, name := range names {
-		l.names = append(l.names, nameOf(name))
+		l.names = append(l.names, normalize(name))
 	}
 	return l
 }
 
-// Allows reports whether a Host header, with or without port, may be answered.
+// Allows reports whether requests with this Host header, with or without port, are allowed.
 //
-// An IP address always may, also where the server listens on all interfaces:
-// rebinding needs a name, since a page at an address came from that very address.
-// Probes and Prometheus ask by address. A request without a host comes from a
-// program, since browsers always send one. Of the names only localhost is known
-// to be this machine's. Any other has to be listed, also that of the machine:
-// whoever answers for a name in DNS decides what it means.
+// IP addresses are always allowed, also if the server listens on all interfaces: rebinding
+// needs a name, and probes and Prometheus often use addresses. A missing host is allowed,
+// because browsers always send one. Of the names, localhost is always allowed, because it
+// always means this machine. All other names must be in the list, including this machine's
+// own: its DNS entry may be controlled by others.
 func (l List) Allows(host string) bool {
-	name := nameOf(host)
+	name := normalize(host)
 	if name == "" || name == "localhost" {
 		return true
 	}
@@ -50,8 +49,8 @@ func (l List) Allows(host string) bool {
 	return slices.Contains(l.names, name)
 }
 
-// nameOf is a host without port, brackets and the dot of the root, in lower case.
-func nameOf(host string) string {
+// normalize returns a host in lower case, without port, brackets and trailing dot.
+func normalize(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	} else {
@@ -60,12 +59,12 @@ func nameOf(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// logsEvery bounds what strangers can write into the log.
-const logsEvery = time.Minute
+// logInterval limits how often a rejected request is logged: clients control the host in it.
+const logInterval = time.Minute
 
-// Guard answers 421 to requests whose host the list does not allow, and logs one a
-// minute: a proxy whose name is missing in the list must not fail in silence. list
-// is called for each request, so that a reload applies.
+// Guard responds with status 421 to requests whose host is not in the list. It logs at most one
+// of them a minute, so that a missing entry for a proxy is found. Guard calls list for each
+// request, so that a reloaded configuration applies.
 func Guard(next http.Handler, list func() List, log *slog.Logger) http.Handler {
 	var logged atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,14 +73,14 @@ func Guard(next http.Handler, list func() List, log *slog.Logger) http.Handler {
 			return
 		}
 		now := time.Now().UnixNano()
-		if last := logged.Load(); (last == 0 || now-last > int64(logsEvery)) && logged.CompareAndSwap(last, now) {
-			log.Warn("request refused, its host is neither an IP address nor in serve.hosts", "host", r.Host)
+		if last := logged.Load(); (last == 0 || now-last > int64(logInterval)) && logged.CompareAndSwap(last, now) {
+			log.Warn("request rejected, its host is neither an IP address nor in serve.hosts", "host", r.Host)
 		}
 		h := w.Header()
 		h.Set("Content-Type", "text/plain; charset=utf-8")
 		h.Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusMisdirectedRequest)
-		// An error means that the client has gone.
-		_, _ = fmt.Fprintf(w, "this server does not answer for the host %q: use localhost or an IP address, or add the name to serve.hosts\n", nameOf(r.Host))
+		// An error means that the client closed the connection.
+		_, _ = fmt.Fprintf(w, "this server does not serve the host %q: use localhost or an IP address, or add the name to serve.hosts\n", normalize(r.Host))
 	})
 }

@@ -28,28 +28,28 @@ func TestHostsAreAllowed(t *testing.T) {
 	}{
 		{"an address", onLoopback, "127.0.0.1:8080", true},
 		{"an address without port", onLoopback, "127.0.0.1", true},
-		{"another address of loopback", onLoopback, "127.3.2.1:80", true},
-		{"loopback of IPv6", onLoopback, "[::1]:8080", true},
-		{"loopback of IPv6 without port", onLoopback, "[::1]", true},
-		{"a port forward of another machine", onLoopback, "192.0.2.7:9000", true},
+		{"another loopback address", onLoopback, "127.3.2.1:80", true},
+		{"the IPv6 loopback address", onLoopback, "[::1]:8080", true},
+		{"the IPv6 loopback address without port", onLoopback, "[::1]", true},
+		{"the address of another machine that forwards a port", onLoopback, "192.0.2.7:9000", true},
 		{"localhost", onLoopback, "localhost:8080", true},
-		{"localhost in capitals, with the dot of the root", onLoopback, "LocalHost.:8080", true},
+		{"localhost in capitals with a trailing dot", onLoopback, "LocalHost.:8080", true},
 		{"no host, as in HTTP/1.0", onLoopback, "", true},
-		{"a stranger", onLoopback, "evil.example.com", false},
-		{"a stranger with our port", onLoopback, "evil.example.com:8080", false},
-		{"a stranger that begins like an address", onLoopback, "127.0.0.1.evil.example.com", false},
-		{"a stranger that ends like localhost", onLoopback, "evillocalhost", false},
-		{"a stranger below localhost's name", onLoopback, "localhost.evil.example.com:8080", false},
-		{"a number that is no address as browsers send it", onLoopback, "0x7f000001:8080", false},
-		{"a listed name elsewhere", onLoopback, "status.example.com", false},
+		{"a foreign name", onLoopback, "evil.example.com", false},
+		{"a foreign name with the server's port", onLoopback, "evil.example.com:8080", false},
+		{"a foreign name that begins like an address", onLoopback, "127.0.0.1.evil.example.com", false},
+		{"a foreign name that ends like localhost", onLoopback, "evillocalhost", false},
+		{"a foreign name that begins with localhost", onLoopback, "localhost.evil.example.com:8080", false},
+		{"a hexadecimal address, which browsers never send", onLoopback, "0x7f000001:8080", false},
+		{"a name from another list", onLoopback, "status.example.com", false},
 		{"a listed name", onAll, "status.example.com", true},
 		{"a listed name with port, capitals and dot", onAll, "STATUS.example.com.:443", true},
-		{"a name below a listed one", onAll, "a.status.example.com", false},
-		{"a name above a listed one", onAll, "example.com", false},
-		{"a stranger on all interfaces", onAll, "evil.example.com", false},
+		{"a subdomain of a listed name", onAll, "a.status.example.com", false},
+		{"the parent domain of a listed name", onAll, "example.com", false},
+		{"a foreign name on all interfaces", onAll, "evil.example.com", false},
 		{"an address on all interfaces", onAll, "198.51.100.4:8080", true},
 		{"an IPv6 address on all interfaces", onAll, "[2001:db8::5]:8080", true},
-		{"the name that is listened on", onName, "warehouse.internal:8080", true},
+		{"the name in the listen address", onName, "warehouse.internal:8080", true},
 		{"another name", onName, "other.internal:8080", false},
 		{"only a port", onAll, ":8080", true},
 		{"the zero value", hosts.List{}, "evil.example.com", false},
@@ -61,8 +61,8 @@ func TestHostsAreAllowed(t *testing.T) {
 	}
 }
 
-// raw sends a request as it stands, for what Go's client would not send.
-func raw(t *testing.T, server *httptest.Server, request string) (int, string) {
+// sendRaw sends the bytes of a request, because Go's client does not send unusual hosts.
+func sendRaw(t *testing.T, server *httptest.Server, request string) (int, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -84,35 +84,35 @@ func raw(t *testing.T, server *httptest.Server, request string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-func TestStrangeHostsAreRefusedOnTheWire(t *testing.T) {
+func TestGuardRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what came counts
+		body, _ := io.ReadAll(r.Body) // the test compares the received part
 		_, _ = fmt.Fprintf(w, "answered %s", body)
 	})
 	var logged bytes.Buffer
 	server := httptest.NewServer(hosts.Guard(inner, func() hosts.List { return hosts.New("127.0.0.1:0", nil) }, slog.New(slog.NewTextHandler(&logged, nil))))
 	defer server.Close()
-	const refusal = `this server does not answer for the host "evil.example.com": use localhost or an IP address, or add the name to serve.hosts` + "\n"
+	const rejection = `this server does not serve the host "evil.example.com": use localhost or an IP address, or add the name to serve.hosts` + "\n"
 	for _, c := range []struct {
 		name, request string
 		code          int
 		body          string
 	}{
-		{"a stranger", "GET / HTTP/1.1\r\nHost: evil.example.com\r\n\r\n", 421, refusal},
-		{"a stranger who posts", "POST /hooks HTTP/1.1\r\nHost: evil.example.com:80\r\nContent-Length: 2\r\n\r\nhi", 421, refusal},
-		{"a stranger in the line of the request", "GET http://evil.example.com/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, refusal},
-		{"a forwarded name, which anybody can send", "GET / HTTP/1.1\r\nHost: evil.example.com\r\nX-Forwarded-Host: localhost\r\n\r\n", 421, refusal},
+		{"a foreign name", "GET / HTTP/1.1\r\nHost: evil.example.com\r\n\r\n", 421, rejection},
+		{"a POST to a foreign name", "POST /hooks HTTP/1.1\r\nHost: evil.example.com:80\r\nContent-Length: 2\r\n\r\nhi", 421, rejection},
+		{"a foreign name in the request line", "GET http://evil.example.com/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, rejection},
+		{"a foreign name with X-Forwarded-Host, which any client can set", "GET / HTTP/1.1\r\nHost: evil.example.com\r\nX-Forwarded-Host: localhost\r\n\r\n", 421, rejection},
 		{"HTTP/1.0 without a host", "GET / HTTP/1.0\r\n\r\n", 200, "answered "},
 		{"an address", "POST / HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nContent-Length: 2\r\n\r\nhi", 200, "answered hi"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if code, body := raw(t, server, c.request); code != c.code || body != c.body {
-				t.Errorf("answered %d %q, want %d %q", code, body, c.code, c.body)
+			if code, body := sendRaw(t, server, c.request); code != c.code || body != c.body {
+				t.Errorf("got %d %q, want %d %q", code, body, c.code, c.body)
 			}
 		})
 	}
 	if lines := strings.Count(logged.String(), "\n"); lines != 1 || !strings.Contains(logged.String(), "host=evil.example.com") {
-		t.Errorf("four refusals within a minute are logged as\n%s", logged.String())
+		t.Errorf("four rejections within a minute were logged as\n%s\nwant one line", logged.String())
 	}
 }

@@ -1,5 +1,5 @@
-// Package nearest compares an unknown word with known ones, to suggest what somebody
-// may have meant. It must not know what the words stand for.
+// Package nearest finds known words that resemble a misspelt one, for suggestions in
+// messages. It must not know the meaning of the words.
 package nearest
 
 import (
@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// CountEdits counts the bytes to insert, remove or replace to turn a misspelt word, in lower
-// case, into a known one. near reports that these are few enough to suggest the known
-// word: at most one, and one more for every five bytes of the misspelt word. Both are
-// compared byte by byte; known words are ASCII.
+// CountEdits returns the Levenshtein distance, in bytes, between a known word and the misspelt
+// one in lower case. near reports whether it is small enough to suggest the known word: at most
+// one, plus one for every five bytes of the misspelt word. Known words are ASCII.
 func CountEdits(known, misspelt string) (edits int, near bool) {
 	edits = editDistance(known, strings.ToLower(misspelt))
 	return edits, edits <= 1+len(misspelt)/5
 }
 
-// FindAlike picks the known words that a misspelt one is near to.
+// FindAlike returns the known words that are near to a misspelt one.
 func FindAlike(known []string, misspelt string) (alike []string) {
 	for _, word := range known {
 		if _, near := CountEdits(word, misspelt); near {
@@ -26,8 +25,8 @@ func FindAlike(known []string, misspelt string) (alike []string) {
 	return alike
 }
 
-// FindMeant picks the known words that a misspelt one is near to or, where there is none,
-// those that it is the beginning of. One letter says nothing.
+// FindMeant returns the known words that are near to a misspelt one or, if there are none,
+// those that begin with it. A single letter is too short for the latter.
 func FindMeant(known []string, misspelt string) []string {
 	if alike := FindAlike(known, misspelt); len(alike) > 0 || len(misspelt) < 2 {
 		return alike
@@ -35,7 +34,7 @@ func FindMeant(known []string, misspelt string) []string {
 	return slices.DeleteFunc(slices.Clone(known), func(word string) bool { return !strings.HasPrefix(word, strings.ToLower(misspelt)) })
 }
 
-// editDistance is that of Levenshtein.
+// editDistance returns the Levenshtein distance between a and b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -56,7 +55,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// FindNearest picks the known word that a misspelt one is nearest to; empty: none is near.
+// FindNearest returns the known word that is nearest to a misspelt one. It is empty if no word
+// is near.
 func FindNearest(known []string, misspelt string) (nearest string) {
 	least := 0
 	for _, word := range known {

@@ -7,19 +7,18 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// TestMeantWords are near to a misspelt one or, where none is, begin with it.
-func TestMeantWords(t *testing.T) {
+func TestFindMeant(t *testing.T) {
 	known := []string{"full", "fresh", "allow-mass-delete", "outlets", "outlet_listings"}
 	for misspelt, want := range map[string][]string{
 		"ful": {"full"}, "Allow": {"allow-mass-delete"}, "outlet": {"outlets"}, "out": {"outlets", "outlet_listings"}, "f": nil, "nosuch": {}, "": nil,
 	} {
 		if got := nearest.FindMeant(known, misspelt); !slices.Equal(got, want) {
-			t.Errorf("by %q are meant %q, want %q", misspelt, got, want)
+			t.Errorf("FindMeant(%q) = %q, want %q", misspelt, got, want)
 		}
 	}
 }
 
-func TestEdits(t *testing.T) {
+func TestCountEdits(t *testing.T) {
 	cases := []struct {
 		known, misspelt string
 		edits           int
@@ -48,7 +47,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-func TestTheNearestWins(t *testing.T) {
+func TestFindNearest(t *testing.T) {
 	known := []string{"orders.guest_name", "orders.guest_email", "orders.guest_mail"}
 	for misspelt, want := range map[string]string{"orders.guest_emial": "orders.guest_email", "orders.guestname": "orders.guest_name", "nothing": ""} {
 		if got := nearest.FindNearest(known, misspelt); got != want {

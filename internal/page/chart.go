@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Chart is data that charts.js draws with ECharts. A page shows the same numbers as a table
-// near it, so that they are there without a script.
+// Chart is the data of a chart, which charts.js draws with ECharts. The page also shows the
+// numbers in a table, so that a browser without scripts shows them.
 type Chart struct {
-	// Title says what the chart shows, also to those who do not see it.
+	// Title is also the text for screen readers.
 	Title string `json:"title"`
 	Kind  Kind   `json:"kind"`
-	// Unit is that of all values, such as a currency. Empty where they have none, or their
-	// texts name it.
+	// Unit is the unit of all values, such as a currency. It is empty if the values have no
+	// unit or if Series.Texts contain it.
 	Unit string `json:"unit,omitempty"`
-	// Across draws bars from left to right, one below the other.
+	// Across draws horizontal bars.
 	Across bool `json:"across,omitempty"`
-	// Stacked puts the series upon one another.
+	// Stacked draws the series on top of one another.
 	Stacked bool `json:"stacked,omitempty"`
-	// Log asks for a logarithmic axis of values.
+	// Log draws the values on a logarithmic axis.
 	Log bool `json:"log,omitempty"`
-	// Choice names what the variants differ in.
+	// Choice is the label of the control that chooses a variant.
 	Choice string `json:"-"`
-	// Variants are the states of the chart, of which the reader chooses one.
+	// Variants are alternatives, of which the page draws the chosen one.
 	Variants []Variant `json:"variants"`
 }
 
-// Kind is how the values of a chart are drawn.
+// Kind is the type of a chart.
 type Kind string
 
-// Kinds of charts. The values of Steps hold until the next one.
+// Kinds of charts. In Steps, each value is valid until the next one.
 const (
 	Bars  Kind = "bar"
 	Lines Kind = "line"
@@ -40,11 +40,11 @@ const (
 	Steps Kind = "step"
 )
 
-// MostSeries is how many colors the style has for the series of a chart.
+// MostSeries is the number of series colors in the style sheet.
 const MostSeries = 8
 
-// Variant is one state of a chart. Either it has categories, one for each value of a
-// series, or its series have times.
+// Variant is one alternative of a chart. Either it has Categories, one for each value of a
+// series, or its series have Times.
 type Variant struct {
 	Label      string   `json:"label,omitempty"`
 	Currency   string   `json:"currency,omitempty"`
@@ -52,21 +52,21 @@ type Variant struct {
 	Series     []Series `json:"series"`
 }
 
-// Series is a row of values. A value is nil where there is none; that of a box has five
-// numbers.
+// Series is a list of values, each a float64 or, in Boxes, five numbers: minimum, lower
+// quartile, median, upper quartile and maximum. Nil leaves a gap.
 type Series struct {
 	Name string `json:"name,omitempty"`
-	// Colour is a number of the style's colors.
+	// Colour is the index of a series color, from 0 to MostSeries-1.
 	Colour int   `json:"colour"`
 	Values []any `json:"values"`
-	// Texts are the exact values for people. One without a text is drawn without a mark.
+	// Texts are the exact values for the tooltip. A value with an empty text has no mark.
 	Texts []string `json:"texts"`
-	// Times are the places of the values on an axis of time.
+	// Times are the positions of the values on a time axis.
 	Times []time.Time `json:"times,omitempty"`
 }
 
-// Add adds a value: its exact digits for drawing, and its text. Digits that are no finite
-// number leave a gap.
+// Add appends a value: digits place it in the chart, text is its exact form for the tooltip.
+// Digits that are not a finite number leave a gap.
 func (s *Series) Add(digits, text string) {
 	if n, err := strconv.ParseFloat(digits, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
 		s.Values = append(s.Values, n)
@@ -76,17 +76,17 @@ func (s *Series) Add(digits, text string) {
 	s.Texts = append(s.Texts, text)
 }
 
-// AddAt is Add on an axis of time.
+// AddAt is like Add, for a series with a time axis.
 func (s *Series) AddAt(at time.Time, digits, text string) {
 	s.Add(digits, text)
 	s.Times = append(s.Times, at.UTC())
 }
 
-// JSON is the data of the chart for an attribute of its element, which the template escapes.
+// JSON returns the chart for the attribute data-chart of its element.
 func (c Chart) JSON() (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // once is enough
+	e.SetEscapeHTML(false) // the template escapes the attribute
 	err := e.Encode(c)
 	return strings.TrimSpace(text.String()), err
 }

@@ -12,14 +12,15 @@ import (
 const (
 	// Unknown is shown in place of a missing value.
 	Unknown = "\u2013"
-	// Minus is the typographic sign: as wide as a digit, and never at the end of a line.
+	// Minus is the typographic minus sign: it is as wide as a digit, and no line breaks
+	// after it.
 	Minus = "\u2212"
-	// Thin separates a number from its unit; the line does not break there.
+	// Thin is a narrow no-break space between a number and its unit.
 	Thin = "\u202f"
 )
 
-// Decimal writes a decimal text with thousands separators. Its digits stay as they are:
-// none is added and none rounded away. Other texts stay, but for the sign.
+// Decimal adds thousands separators to a decimal text and keeps all its digits. In any other
+// text it changes only a leading minus.
 func Decimal(digits string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(digits, "-"); ok {
@@ -28,19 +29,19 @@ func Decimal(digits string) string {
 	return sign + plural.GroupDigits(digits)
 }
 
-// Amount is Decimal for a column of amounts: of the zeros at the end of a fraction two
-// places stay, so that amounts are aligned.
+// Amount is like Decimal, and removes zeros at the end of a fraction of more than two places,
+// so that the amounts of a column are aligned.
 func Amount(digits string) string {
-	const least = 2
+	const minPlaces = 2
 	whole, fraction, ok := strings.Cut(digits, ".")
 	if !ok {
 		return Decimal(digits)
 	}
 	short := strings.TrimRight(fraction, "0")
-	return Decimal(whole) + "." + fraction[:max(min(least, len(fraction)), len(short))]
+	return Decimal(whole) + "." + fraction[:max(min(minPlaces, len(fraction)), len(short))]
 }
 
-// Share is a part of a whole in percent.
+// Share returns part/whole as a whole percentage: 33 %.
 func Share(part, whole int64) string {
 	if whole <= 0 {
 		return "0 %"
@@ -48,16 +49,15 @@ func Share(part, whole int64) string {
 	return fmt.Sprintf("%d %%", 100*part/whole)
 }
 
-// Percent is a part of a whole of one, for a length in a page.
-func Percent(part float64) string {
-	const whole = 100
-	return strconv.FormatFloat(part*whole, 'f', 2, 64) + "%"
+// Percent returns a fraction of 1 as a CSS percentage: 33.33%.
+func Percent(fraction float64) string {
+	return strconv.FormatFloat(100*fraction, 'f', 2, 64) + "%"
 }
 
-// Clock is a time in UTC, to the minute.
+// Clock returns a time in UTC, to the minute.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// Moment is Clock of an RFC 3339 time; other texts stay.
+// Moment returns Clock of an RFC 3339 time, and any other text unchanged.
 func Moment(text string) string {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -66,7 +66,7 @@ func Moment(text string) string {
 	return Clock(t)
 }
 
-// Duration has at most two units: 2 d 3 h, 4 min 10 s.
+// Duration returns a duration in at most two units: 2 d 3 h, 4 min 10 s.
 func Duration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -82,7 +82,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// Clip shortens a text to a number of characters, and shows that it did.
+// Clip shortens a text to most characters and marks the cut with an ellipsis.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -94,8 +94,8 @@ func Clip(text string, most int) string {
 	return string(runes[:most]) + "\u2026"
 }
 
-// ShellWord quotes a word of a command that a page shows, where a shell would split or
-// expand it.
+// ShellWord quotes a word for a command that the reader copies, if a shell would split or
+// expand the word.
 func ShellWord(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/=+@%"
 	if word != "" && strings.Trim(word, plain) == "" {

@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// compare runs one function over inputs.
+// compare calls a function with each input and compares the result.
 func compare(t *testing.T, name string, do func(string) string, cases map[string]string) {
 	t.Helper()
 	for in, want := range cases {
@@ -25,7 +25,7 @@ func TestDigitsAreGroupedAndKept(t *testing.T) {
 		"1234567": "1,234,567", "1234567890123456789012": "1,234,567,890,123,456,789,012",
 		"0.000000": "0.000000", "1234.500000": "1,234.500000", "0.10": "0.10", "1000.": "1,000.",
 		"-1": "−1", "-1234.5": "−1,234.5", "-123": "−123", "+1234": "+1,234", "+0.5": "+0.5",
-		// What is no plain decimal stays as it is.
+		// Other texts than plain decimals are unchanged, except for the sign.
 		"1e21": "1e21", "Infinity": "Infinity", "-Infinity": "−Infinity", "NaN": "NaN", "exact": "exact", "1 234": "1 234", "٣٤٥٦": "٣٤٥٦",
 	})
 }
@@ -72,7 +72,7 @@ func TestLongTextsAreClipped(t *testing.T) {
 	letters, accents := strings.Repeat("a", most), strings.Repeat("é", most)
 	compare(t, "Clip", func(text string) string { return page.Clip(text, most) }, map[string]string{
 		"": "", "short": "short", letters: letters, letters + "b": letters + "…",
-		// Characters count and not bytes; none is cut in two.
+		// The limit counts characters, not bytes.
 		accents: accents, accents + "é": accents + "…", "x" + accents: "x" + strings.Repeat("é", most-1) + "…",
 	})
 }

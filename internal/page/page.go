@@ -1,11 +1,11 @@
-// Package page makes the HTML pages of this program: layout, style, script, tables and
-// charts, and the formats of the values on them. The report, the workbench and the status
-// page are built on it. It must not know where a value comes from or which page shows it.
-// Counts and sizes that also appear in logs and messages are written by internal/plural.
+// Package page contains the parts of this program's HTML pages: layout, style sheet, scripts,
+// tables, charts and value formats. The report, the workbench and the status page are built
+// with it. It must not know where a value comes from or which page shows it. Package plural
+// formats the counts and sizes that also appear in logs and messages.
 //
-// A package with pages parses its templates with Parse. One of them defines "content"; it
-// may also define "head" (more of the head of the document), "tools" (controls in the
-// header) and "foot" (the footer). Its data embeds a Frame:
+// A package with pages parses its templates with Parse. One template defines "content". Other
+// templates are optional: "head" (elements for the document head), "tools" (controls in the
+// header), "notice" (above the content) and "foot" (the footer). The page data embeds a Frame:
 //
 //	type statusPage struct {
 //		page.Frame
@@ -14,8 +14,8 @@
 //	err := page.Render(w, templates, statusPage{...})
 //
 // In a template, {{template "table" .}} writes a Table, {{template "cell" .}} a Cell,
-// {{template "chart" .}} a Chart and {{template "tag" WORD}} a state in its color. The
-// policy of all pages forbids style and script within the page: they are in assets.
+// {{template "chart" .}} a Chart and {{template "tag" WORD}} a state in its color. The content
+// security policy of all pages forbids inline styles and scripts other than the assets.
 package page
 
 import (
@@ -45,19 +45,18 @@ var (
 
 // Frame is the data of the layout, which surrounds the content of every page.
 type Frame struct {
-	// Title is that of the browser's window.
 	Title string
-	// Name stands behind the brand in the header: workbench, report, status.
+	// Name is the kind of page, which the header shows: workbench, report, status.
 	Name string
 	Tabs []Tab
-	// Refresh is after how many seconds the browser loads the page again. 0 means never.
+	// Refresh is the number of seconds after which the browser reloads the page. 0 means never.
 	Refresh int
-	// Scripts are the names of the assets that the page runs, in order.
+	// Scripts are the names of the script assets, in the order of execution.
 	Scripts []string
-	// Folder is the address of the assets, such as "/explore/assets/".
+	// Folder is the URL path of the assets, such as "/explore/assets/".
 	Folder string
-	// Inline assets are written into the page, which then is one file and loads nothing.
-	// Without it the page links to them in Folder.
+	// Inline contains the assets for a page that is one file and loads no other. If it is nil,
+	// the page links to the assets in Folder.
 	Inline Assets
 }
 
@@ -68,23 +67,23 @@ type Tab struct {
 	Current bool
 }
 
-// style is the name of the one style sheet.
-const style = "page.css"
+// Names of assets.
+const (
+	style    = "page.css"
+	licenses = "NOTICE"
+)
 
-// Style is the text of the style sheet, for a page that includes it.
+// Style returns the inline style sheet.
 func (f Frame) Style() template.CSS { return template.CSS(f.Inline[style].text) }
 
-// Script is the text of a script, for a page that includes it.
+// Script returns an inline script.
 func (f Frame) Script(name string) template.JS { return template.JS(f.Inline[name].text) }
 
-// Licenses are those of the works of others that the page includes.
+// Licenses returns the licenses of the third-party scripts in the page.
 func (f Frame) Licenses() string { return f.Inline[licenses].text }
 
-// licenses is the name of the file with the licenses of the works of others.
-const licenses = "NOTICE"
-
-// Policy lets the browser run the scripts and the style of a page that includes them, and
-// load nothing from anywhere.
+// Policy returns the content security policy of a page with inline assets. It allows these
+// assets by their hashes and forbids all requests.
 func (f Frame) Policy() string {
 	var scripts []string
 	for _, name := range f.Scripts {
@@ -99,11 +98,11 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// ChartScripts are the assets that draw the charts of a page.
+// ChartScripts returns the names of the assets that draw charts.
 func ChartScripts() []string { return []string{"echarts.min.js", "charts.js"} }
 
-// Parse reads the templates of a page: the layout, the shared parts, and files of a package,
-// which may call more functions.
+// Parse parses the layout, the shared templates and the named files. more are functions for
+// the named files besides those of this package.
 func Parse(from fs.FS, more template.FuncMap, names ...string) (*template.Template, error) {
 	t, err := template.New("layout").Funcs(funcs()).Funcs(more).ParseFS(files, "assets/*.html")
 	if err != nil {
@@ -112,12 +111,11 @@ func Parse(from fs.FS, more template.FuncMap, names ...string) (*template.Templa
 	return t.ParseFS(from, names...)
 }
 
-// Render writes a page. Its data embeds a Frame.
+// Render writes a page. data embeds a Frame.
 func Render(w io.Writer, t *template.Template, data any) error {
 	return t.ExecuteTemplate(w, "layout", data)
 }
 
-// funcs are the functions of all templates.
 func funcs() template.FuncMap {
 	return template.FuncMap{
 		"num":   func(n any) string { return Decimal(fmt.Sprint(n)) },
@@ -128,8 +126,8 @@ func funcs() template.FuncMap {
 	}
 }
 
-// Tone is the class of the color of a state: an outcome, a standing, a grade. Other words
-// have none: those of the service must not become names of classes.
+// Tone returns the CSS class for an outcome, a standing or a grade. It returns "" for any other
+// word, so that a text of the service cannot become a class name.
 func Tone(word any) string {
 	switch fmt.Sprint(word) {
 	case string(ledger.Complete), string(ledger.Proven), "exact", "ready":
@@ -146,21 +144,21 @@ func Tone(word any) string {
 	return ""
 }
 
-// Assets are files that pages load or include, by name.
+// Assets are the files that pages load or include, by name.
 type Assets map[string]Asset
 
-// Asset is one file. It serves itself.
-type Asset struct{ kind, tag, text string }
+// Asset is an http.Handler that serves one file.
+type Asset struct{ contentType, etag, text string }
 
-func newAsset(kind, text string) Asset {
+func newAsset(mediaType, text string) Asset {
 	sum := sha256.Sum256([]byte(text))
-	return Asset{kind + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, strings.TrimSpace(text)}
+	return Asset{mediaType + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, strings.TrimSpace(text)}
 }
 
-// StyleSheet is the one asset of a page without scripts.
+// StyleSheet returns the style sheet, which is the only asset of a page without scripts.
 func StyleSheet() Asset { return newAsset("text/css", styleText) }
 
-// ReadAssets reads the assets of this package, and the scripts of others.
+// ReadAssets reads the folder "assets" of this package and of others.
 func ReadAssets(more ...fs.FS) (Assets, error) {
 	all := Assets{}
 	for _, from := range append([]fs.FS{files}, more...) {
@@ -169,28 +167,28 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			kind := map[string]string{".css": "text/css", ".js": "text/javascript", "": "text/plain"}[path.Ext(name)]
-			if kind == "" || strings.HasSuffix(name, ".entry.js") {
+			mediaType := map[string]string{".css": "text/css", ".js": "text/javascript", "": "text/plain"}[path.Ext(name)]
+			if mediaType == "" || strings.HasSuffix(name, ".entry.js") {
 				continue
 			}
 			text, err := fs.ReadFile(from, name)
 			if err != nil {
 				return nil, err
 			}
-			all[path.Base(name)] = newAsset(kind, string(text))
+			all[path.Base(name)] = newAsset(mediaType, string(text))
 		}
 	}
 	return all, nil
 }
 
-// ServeHTTP lets the browser keep the file and ask whether it is still the same.
+// ServeHTTP serves the file. The browser may cache it and must revalidate it with each page.
 func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", a.tag)
-	if r.Header.Get("If-None-Match") == a.tag {
+	w.Header().Set("ETag", a.etag)
+	if r.Header.Get("If-None-Match") == a.etag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	w.Header().Set("Content-Type", a.kind)
-	_, _ = io.WriteString(w, a.text) // an error means that the browser has gone
+	w.Header().Set("Content-Type", a.contentType)
+	_, _ = io.WriteString(w, a.text) // an error means that the browser closed the connection
 }

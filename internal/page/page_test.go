@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/page"
 )
 
-// data is that of the pages of these tests.
-type data struct {
+// testPage is the data of a page with one of each part.
+type testPage struct {
 	page.Frame
 	Table page.Table
 	Chart *page.Chart
@@ -25,14 +25,14 @@ type data struct {
 
 const content = `{{define "content"}}{{template "tag" .Word}}{{template "table" .Table}}{{with .Chart}}{{template "variants" .}}{{template "figure" .}}{{end}}{{end}}`
 
-func render(t *testing.T, d data) string {
+func render(t *testing.T, p testPage) string {
 	t.Helper()
 	parsed, err := page.Parse(fstest.MapFS{"content.html": {Data: []byte(content)}}, nil, "content.html")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := page.Render(&text, parsed, d); err != nil {
+	if err := page.Render(&text, parsed, p); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -47,10 +47,10 @@ func readAssets(t *testing.T) page.Assets {
 	return assets
 }
 
-// TestThePolicyAllowsTheseTextsAlone compares the sums in the policy with the style and the
-// scripts that the page has.
-func TestThePolicyAllowsTheseTextsAlone(t *testing.T) {
-	text := render(t, data{Frame: page.Frame{Title: "T", Scripts: []string{"page.js", "own.js", "echarts.min.js"}, Inline: readAssets(t)}})
+// TestPolicyAllowsOnlyInlineAssets compares the hashes in the policy with those of the style
+// sheet and the scripts in the page.
+func TestPolicyAllowsOnlyInlineAssets(t *testing.T) {
+	text := render(t, testPage{Frame: page.Frame{Title: "T", Scripts: []string{"page.js", "own.js", "echarts.min.js"}, Inline: readAssets(t)}})
 	source := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -62,15 +62,15 @@ func TestThePolicyAllowsTheseTextsAlone(t *testing.T) {
 	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindStringSubmatch(text)
 	want := "default-src 'none'; script-src " + strings.Join(scripts, " ") + "; style-src " + source(style[1]) + "; base-uri 'none'; form-action 'none'"
 	if len(scripts) != 3 || !strings.Contains(html.UnescapeString(text), `content="`+want+`"`) {
-		t.Errorf("the page of %d scripts has not the policy %q", len(scripts), want)
+		t.Errorf("the page with %d scripts lacks the policy %q", len(scripts), want)
 	}
 	if strings.Contains(text, "<link") || strings.Contains(text, " src=") {
-		t.Error("the page loads something")
+		t.Error("the page loads another file")
 	}
 }
 
-func TestALinkedPageIncludesNothing(t *testing.T) {
-	text := render(t, data{Frame: page.Frame{Title: "<T>", Name: "workbench", Folder: "/a/", Scripts: []string{"page.js"}, Refresh: 3,
+func TestLinkedPageHasNoInlineAssets(t *testing.T) {
+	text := render(t, testPage{Frame: page.Frame{Title: "<T>", Name: "workbench", Folder: "/a/", Scripts: []string{"page.js"}, Refresh: 3,
 		Tabs: []page.Tab{{Name: "One", Link: "/1"}, {Name: "Two", Link: "/2", Current: true}}}})
 	for _, want := range []string{`<link rel="stylesheet" href="/a/page.css">`, `<script src="/a/page.js" defer></script>`, `content="3"`, "<title>&lt;T&gt;</title>",
 		`<a href="/1">One</a><a href="/2" aria-current="page">Two</a>`, `id="theme"`} {
@@ -80,40 +80,40 @@ func TestALinkedPageIncludesNothing(t *testing.T) {
 	}
 	for _, bad := range []string{"<style", "<script>", "style="} {
 		if strings.Contains(text, bad) {
-			t.Errorf("the page has %q", bad)
+			t.Errorf("the page contains %q", bad)
 		}
 	}
-	if still := render(t, data{Frame: page.Frame{Folder: "/a/"}}); strings.Contains(still, "<script") || strings.Contains(still, "theme") || strings.Contains(still, "refresh") {
-		t.Error("a page without scripts has one, or a control that needs one")
+	if still := render(t, testPage{Frame: page.Frame{Folder: "/a/"}}); strings.Contains(still, "<script") || strings.Contains(still, "theme") || strings.Contains(still, "refresh") {
+		t.Error("a page without scripts contains a script or a control that needs one")
 	}
 }
 
-func TestAssetsAreAskedForAgain(t *testing.T) {
+func TestAssetsAreRevalidated(t *testing.T) {
 	assets := readAssets(t)
 	for _, name := range []string{"page.html", "layout.html", "echarts.entry.js"} {
 		if _, there := assets[name]; there {
 			t.Errorf("%s is served", name)
 		}
 	}
-	for name, kind := range map[string]string{"page.css": "text/css", "own.js": "text/javascript", "NOTICE": "text/plain"} {
+	for name, mediaType := range map[string]string{"page.css": "text/css", "own.js": "text/javascript", "NOTICE": "text/plain"} {
 		w := httptest.NewRecorder()
 		assets[name].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != kind+"; charset=utf-8" || w.Body.Len() == 0 {
-			t.Errorf("%s is answered %d with %d bytes of %s", name, w.Code, w.Body.Len(), got)
+		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != mediaType+"; charset=utf-8" || w.Body.Len() == 0 {
+			t.Errorf("%s: got status %d and %d bytes of %s, want 200 and %s", name, w.Code, w.Body.Len(), got, mediaType)
 		}
 		again := httptest.NewRequest(http.MethodGet, "/", nil)
 		again.Header.Set("If-None-Match", w.Header().Get("ETag"))
 		w = httptest.NewRecorder()
 		assets[name].ServeHTTP(w, again)
 		if w.Code != http.StatusNotModified || w.Body.Len() > 0 {
-			t.Errorf("%s is answered %d again", name, w.Code)
+			t.Errorf("%s with its ETag: got status %d and %d bytes, want 304 and none", name, w.Code, w.Body.Len())
 		}
 	}
 }
 
 func TestTablesShowTheirCells(t *testing.T) {
 	const evil = `<b onload="x">`
-	text := render(t, data{Word: evil, Table: page.Table{Caption: "Prices", More: "1 of 2 rows.", Blank: []string{"a", "b"},
+	text := render(t, testPage{Word: evil, Table: page.Table{Caption: "Prices", More: "1 of 2 rows.", Blank: []string{"a", "b"},
 		Heads: []page.Head{{Label: "Name", About: "Who"}, {Label: "Price", Numeric: true}},
 		Rows: []page.Row{{Currency: "USD", Cells: []page.Cell{
 			{Text: evil, Link: "/listings/1", Sub: evil}, {Text: "1,234.50", Unit: "USD", Class: "n", Sort: "1234.5", Bar: "50.00%"},
@@ -133,21 +133,21 @@ func TestTablesShowTheirCells(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "<b ") {
-		t.Error("a text became markup")
+		t.Error("a text is not escaped")
 	}
-	if empty := render(t, data{Table: page.Table{Empty: "No order was paid."}}); strings.Contains(empty, "<table") || !strings.Contains(empty, "No order was paid.") {
-		t.Error("an empty table does not say why")
+	if empty := render(t, testPage{Table: page.Table{Empty: "No order was paid."}}); strings.Contains(empty, "<table") || !strings.Contains(empty, "No order was paid.") {
+		t.Error("an empty table lacks its reason")
 	}
 }
 
-func TestAChartCarriesItsData(t *testing.T) {
+func TestChartContainsItsData(t *testing.T) {
 	var s page.Series
 	s.Add("1000.50", "1,000.50")
 	s.Add("", page.Unknown)
 	s.Add("NaN", "NaN")
 	var timed page.Series
 	timed.AddAt(time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600)), "2", "two </script>")
-	text := render(t, data{Chart: &page.Chart{Title: "Prices", Unit: "USD", Kind: page.Bars, Choice: "Tier", Variants: []page.Variant{
+	text := render(t, testPage{Chart: &page.Chart{Title: "Prices", Unit: "USD", Kind: page.Bars, Choice: "Tier", Variants: []page.Variant{
 		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c"}, Series: []page.Series{s}}, {Label: "basic", Series: []page.Series{timed}}}}})
 	for _, want := range []string{
 		`<figcaption>Prices, USD</figcaption>`, `<option value="0" data-currency="USD">pro</option><option value="1">basic</option>`,
@@ -160,7 +160,7 @@ func TestAChartCarriesItsData(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "</script>") {
-		t.Error("a text became markup")
+		t.Error("a text is not escaped")
 	}
 }
 

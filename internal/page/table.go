@@ -6,75 +6,75 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Table is rows as a page shows them.
+// Table is a table of formatted values.
 type Table struct {
-	// ID names the table in the page, where something refers to it.
+	// ID is the id of the HTML element. Empty means none.
 	ID      string
 	Caption string
 	Heads   []Head
 	Rows    []Row
-	// RowHeads makes the first cell of a row its head.
+	// RowHeads makes the first cell of each row a row header.
 	RowHeads bool
-	// Empty says why there are no rows.
+	// Empty is shown in place of a table without rows.
 	Empty string
-	// Folded tables wait behind a summary, such as those below a chart.
+	// Folded hides the table behind a summary, as below a chart.
 	Folded bool
-	// Swap is the id of the element that htmx swaps when a head sorts. Without it the
-	// browser loads the page.
+	// Swap is the id of the element that htmx replaces when the reader sorts. If it is empty,
+	// the browser loads the whole page.
 	Swap string
-	// More says how to get the rows that are not shown.
+	// More tells how to get the rows that are not shown.
 	More string
-	// Blank are the columns that have no value in any row, and so are left out.
+	// Blank lists the omitted columns, which have no value in any row.
 	Blank []string
 }
 
-// Head is the head of a column.
+// Head is a column header.
 type Head struct {
-	// Name is that of the column in the answer, Label that for people.
+	// Name is the column of the query result, Label the shown text.
 	Name, Label string
-	// About explains the head where its label is too short to.
+	// About explains the label in a tooltip.
 	About string
 	// Numeric columns are aligned to the right.
 	Numeric bool
-	// Link sorts by the column. Sorted is ascending or descending where it is sorted.
+	// Link sorts the table by the column. Sorted is ascending or descending if the table is
+	// sorted by it.
 	Link, Sorted string
 }
 
-// Row is a row of a table.
 type Row struct {
 	Cells []Cell
 	Class string
-	// Currency is that of the amounts. Empty where they have none.
+	// Currency is the currency of the amounts in the row. Empty means none.
 	Currency string
 }
 
-// Cell is one value as a page shows it.
+// Cell is one formatted value.
 type Cell struct {
 	Text string
-	// Unit stands behind the value, such as a currency.
+	// Unit follows the value, such as a currency.
 	Unit string
-	// Class is how it is set: n a number, t a time, s a short text, w a long one, none a
-	// missing value.
+	// Class is the CSS class: n for a number, t for a time, s for a short text, w for a long
+	// text, none for a missing value.
 	Class string
-	// Exact is the whole value where Text is another form of it.
+	// Exact is the full value if Text is a shorter form.
 	Exact string
-	// Sort is the value to sort by where it is not Text.
+	// Sort is the sort key. Empty means Text.
 	Sort string
-	// Link leads to a page of this program, Address to another host.
+	// Link is a page of this program, Address a page of another host.
 	Link, Address string
 	// Tag is the tone of a state, see Tone.
 	Tag string
-	// Sub is a second, quieter line.
+	// Sub is a second line in a smaller font.
 	Sub string
-	// Bar is how long the bar behind the value is, in percent. Empty means no bar.
+	// Bar is the length of the bar below the value, as a CSS percentage. Empty means no bar.
 	Bar string
 }
 
-// CountCell is the cell of a count.
+// CountCell returns a cell with a count.
 func CountCell(n int64) Cell { return Cell{Text: plural.Number(n), Class: "n"} }
 
-// SizeCell is the cell of a number of bytes.
+// SizeCell returns a cell with a number of bytes.
 func SizeCell(bytes int64) Cell { return Cell{Text: plural.FormatBytes(bytes), Class: "n"} }
 
-// TagCell is the cell of a state of this program, in its color.
+// TagCell returns a cell with an outcome, standing or grade in its color.
 func TagCell(word string) Cell { return Cell{Text: word, Tag: cmp.Or(Tone(word), "none")} }

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Count is a number with its noun, which is given in the singular.
+// Count returns a number with its noun: 2 requests. noun is the singular.
 func Count[N ~int | ~int64](n N, noun string) string { return fmt.Sprintf("%d %s", n, Noun(n, noun)) }
 
-// Noun is the form that a noun has behind a number. Of several words the last one changes.
+// Noun returns the form of a noun after the number n. Of several words, the last one changes.
 func Noun[N ~int | ~int64](n N, noun string) string {
 	stem, isY := strings.CutSuffix(noun, "y")
 	switch {
@@ -25,7 +25,7 @@ func Noun[N ~int | ~int64](n N, noun string) string {
 	return noun + "s"
 }
 
-// FormatBytes is a size in the units of memory: 12.3 MiB.
+// FormatBytes returns a size in binary units: 12.3 MiB.
 func FormatBytes(n int64) string {
 	const kib = 1024
 	switch {
@@ -39,11 +39,11 @@ func FormatBytes(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
 }
 
-// Number is an integer with thousands separators: 1,234,567.
+// Number returns an integer with thousands separators: 1,234,567.
 func Number[N ~int | ~int64](n N) string { return GroupDigits(strconv.FormatInt(int64(n), 10)) }
 
-// GroupDigits puts thousands separators into a decimal text: 1,234.50. Its digits stay as
-// they are, and so does any other text.
+// GroupDigits adds thousands separators to a decimal text and keeps all its digits: 1,234.50.
+// It returns any other text unchanged.
 func GroupDigits(decimal string) string {
 	whole, fraction, hasFraction := strings.Cut(decimal, ".")
 	sign := ""

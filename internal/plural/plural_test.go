@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-func TestCountsAreInTheFormOfTheirNoun(t *testing.T) {
+func TestCounts(t *testing.T) {
 	for want, got := range map[string]string{
 		"0 requests":     plural.Count(0, "request"),
 		"1 request":      plural.Count(1, "request"),

@@ -55,7 +55,7 @@ func (f File) Render(name string, values Values) SQL {
 	return SQL(text)
 }
 
-// find returns the text of a statement without comments and semicolon at its end.
+// find returns the text of a statement without its comment lines and the semicolon at its end.
 func (f File) find(name string) (string, bool) {
 	const mark = "-- name: "
 	_, text, ok := strings.Cut("\n"+string(f), "\n"+mark+name+"\n")

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-const someStatements = `-- A file begins with what it is about.
+const someStatements = `-- A file begins with a comment about its purpose.
 
 -- name: first
 -- A comment.
@@ -45,9 +45,9 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 	}
 }
 
-// TestStatementsThatDoNotFitAreRefused holds that DuckDB never runs a statement whose
-// values do not fit, and that its error says why.
-func TestStatementsThatDoNotFitAreRefused(t *testing.T) {
+// TestUnrenderableStatementsAreRejected checks that DuckDB rejects the text that Render returns
+// for a mistake, and that DuckDB's error quotes it.
+func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	file := sqltext.File("-- name: one\nSELECT {a}\n-- name: two\nSELECT 2\n")
 	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
 		Tables: stream.Tables(stream.All())})
@@ -73,7 +73,7 @@ func TestStatementsThatDoNotFitAreRefused(t *testing.T) {
 			t.Errorf("got %q, want %q", text, want)
 		}
 		if err := d.Exec(t.Context(), string(text)); err == nil || !strings.Contains(err.Error(), "render") {
-			t.Errorf("%s: DuckDB says %v", text, err)
+			t.Errorf("%s: DuckDB returned %v, want an error that quotes the statement", text, err)
 		}
 	}
 	if err := d.Exec(t.Context(), string(file.Render("one", sqltext.Values{"a": 1}))); err != nil {

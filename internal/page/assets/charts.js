@@ -1,8 +1,7 @@
 "use strict";
-// Draws the charts: an element .chart has its data in data-chart, see Chart in chart.go.
-// Options of ECharts are made here and nowhere else. Colors are variables of the style
-// sheet, so that a change of theme, and print, need no drawing again. Texts of the service
-// reach the page as text nodes only.
+// Draws the charts. The attribute data-chart of an element .chart contains its data, see Chart
+// in chart.go. Colors are variables of the style sheet, so that a chart need not be redrawn for
+// another theme or for print. Texts of the service enter the page only as text nodes.
 const Charts = (() => {
   const colours = 8;
   const colour = (n) => `var(--c${n % colours})`;
@@ -19,9 +18,9 @@ const Charts = (() => {
 
   const isTimed = (variant) => !variant.categories;
 
-  // tip builds the box at the pointer: the category, and the exact value of each series.
-  // On an axis of time it is about one value.
-  const tip = (chart, variant) => (at) => {
+  // tooltip returns the element at the pointer: the category and the exact value of each
+  // series or, on a time axis, one value.
+  const tooltip = (chart, variant) => (at) => {
     const box = element("div");
     box.className = "tip";
     if (isTimed(variant)) {
@@ -43,7 +42,7 @@ const Charts = (() => {
     return box;
   };
 
-  const names = (chart, variant, narrow) => ({
+  const categoryAxis = (chart, variant, narrow) => ({
     type: "category", data: variant.categories, inverse: chart.across,
     axisTick: { show: false }, axisLine: { lineStyle: { color: "var(--line)" } },
     axisLabel: chart.across
@@ -51,8 +50,8 @@ const Charts = (() => {
       : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true },
   });
 
-  // times is an axis of dates; within two days they have the time too. All times are UTC.
-  const times = (variant) => {
+  // timeAxis shows dates in UTC, or times if they span less than two days.
+  const timeAxis = (variant) => {
     const all = variant.series.flatMap((s) => s.times.map(Date.parse));
     const [first, last] = [Math.min(...all), Math.max(...all)];
     const part = last - first < 48 * 3600e3 ? [5, 16] : [0, 10];
@@ -64,23 +63,23 @@ const Charts = (() => {
     };
   };
 
-  // steps are round numbers for a logarithmic axis, more of them where it is short: powers
-  // of ten alone would leave prices between 100 and 900 without a number.
-  const steps = (low, high) => {
+  // roundTicks returns round numbers for a logarithmic axis. A short axis has more of them:
+  // with powers of ten only, an axis of prices from 100 to 900 would show one number.
+  const roundTicks = (low, high) => {
     const powers = Math.log10(high / low);
-    const of = powers <= 1 ? [1, 1.5, 2, 3, 5, 7] : powers <= 3 ? [1, 2, 5] : [1];
+    const multiples = powers <= 1 ? [1, 1.5, 2, 3, 5, 7] : powers <= 3 ? [1, 2, 5] : [1];
     const all = [];
-    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 10; power *= 10) all.push(...of.map((m) => m * power));
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 10; power *= 10) all.push(...multiples.map((m) => m * power));
     const first = all.findLastIndex((v) => v <= low), last = all.findIndex((v) => v >= high);
     return all.slice(Math.max(first, 0), last + 1);
   };
 
   const logAxis = (variant) => {
-    const ticks = steps(lowest(variant), highest(variant));
+    const ticks = roundTicks(lowest(variant), highest(variant));
     return { type: "log", min: ticks[0], max: ticks.at(-1), axisTick: { show: false, customValues: ticks }, ticks };
   };
 
-  const values = (chart, variant) => {
+  const valueAxis = (chart, variant) => {
     const { ticks, ...axis } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value", scale: isTimed(variant) };
     return {
       ...axis, name: chart.unit, nameTextStyle: { color: quiet, fontFamily: font, fontSize: 11, align: chart.across ? "left" : "right" },
@@ -93,7 +92,7 @@ const Charts = (() => {
   const lowest = (variant) => Math.min(...numbers(variant));
   const highest = (variant) => Math.max(...numbers(variant));
 
-  // pointsOf are the values with their times. One without a text has no mark.
+  // pointsOf returns the values with their times. A value with an empty text has no mark.
   const pointsOf = (s) => s.values.map((v, i) => ({ value: [Date.parse(s.times[i]), v], symbol: s.texts[i] ? "circle" : "none" }));
 
   const series = (chart) => (s) => {
@@ -112,26 +111,26 @@ const Charts = (() => {
 
   const hasLegend = (variant) => variant.series.length > 1;
 
-  // legendHeight makes room for names that need more than one line.
+  // legendHeight returns the height of a legend, whose names may need several lines.
   const legendHeight = (variant, width) => {
     const wide = variant.series.reduce((sum, s) => sum + 26 + 7 * Math.min(s.name.length, 24), 0);
     return 14 + 20 * Math.ceil(wide / (width - 16));
   };
 
-  // above is the room over the values, for the legend and the unit.
-  const above = (chart, variant, width) =>
+  // topMargin is the space above the values, for the legend and the unit.
+  const topMargin = (chart, variant, width) =>
     (hasLegend(variant) ? legendHeight(variant, width) : 10) + (chart.unit && !chart.across ? 18 : 0);
 
   const options = (chart, variant, width) => {
     const narrow = width < 480;
-    const place = isTimed(variant) ? times(variant) : names(chart, variant, narrow), value = values(chart, variant);
+    const place = isTimed(variant) ? timeAxis(variant) : categoryAxis(chart, variant, narrow), value = valueAxis(chart, variant);
     return {
       animation: false, useUTC: true, textStyle: { fontFamily: font },
-      grid: { left: 4, right: isTimed(variant) ? 34 : 16, top: above(chart, variant, width), bottom: 4, containLabel: true },
+      grid: { left: 4, right: isTimed(variant) ? 34 : 16, top: topMargin(chart, variant, width), bottom: 4, containLabel: true },
       legend: hasLegend(variant) ? { top: 0, left: 0, type: "plain", itemWidth: 10, itemHeight: 10, itemGap: 14, inactiveColor: "var(--line)",
         icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: 150, overflow: "truncate" } } : undefined,
       tooltip: { trigger: isTimed(variant) ? "item" : "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
-        backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tip(chart, variant) },
+        backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tooltip(chart, variant) },
       xAxis: chart.across ? value : place, yAxis: chart.across ? place : value,
       series: variant.series.map(series(chart)),
     };
@@ -139,18 +138,18 @@ const Charts = (() => {
 
   const height = (chart, variant, width) => {
     const lines = chart.stacked || chart.kind === "box" ? 1 : variant.series.length;
-    const room = above(chart, variant, width);
-    return chart.across ? 32 + room + (11 + 13 * lines) * variant.categories.length : 236 + room;
+    const top = topMargin(chart, variant, width);
+    return chart.across ? 32 + top + (11 + 13 * lines) * variant.categories.length : 236 + top;
   };
 
   const all = () => [...document.querySelectorAll(".chart")];
   const read = (node) => { node.chart ??= JSON.parse(node.dataset.chart); return node.chart; };
   const choiceOf = (node) => node.closest(".panel")?.querySelector("select.variants");
 
-  // draw draws the chosen variant of a chart into its element, or again after a change.
+  // draw draws or redraws the chosen variant of a chart into its element.
   const draw = (node) => {
     const chart = read(node), variant = chart.variants[Number(choiceOf(node)?.value || 0)], width = node.clientWidth;
-    if (width === 0) return; // it is hidden
+    if (width === 0) return; // the element is hidden
     node.style.height = `${height(chart, variant, width)}px`;
     node.drawn ??= echarts.init(node, null, { renderer: "svg" });
     node.drawn.resize({ silent: true });
@@ -176,7 +175,7 @@ const Charts = (() => {
   document.addEventListener("change", (event) => {
     if (event.target.matches("select.variants")) draw(event.target.closest(".panel").querySelector(".chart"));
   });
-  // The text paints first, then the charts; who prints at once gets both.
+  // The page appears before the charts are drawn. Printing draws them at once.
   requestAnimationFrame(() => setTimeout(start));
   addEventListener("beforeprint", start);
   return { drawAll, read };

@@ -1,5 +1,5 @@
-// The parts of Apache ECharts that charts.js draws with. echarts.min.js is made of this
-// file and two npm packages, in a folder that holds nothing else:
+// The modules of Apache ECharts that charts.js uses. To build echarts.min.js, copy this file
+// into an empty folder and run:
 //
 //   npm install echarts@6.1.0 esbuild
 //   npx esbuild echarts.entry.js --bundle --minify --format=iife \

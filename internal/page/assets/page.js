@@ -1,29 +1,30 @@
 "use strict";
-// The theme, and buttons that copy. Elements that need a script are hidden until this one
-// has run.
+// The theme button and the copy buttons. The class "scripted" shows the elements that need
+// scripts.
 (() => {
   const root = document.documentElement;
   root.classList.add("scripted");
 
   const themes = ["system", "light", "dark"];
   const button = document.getElementById("theme");
-  const remember = (theme) => { try { localStorage.setItem("placementsync-theme", theme); } catch { /* a browser may forbid it */ } };
-  const recall = () => { try { return localStorage.getItem("placementsync-theme"); } catch { return null; } };
-  const dress = (theme) => {
+  // A browser may forbid localStorage; the theme then lasts as long as the page.
+  const saveTheme = (theme) => { try { localStorage.setItem("placementsync-theme", theme); } catch { /* forbidden */ } };
+  const savedTheme = () => { try { return localStorage.getItem("placementsync-theme"); } catch { return null; } };
+  const applyTheme = (theme) => {
     button.textContent = `Theme: ${theme}`;
     if (theme === "system") delete root.dataset.theme;
     else root.dataset.theme = theme;
   };
-  let theme = themes.includes(recall()) ? recall() : "system";
-  dress(theme);
+  let theme = themes.includes(savedTheme()) ? savedTheme() : "system";
+  applyTheme(theme);
   button.hidden = false;
   button.addEventListener("click", () => {
     theme = themes[(themes.indexOf(theme) + 1) % themes.length];
-    remember(theme);
-    dress(theme);
+    saveTheme(theme);
+    applyTheme(theme);
   });
 
-  // A button copies the text of the element that it names, or of the code beside it.
+  // A copy button copies the element whose id is in data-copy, or else the code beside it.
   document.addEventListener("click", (event) => {
     const copy = event.target.closest("button[data-copy]");
     if (!copy) return;
