@@ -35,11 +35,11 @@ func TestBackupLeavesUploadsOfOthers(t *testing.T) {
 	begin("data/of-another-program", night.Add(-time.Hour))
 	begin("data/of-a-killed-backup", night.AddDate(0, 0, -9))
 	d.store.Now = func() time.Time { return d.g.now() }
-	if n := d.store.Uploads(); n != 3 {
+	if n := d.store.Uploads("store"); n != 3 {
 		t.Fatalf("%d uploads began, want 3", n)
 	}
 	fatal(t, d.night(t))
-	if n := d.store.Uploads(); n != 2 {
+	if n := d.store.Uploads("store"); n != 2 {
 		t.Errorf("%d uploads are left, want 2: that of another folder, and the young one", n)
 	}
 }

@@ -111,8 +111,8 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 		if err == nil || err.Error() != "put s3://store/a/b/broken: the server answered SlowDown (status 503) (3 attempts)" {
 			t.Errorf("got %v", err)
 		}
-		if _, ok := sim.Objects("store")["a/b/broken"]; ok || sim.Uploads() > 0 {
-			t.Errorf("visible: %v, unfinished uploads: %d; want nothing", ok, sim.Uploads())
+		if _, ok := sim.Objects("store")["a/b/broken"]; ok || sim.Uploads("store") > 0 {
+			t.Errorf("visible: %v, unfinished uploads: %d; want nothing", ok, sim.Uploads("store"))
 		}
 	})
 	t.Run("parts of a killed upload are removed", func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			}
 			return refused
 		}
-		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum); !errors.Is(err, object.ErrDenied) || sim.Uploads() != 1 {
-			t.Fatalf("got %v, and %d unfinished uploads", err, sim.Uploads())
+		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum); !errors.Is(err, object.ErrDenied) || sim.Uploads("store") != 1 {
+			t.Fatalf("got %v, and %d unfinished uploads", err, sim.Uploads("store"))
 		}
 		sim.Fail = nil
 		for _, c := range []struct {
@@ -132,16 +132,16 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			before time.Time
 			want   int
 		}{{"other/", time.Now().Add(time.Hour), 0}, {"bro", time.Now().Add(-time.Hour), 0}, {"bro", time.Now().Add(time.Hour), 1}} {
-			if n, err := b.AbortBefore(t.Context(), c.begins, c.before); n != c.want || err != nil || sim.Uploads() != 1-c.want {
-				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left", c.begins, c.before, n, err, sim.Uploads())
+			if n, err := b.AbortBefore(t.Context(), c.begins, c.before); n != c.want || err != nil || sim.Uploads("store") != 1-c.want {
+				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left", c.begins, c.before, n, err, sim.Uploads("store"))
 			}
 		}
 	})
 	t.Run("a file that changes meanwhile is not stored", func(t *testing.T) {
 		other := sum
 		other.SHA256 = strings.Repeat("0", 64)
-		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), other); err == nil || sim.Uploads() != 0 || sim.Objects("store")["a/b/broken"] != nil {
-			t.Errorf("got %v, and %d unfinished uploads", err, sim.Uploads())
+		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), other); err == nil || sim.Uploads("store") != 0 || sim.Objects("store")["a/b/broken"] != nil {
+			t.Errorf("got %v, and %d unfinished uploads", err, sim.Uploads("store"))
 		}
 	})
 }

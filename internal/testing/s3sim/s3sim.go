@@ -1,13 +1,11 @@
-// Package s3sim is a server of S3 in this process, for tests: buckets in memory that
-// list page by page, compare checksums, keep unfinished uploads, and fail on request.
+// Package s3sim provides the S3 servers of the tests: [Server], in memory and in this
+// process, which fails on request, and [Gateway], a real server in a process of its own.
 //
-// It must not share code with internal/object: it is a second reading of S3, and tests
-// nothing otherwise. It does not check signatures; trials use a real server for that, the
-// [Gateway].
+// It must not share code with internal/object, which it tests.
 package s3sim
 
 import (
-	"crypto/md5"
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -16,77 +14,109 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"slices"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// AccessKey and SecretKey are those that the server accepts.
+// The keys that both servers accept.
 const (
 	AccessKey = "AKIASIM"
 	SecretKey = "hunter2-secret-of-the-bucket"
 )
 
-// Server answers requests with the bucket in the path.
+// Server is gofakes3 with checks that it lacks: of the access key, and of the SHA-256 of
+// each upload. It does not check signatures; the [Gateway] does.
 type Server struct {
-	// Fail, if set, may answer a request in place of the server; true: it did. It is
-	// called for one request at a time.
+	// Fail, if set, may respond to a request in place of the server, and reports
+	// whether it did. Calls do not overlap.
 	Fail func(w http.ResponseWriter, r *http.Request) bool
-	// PageSize is how many objects a list has at most. Defaults to 1000.
+	// PageSize is the maximum number of objects in a page of a list. Defaults to 1000.
 	PageSize int
-	// Now is the time that objects and uploads are stored at. Defaults to time.Now.
+	// Now returns the time at which objects and uploads are stored. Defaults to time.Now.
 	Now func() time.Time
 
-	mu      sync.Mutex
-	buckets map[string]map[string][]byte
-	// storedAt has the time of each object, by bucket and key.
-	storedAt map[string]time.Time
-	uploads  map[string]*upload
-	// requests counts answers by method.
-	requests map[string]int
+	mu       sync.Mutex
+	requests map[string]int // by method
+	objects  *s3mem.Backend
+	handler  http.Handler
 }
 
-type upload struct {
-	bucket, key string
-	begunAt     time.Time
-	parts       map[int][]byte
-}
-
-// New returns a server with buckets that are empty.
+// New returns a server with empty buckets.
 func New(buckets ...string) *Server {
-	s := &Server{PageSize: 1000, Now: time.Now, buckets: map[string]map[string][]byte{}, storedAt: map[string]time.Time{}, uploads: map[string]*upload{}, requests: map[string]int{}}
+	s := &Server{PageSize: 1000, Now: time.Now, requests: map[string]int{}}
+	s.objects = s3mem.New(s3mem.WithTimeSource(clock{s}))
+	// No limit of skew: the clock of a test is not that of the client.
+	s.handler = gofakes3.New(s.objects, gofakes3.WithTimeSource(clock{s}), gofakes3.WithTimeSkewLimit(0), gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
 	for _, name := range buckets {
-		s.buckets[name] = map[string][]byte{}
+		must(s.objects.CreateBucket(name))
 	}
 	return s
 }
 
-// Objects returns what a bucket holds, by name.
-func (s *Server) Objects(bucket string) map[string][]byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.buckets[bucket])
+// clock is the clock of a Server, which tests may change.
+type clock struct{ *Server }
+
+func (c clock) Now() time.Time                   { return c.Server.Now() }
+func (c clock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
+
+// must panics on errors of the memory, which occur only when a test is wrong.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
-// Change passes what a bucket holds to a function that may change it; nil removes the
+// Objects returns the content of a bucket by name.
+func (s *Server) Objects(bucket string) map[string][]byte {
+	list, err := s.objects.ListBucket(bucket, nil, gofakes3.ListBucketPage{})
+	must(err)
+	contents := map[string][]byte{}
+	for _, entry := range list.Contents {
+		object, err := s.objects.GetObject(bucket, entry.Key, nil)
+		must(err)
+		contents[entry.Key], err = io.ReadAll(object.Contents)
+		must(err)
+	}
+	return contents
+}
+
+// Change passes the content of a bucket to a function that may change it. Nil removes the
 // bucket.
 func (s *Server) Change(bucket string, change func(objects map[string][]byte)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if change == nil {
-		delete(s.buckets, bucket)
+		must(s.objects.ForceDeleteBucket(bucket))
 		return
 	}
-	change(s.buckets[bucket])
+	before := s.Objects(bucket)
+	after := maps.Clone(before)
+	change(after)
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			_, err := s.objects.DeleteObject(bucket, name)
+			must(err)
+		}
+	}
+	for name, data := range after {
+		if old, ok := before[name]; !ok || !bytes.Equal(old, data) {
+			_, err := s.objects.PutObject(bucket, name, map[string]string{}, bytes.NewReader(data), int64(len(data)), nil)
+			must(err)
+		}
+	}
 }
 
-// Uploads counts uploads in parts that did not end.
-func (s *Server) Uploads() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.uploads)
+// Uploads counts the unfinished multipart uploads of a bucket.
+func (s *Server) Uploads(bucket string) int {
+	response := httptest.NewRecorder()
+	s.handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/"+bucket+"?uploads", nil))
+	var list struct{ Upload []struct{ Key string } }
+	must(xml.Unmarshal(response.Body.Bytes(), &list))
+	return len(list.Upload)
 }
 
 // Requests returns the number of requests by method.
@@ -105,36 +135,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[r.Method]++
-	if s.Fail != nil && s.Fail(w, r) {
-		return
-	}
-	name, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	objects, known := s.buckets[name]
 	switch {
+	case s.Fail != nil && s.Fail(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
-	case !known:
-		Refuse(w, http.StatusNotFound, "NoSuchBucket")
 	case !isWhole(r, body):
 		Refuse(w, http.StatusBadRequest, "BadDigest")
-	case key == "":
-		s.serveBucket(w, r, name, objects, body)
-	case r.URL.Query().Has("uploads") || r.URL.Query().Has("uploadId"):
-		s.serveUpload(w, r, name, key, body)
 	default:
-		if r.Method == http.MethodPut {
-			s.storedAt[name+"/"+key] = s.Now()
+		if ask := r.URL.Query(); ask.Has("list-type") {
+			ask.Set("max-keys", strconv.Itoa(s.PageSize))
+			r.URL.RawQuery = ask.Encode()
 		}
-		serveObject(w, r, objects, key, body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		s.handler.ServeHTTP(w, r)
 	}
 }
 
-// Refuse answers with an error.
+// Refuse responds with an error.
 func Refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	// An error means that the client is gone.
-	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>as the test wants it</Message></Error>", code)
+	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>requested by the test</Message></Error>", code)
 }
 
 func isWhole(r *http.Request, body []byte) bool {
@@ -144,141 +166,4 @@ func isWhole(r *http.Request, body []byte) bool {
 	}
 	want := r.Header.Get("X-Amz-Content-Sha256")
 	return len(want) != 2*sha256.Size || want == hex.EncodeToString(sum[:])
-}
-
-func etag(body []byte) string { return fmt.Sprintf(`"%x"`, md5.Sum(body)) }
-
-func serveObject(w http.ResponseWriter, r *http.Request, objects map[string][]byte, key string, body []byte) {
-	switch r.Method {
-	case http.MethodPut:
-		objects[key] = body
-		w.Header().Set("ETag", etag(body))
-	case http.MethodDelete:
-		delete(objects, key)
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		data, ok := objects[key]
-		if !ok {
-			Refuse(w, http.StatusNotFound, "NoSuchKey")
-			return
-		}
-		w.Header().Set("ETag", etag(data))
-		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-		_, _ = w.Write(data) // an error means that the client is gone
-	}
-}
-
-// entry is an object of a list, or of a request to delete.
-type entry struct {
-	Key          string
-	Size         int
-	LastModified string `xml:",omitempty"`
-}
-
-// timeText writes a time as S3 does; one that is not known is left out.
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-func (s *Server) serveBucket(w http.ResponseWriter, r *http.Request, name string, objects map[string][]byte, body []byte) {
-	ask := r.URL.Query()
-	switch {
-	case ask.Has("delete"):
-		var doomed struct {
-			Object []entry `xml:"Object"`
-		}
-		if err := xml.Unmarshal(body, &doomed); err != nil {
-			Refuse(w, http.StatusBadRequest, "MalformedXML")
-			return
-		}
-		for _, o := range doomed.Object {
-			delete(objects, o.Key)
-		}
-		answer(w, struct {
-			XMLName xml.Name `xml:"DeleteResult"`
-		}{})
-	case ask.Has("uploads"):
-		type entry struct {
-			Key       string
-			UploadID  string `xml:"UploadId"`
-			Initiated string
-		}
-		var list struct {
-			XMLName xml.Name `xml:"ListMultipartUploadsResult"`
-			Upload  []entry
-		}
-		for id, u := range s.uploads {
-			if u.bucket == name && strings.HasPrefix(u.key, ask.Get("prefix")) {
-				list.Upload = append(list.Upload, entry{u.key, id, timeText(u.begunAt)})
-			}
-		}
-		answer(w, list)
-	default:
-		s.list(w, name, ask.Get("prefix"), ask.Get("continuation-token"))
-	}
-}
-
-func (s *Server) list(w http.ResponseWriter, name, prefix, after string) {
-	objects := s.buckets[name]
-	var list struct {
-		XMLName               xml.Name `xml:"ListBucketResult"`
-		IsTruncated           bool
-		NextContinuationToken string `xml:",omitempty"`
-		Contents              []entry
-	}
-	for _, key := range slices.Sorted(maps.Keys(objects)) {
-		if !strings.HasPrefix(key, prefix) || key <= after {
-			continue
-		}
-		if len(list.Contents) == s.PageSize {
-			list.IsTruncated, list.NextContinuationToken = true, list.Contents[s.PageSize-1].Key
-			break
-		}
-		list.Contents = append(list.Contents, entry{key, len(objects[key]), timeText(s.storedAt[name+"/"+key])})
-	}
-	answer(w, list)
-}
-
-func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request, name, key string, body []byte) {
-	id := r.URL.Query().Get("uploadId")
-	u := s.uploads[id]
-	switch {
-	case r.URL.Query().Has("uploads"):
-		id = strconv.Itoa(len(s.requests)*1000 + s.requests[http.MethodPost])
-		s.uploads[id] = &upload{name, key, s.Now(), map[int][]byte{}}
-		answer(w, struct {
-			XMLName  xml.Name `xml:"InitiateMultipartUploadResult"`
-			Key      string
-			UploadID string `xml:"UploadId"`
-		}{Key: key, UploadID: id})
-	case u == nil:
-		Refuse(w, http.StatusNotFound, "NoSuchUpload")
-	case r.Method == http.MethodPut:
-		number, _ := strconv.Atoi(r.URL.Query().Get("partNumber"))
-		u.parts[number] = body
-		w.Header().Set("ETag", etag(body))
-	case r.Method == http.MethodDelete:
-		delete(s.uploads, id)
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		var whole []byte
-		for _, number := range slices.Sorted(maps.Keys(u.parts)) {
-			whole = append(whole, u.parts[number]...)
-		}
-		s.buckets[name][key], s.storedAt[name+"/"+key] = whole, s.Now()
-		delete(s.uploads, id)
-		answer(w, struct {
-			XMLName xml.Name `xml:"CompleteMultipartUploadResult"`
-			Key     string
-			ETag    string
-		}{Key: key, ETag: etag(whole)})
-	}
-}
-
-func answer(w http.ResponseWriter, body any) {
-	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(body) // an error means that the client is gone
 }
