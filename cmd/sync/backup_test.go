@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 	"placementsync/internal/object"
+	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
@@ -342,7 +343,7 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 		}
 		return puts > 1
 	}
-	if err := export(); err == nil || !strings.Contains(err.Error(), "which stays in s3://store/for/them/2") {
+	if err := export(); err == nil || !strings.Contains(err.Error(), "which stay in s3://store/for/them/2") {
 		t.Errorf("got %v", err)
 	}
 	d.store.Fail = nil
@@ -374,8 +375,8 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 	}
 }
 
-// TestExportToABucketAppearsWhole holds that readers of the manifest see the export
-// before until the next one is there, and that its files outlive it by one export.
+// TestExportToABucketAppearsWhole checks that readers of the manifest see the previous
+// export until the next one is complete, and that its files are kept for one more export.
 func TestExportToABucketAppearsWhole(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -394,7 +395,7 @@ func TestExportToABucketAppearsWhole(t *testing.T) {
 	// published reads what the manifest names, as a reader does.
 	published := func() map[string]string {
 		objects := d.store.Objects("store")
-		var m remoteExport
+		var m query.BucketManifest
 		fatal(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
 		files := map[string]string{}
 		for _, f := range m.Files {
@@ -419,12 +420,12 @@ func TestExportToABucketAppearsWhole(t *testing.T) {
 		}
 		return refused
 	}
-	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them find the export before") {
+	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them keep the previous export") {
 		t.Errorf("got %v", err)
 	}
 	d.store.Fail = nil
 	if diff := cmp.Diff(first, published()); diff != "" {
-		t.Errorf("readers do not see the export before:\n%s", diff)
+		t.Errorf("readers do not see the previous export:\n%s", diff)
 	}
 	if n := len(d.store.Objects("store")); n != count {
 		t.Errorf("%d objects are there after an export that failed, want %d", n, count)

@@ -26,20 +26,20 @@ func exportCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --to DIR|s3://BUCKET/PREFIX [TABLE ...]",
 		Short: "Write tables or a query as Parquet or CSV into a folder or a bucket",
-		Long: "Write tables, or the answer of a query, as Parquet or CSV into a folder, with a manifest of\n" +
+		Long: "Write tables, or the result of a query, as Parquet or CSV into a folder, with a manifest of\n" +
 			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
 			"replaced in one step; any other folder that is not empty is refused. Without names, all\n" +
-			"tables of main are written; history.orders or 'mart.*' name those of other schemas. In CSV,\n" +
+			"tables of main are written; history.orders or 'mart.*' name tables of other schemas. In CSV,\n" +
 			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.\n\n" +
-			"In a bucket, the files of each export have a folder of their own. manifest.json at the prefix\n" +
-			"names it and them, and is written last: whoever reads it finds one whole export. The files of\n" +
-			"the export before stay until the next one. What an export has sent that fails is removed\n" +
-			"again; the folder of one that was killed is removed by an export a day later.",
+			"In a bucket, each export has a folder of its own. manifest.json at the prefix names the folder\n" +
+			"and its files. It is written last, so its readers always find one whole export. The files of\n" +
+			"the previous export stay until the next one. Files of a failed export are removed. The folder\n" +
+			"of a killed export is removed by an export a day later.",
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")
-	f.StringVar(&o.query, "query", "", "export the answer of `SQL` or of a named query instead of tables")
+	f.StringVar(&o.query, "query", "", "export the result of `SQL` or of a named query instead of tables")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter of the query: `name=value`; may be repeated")
 	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
@@ -70,7 +70,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	defer db.Close()
 	var m query.ExportManifest
 	if strings.HasPrefix(o.to, config.BucketScheme) {
-		m, err = exportToBucket(ctx, g, db, o.to, e)
+		m, err = g.exportToBucket(ctx, db, o.to, e)
 	} else {
 		m, err = db.Export(ctx, o.to, e)
 	}
@@ -80,8 +80,20 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	return showExport(g, o.to, m)
 }
 
-// checkNewest compares the catalog that readers see with its checksum: an
-// export must not spread damage.
+func (g *globals) exportToBucket(ctx context.Context, db *query.DB, address string, e query.Export) (query.ExportManifest, error) {
+	cfg, err := g.loadConfig("warehouse", "retention", "s3")
+	if err != nil {
+		return query.ExportManifest{}, err
+	}
+	b, err := openBucket(ctx, cfg, address)
+	if err != nil {
+		return query.ExportManifest{}, err
+	}
+	return db.ExportToBucket(ctx, b, e, g.now(), g.newLogger())
+}
+
+// checkNewest compares the newest catalog with its checksum: an export must not copy
+// damaged data.
 func checkNewest(g *globals) error {
 	wh, _, err := g.openWarehouse()
 	if err != nil {
@@ -115,7 +127,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	return e, err
 }
 
-// showExport lists what was written, one line a source.
+// showExport prints one line for each exported table or query.
 func showExport(g *globals, dir string, m query.ExportManifest) error {
 	bytes := map[string]int64{}
 	for _, f := range m.Files {

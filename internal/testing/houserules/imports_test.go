@@ -48,7 +48,7 @@ func importTable() []row {
 		{"internal/load", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
 		{"internal/lake", []string{"internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
-		{"internal/query", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/plural", "queries"}, "reads what is published, however it came there"},
+		{"internal/query", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads published snapshots and exports them; it does not know how they are made"},
 		{"internal/mcp", []string{"internal/query"}, "answers assistants; it gets an interface that opens the snapshot, and knows no configuration"},
 		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},

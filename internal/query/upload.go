@@ -1,0 +1,184 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/durable"
+	"placementsync/internal/object"
+	"placementsync/internal/warehouse"
+)
+
+// BucketManifest is the manifest of an export in a bucket. Each export has a folder of its
+// own, so readers find the files through the manifest.
+type BucketManifest struct {
+	ExportManifest
+	// Folder contains the files. Its path is relative to the manifest.
+	Folder string `json:"folder"`
+	// Previous is the export that this one replaced. Its files are kept until the next
+	// export, for readers that have already read its manifest.
+	Previous *PreviousExport `json:"before,omitempty"`
+}
+
+// PreviousExport lists the files of a replaced export.
+type PreviousExport struct {
+	Folder string   `json:"folder"`
+	Files  []string `json:"files"`
+}
+
+// exportFolder is the layout of a folder name: the time of the export.
+const exportFolder = "20060102T150405.000000000Z"
+
+// maxManifestBytes limits the manifest that is read from a bucket.
+const maxManifestBytes = 16 << 20
+
+// ExportToBucket writes an export into a temporary folder and uploads its files, then the
+// manifest that names them. Readers keep the previous export until the manifest is
+// uploaded. A manifest of another program is never replaced: the error is a *UsageError.
+func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, now time.Time, log *slog.Logger) (m ExportManifest, err error) {
+	previous, err := readBucketManifest(ctx, b)
+	if err != nil {
+		return m, err
+	}
+	temp, err := durable.MakeTemp("placementsync-export-")
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	dir := filepath.Join(temp.Dir, "files")
+	if m, err = db.Export(ctx, dir, e); err != nil {
+		return m, err
+	}
+	next := BucketManifest{ExportManifest: m, Folder: now.UTC().Format(exportFolder)}
+	if previous.Folder != "" {
+		next.Previous = &PreviousExport{previous.Folder, previous.paths()}
+	}
+	if err := uploadFiles(ctx, b, dir, next); err != nil {
+		return m, fmt.Errorf("%w; readers of %s keep the previous export", err, b.Address(""))
+	}
+	text, err := json.MarshalIndent(next, "", "  ")
+	if err != nil {
+		return m, err
+	}
+	// The server may have stored the manifest although the request failed. Readers then
+	// need the files.
+	if err := b.PutBytes(ctx, warehouse.ManifestFile, append(text, '\n')); err != nil {
+		return m, fmt.Errorf("%w; the files of the export stay in %s", err, b.Address(next.Folder))
+	}
+	if err := removeOldExports(ctx, b, next, previous.Previous); err != nil {
+		log.Warn("files of old exports not removed", "error", err)
+	}
+	return m, nil
+}
+
+// readBucketManifest returns the current manifest, or an empty one before the first
+// export.
+func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest, err error) {
+	text, err := b.Read(ctx, warehouse.ManifestFile, maxManifestBytes)
+	if errors.Is(err, object.ErrMissing) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if json.Unmarshal(text, &m) != nil || !m.IsExport() || m.Folder == "" {
+		return m, &UsageError{Problem: b.Address(warehouse.ManifestFile) + " was not written by an export: name another prefix"}
+	}
+	// Later exports delete these names, so they must be below the prefix.
+	exports := []PreviousExport{{m.Folder, m.paths()}}
+	if m.Previous != nil {
+		exports = append(exports, *m.Previous)
+	}
+	for _, one := range exports {
+		for _, file := range one.Files {
+			if !filepath.IsLocal(one.Folder) || !filepath.IsLocal(file) {
+				return m, &UsageError{Problem: b.Address(warehouse.ManifestFile) + " names files outside of its prefix: name another prefix"}
+			}
+		}
+	}
+	return m, nil
+}
+
+// uploadFiles uploads the files of an export. After an error it removes the uploaded
+// files, because no later export knows them.
+func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
+	upload := func(f ExportFile) (err error) {
+		from, err := os.Open(filepath.Join(dir, filepath.FromSlash(f.File)))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, from.Close()) }()
+		return b.Put(ctx, path.Join(m.Folder, f.File), from, object.Sum{Bytes: f.Bytes, SHA256: f.SHA256})
+	}
+	var names []string
+	for _, f := range m.Files {
+		names = append(names, path.Join(m.Folder, f.File))
+		err := upload(f)
+		if err == nil {
+			continue
+		}
+		// The files are removed also when the command is being stopped.
+		const timeout = 3 * time.Second
+		removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		if removeErr := b.Delete(removing, names...); removeErr != nil {
+			err = errors.Join(err, fmt.Errorf("remove the uploaded files of the export, which stay in %s: %w", b.Address(m.Folder), removeErr))
+		}
+		return err
+	}
+	return nil
+}
+
+// removeOldExports removes the files of the export before the previous one, and the
+// folders of interrupted exports. A folder that no manifest names may belong to a running
+// export. It is removed once its files are a day older than the files of this export, by
+// the clock of the server.
+func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
+	const folderPrefix, minAge = "2", 24 * time.Hour
+	objects, err := b.List(ctx, folderPrefix)
+	if err != nil {
+		return err
+	}
+	named := []string{m.Folder}
+	if m.Previous != nil {
+		named = append(named, m.Previous.Folder)
+	}
+	var now time.Time
+	for _, o := range objects {
+		if strings.HasPrefix(o.Name, m.Folder+"/") && o.StoredAt.After(now) {
+			now = o.StoredAt
+		}
+	}
+	var doomed []string
+	if old != nil {
+		for _, file := range old.Files {
+			doomed = append(doomed, path.Join(old.Folder, file))
+		}
+	}
+	for _, o := range objects {
+		folder, _, _ := strings.Cut(o.Name, "/")
+		_, err := time.Parse(exportFolder, folder)
+		if err == nil && !slices.Contains(named, folder) && !o.StoredAt.IsZero() && o.StoredAt.Before(now.Add(-minAge)) {
+			doomed = append(doomed, o.Name)
+		}
+	}
+	return b.Delete(ctx, doomed...)
+}
+
+// paths are the files relative to the folder.
+func (m ExportManifest) paths() []string {
+	paths := make([]string, len(m.Files))
+	for i, f := range m.Files {
+		paths[i] = f.File
+	}
+	return paths
+}
