@@ -104,7 +104,7 @@ func TestLogHasALineAStreamAndANight(t *testing.T) {
 	}
 	night := linesOf(lines, "night ended")
 	if len(night) != 1 || night[0]["level"] != "WARN" || night[0]["outcome"] != "partial" || night[0]["version"] != night[0]["run"] ||
-		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: it says an injected fault") {
+		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: an injected fault") {
 		t.Errorf("of the night the log says %v", night)
 	}
 	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
@@ -127,7 +127,7 @@ func checkAlert(t *testing.T, body []byte) {
 	t.Helper()
 	var a notify.Alert
 	fatal(t, json.Unmarshal(body, &a))
-	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: it says an ") ||
+	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: an ") ||
 		strings.Count(a.Text, "\n") != 2 || utf8.RuneCountInString(a.Text) > 600 {
 		t.Errorf("the alert says\n%s", a.Text)
 	}

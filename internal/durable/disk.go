@@ -1,9 +1,9 @@
-// Package durable changes the disk so that a kill or a power cut leaves the old
-// state or the new one: it owns rename, link, fsync and temporary files, and
-// reports each change to a hook, where trials let the process die or the disk
-// fail. A new kind of change that goes through it is tried without being listed.
+// Package durable changes files so that a kill or a power cut leaves either the old or the
+// new state. All renames, links, fsyncs and temporary files of the program go through it.
+// Each change calls a hook first and last, which lets tests end the process or fail the
+// disk at every change.
 //
-// It must not know what the files mean: nothing of runs, versions or inboxes.
+// It must not know the meaning of the files: runs, versions and inboxes belong to others.
 package durable
 
 import (
@@ -14,20 +14,19 @@ import (
 	"path/filepath"
 )
 
-// Disk changes files and folders. The zero Disk has no hook.
+// Disk changes files and folders. The zero Disk calls no hook.
 type Disk struct {
-	// Step, if set, is called before and after each change of the disk, and in
-	// the midst of each write, with a name such as "before fsync manifest.json".
-	// The change fails with the error that it returns, and is not made when that
-	// was the call before it.
+	// Step, if set, is called before and after each change, and in the middle of each
+	// write, with a name such as "before fsync manifest.json". If it returns an error, the
+	// change fails with it; if that was the call before the change, the change is not made.
 	Step func(name string) error
-	// Label, if set, names a file or folder for Step, so that the name is the
-	// same in every run. Defaults to filepath.Base.
+	// Label, if set, returns the name of a file or folder for Step, so that step names are
+	// the same in every run. It defaults to filepath.Base.
 	Label func(path string) string
 }
 
-// Reach calls Step, if there is one.
-func (d Disk) Reach(step string) error {
+// CallStep calls Step, if it is set, at a point that is not a change of its own.
+func (d Disk) CallStep(step string) error {
 	if d.Step == nil {
 		return nil
 	}
@@ -41,7 +40,7 @@ func (d Disk) label(path string) string {
 	return d.Label(path)
 }
 
-// Do makes one change, with Step called before and after it.
+// Do makes one change, and calls Step before and after it.
 func (d Disk) Do(step, path string, change func() error) error {
 	if d.Step == nil {
 		return change()
@@ -56,35 +55,34 @@ func (d Disk) Do(step, path string, change func() error) error {
 	return d.Step("after " + name)
 }
 
-// InHalves writes data with one call of write, or where there is a Step with two
-// and the step "mid write" between them: that is what a full disk or a kill
-// leaves of a write.
-func (d Disk) InHalves(what string, data []byte, write func(part []byte, offset int) error) error {
+// WriteInHalves writes data with one call of write. If Step is set, it makes two calls with the
+// step "mid write" between them, as a full disk or a kill interrupts a write.
+func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, offset int) error) error {
 	half := 0
 	if d.Step != nil {
 		half = len(data) / 2
 		if err := write(data[:half], 0); err != nil {
 			return err
 		}
-		if err := d.Step("mid write " + what); err != nil {
+		if err := d.Step("mid write " + name); err != nil {
 			return err
 		}
 	}
 	return write(data[half:], half)
 }
 
-// write appends data to a file that path stands for.
+// write appends data to f. Steps show path, the final name of f.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.Do("write", path, func() error {
-		return d.InHalves(d.label(path), data, func(part []byte, _ int) error {
+		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {
 			_, err := f.Write(part)
 			return err
 		})
 	})
 }
 
-// Append writes data behind what a file has, and syncs it. After an error it is
-// unknown what the disk has of the data.
+// Append appends data to a file and syncs it. After an error it is unknown how much of the
+// data the disk contains.
 func (d Disk) Append(f *os.File, data []byte) error {
 	if err := d.write(f, f.Name(), data); err != nil {
 		return err
@@ -92,8 +90,8 @@ func (d Disk) Append(f *os.File, data []byte) error {
 	return d.Do("fsync", f.Name(), f.Sync)
 }
 
-// AppendLine adds one line to a file and syncs it. A torn last line of an earlier
-// crash is ended first, so that it spoils itself alone.
+// AppendLine appends one line to a file and syncs it. It first ends an incomplete last
+// line, left by a crash, so that the damage stays in that line.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
@@ -117,12 +115,12 @@ func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error)
 	return nil
 }
 
-// WriteFile replaces path with data atomically. Of mode the umask is taken away.
+// WriteFile replaces path with data atomically. The umask applies to mode.
 func (d Disk) WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return d.WriteAtomically(path, mode, func(f *os.File) error { return d.write(f, path, data) })
 }
 
-// WriteFileExact is WriteFile with exactly the rights of mode, whatever the umask.
+// WriteFileExact is like WriteFile, but ignores the umask.
 func (d Disk) WriteFileExact(path string, data []byte, mode fs.FileMode) error {
 	const private = 0o600
 	return d.WriteAtomically(path, private, func(f *os.File) error {
@@ -133,8 +131,8 @@ func (d Disk) WriteFileExact(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// RewriteFile replaces the content of a file atomically. It stays the file of its owner and
-// group, with the same rights.
+// RewriteFile replaces the content of an existing file atomically and keeps its owner,
+// group and mode. It follows symbolic links.
 func (d Disk) RewriteFile(path string, data []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -150,9 +148,9 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 	})
 }
 
-// CreateFile writes a new file atomically. Where its name is taken, if only by a link to
-// nowhere, it fails with fs.ErrExist. Of mode the umask is taken away; with access, the
-// file gets its owner and group, and of its rights those that are in mode.
+// CreateFile writes a new file atomically. It fails with fs.ErrExist if the name exists,
+// also as a broken symbolic link. The umask applies to mode. If access is not nil, the file
+// gets its owner and group, and the bits of its mode that are also in mode.
 func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
 	return d.writeThrough(path, mode, d.linkNew, func(f *os.File) error {
 		if err := d.write(f, path, data); err != nil || access == nil {
@@ -162,7 +160,7 @@ func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Acc
 	})
 }
 
-// linkNew gives a temporary file its name unless that is taken.
+// linkNew renames a temporary file, and fails if the new name exists.
 func (d Disk) linkNew(from, to string) error {
 	err := d.Do("link", to, func() error { return os.Link(from, to) })
 	if _, missing := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(missing, fs.ErrNotExist) {
@@ -174,14 +172,13 @@ func (d Disk) linkNew(from, to string) error {
 	return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
 }
 
-// Access is who may do what with a file: its owner and group, by number, -1 where they stay
-// as they are, and its rights.
+// Access is the owner, group and mode of a file. A UID or GID of -1 means no change.
 type Access struct {
 	UID, GID int
 	Mode     fs.FileMode
 }
 
-// AccessOf is the access that a file has.
+// AccessOf returns the access of a file.
 func AccessOf(info fs.FileInfo) Access {
 	access := Access{-1, -1, info.Mode().Perm()}
 	if uid, gid, ok := Owner(info); ok {
@@ -199,18 +196,18 @@ func (a Access) apply(f *os.File) error {
 	return f.Chmod(a.Mode)
 }
 
-// WriteAtomically lets fill write a temporary file, syncs it and renames it to
-// path. After an error path is as it was. Of mode the umask is taken away.
+// WriteAtomically lets fill write a temporary file, syncs it and renames it to path. After
+// an error path is unchanged. The umask applies to mode.
 func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	return d.writeThrough(path, mode, d.Rename, fill)
 }
 
-// writeThrough lets fill write a temporary file, syncs it and lets finish give it its name.
+// writeThrough lets fill write a temporary file and syncs it. Then finish renames it.
 func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := CreateTemp(path, mode)
-	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		// The user knows the folder, and not the name of the temporary file.
-		return fmt.Errorf("write %s: %w", path, &fs.PathError{Op: "create a file in", Path: filepath.Dir(path), Err: wrong.Err})
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		// Users know the folder, but not the name of the temporary file.
+		return fmt.Errorf("write %s: %w", path, &fs.PathError{Op: "create a file in", Path: filepath.Dir(path), Err: pathErr.Err})
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -221,15 +218,15 @@ func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to s
 	if err == nil {
 		err = finish(f.Name(), path)
 	}
-	// Closed it is no longer locked, and another process may remove it.
+	// Closing the file unlocks it, and another process may then remove it.
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil
 }
 
-// Rename moves a synced file or folder to its final name and syncs the folder.
-// After an error it may have the new name.
+// Rename renames a synced file or folder and syncs the parent folder. After an error it may
+// have either name.
 func (d Disk) Rename(from, to string) error {
 	if err := d.Do("rename", to, func() error { return os.Rename(from, to) }); err != nil {
 		return err
@@ -237,7 +234,7 @@ func (d Disk) Rename(from, to string) error {
 	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
 }
 
-// Sync flushes a file, or the names in a folder.
+// Sync flushes a file, or the entries of a folder.
 func (d Disk) Sync(path string) error {
 	return d.Do("fsync", path, func() error { return syncPath(path) })
 }
@@ -250,7 +247,7 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Remove removes a file. One that is not there is no error, and no step.
+// Remove removes a file. If there is no such file, it does nothing and calls no step.
 func (d Disk) Remove(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -263,13 +260,13 @@ func (d Disk) Remove(path string) error {
 	})
 }
 
-// RemoveAll removes a folder that nobody else looks into.
+// RemoveAll removes a folder that no other process reads.
 func (d Disk) RemoveAll(path string) error {
 	return d.Do("removal", path, func() error { return os.RemoveAll(path) })
 }
 
-// Discard removes a folder that others may look into. It is renamed to a hidden
-// name first, so that a kill leaves no half of it under its own.
+// Discard removes a folder that other processes may read. It is renamed to a hidden name
+// first, so that a kill never leaves a partial folder under the visible name.
 func (d Disk) Discard(path string) error {
 	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
 	if err := os.RemoveAll(gone); err != nil {
@@ -281,15 +278,15 @@ func (d Disk) Discard(path string) error {
 	return d.Do("emptying", path, func() error { return os.RemoveAll(gone) })
 }
 
-// RemoveUp removes a file and the folders above it that it leaves empty, below
-// root, and syncs the first that stays. It is no step.
-func RemoveUp(path, root string) error {
+// RemoveWithEmptyParents removes a file and then its empty parent folders below root, and syncs the first
+// folder that stays. It calls no step.
+func RemoveWithEmptyParents(path, root string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
-			return syncPath(dir) // not empty: another file lives there
+			return syncPath(dir) // not empty
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/durable"
 )
 
-// faults lets the step of a number fail, and counts them.
+// faults fails the step with number fails, and records all steps.
 type faults struct {
 	fails int
 	steps []string
@@ -26,7 +26,7 @@ type faults struct {
 func (f *faults) step(name string) error {
 	f.steps = append(f.steps, name)
 	if len(f.steps) == f.fails {
-		return fmt.Errorf("strike at %s: %w", name, syscall.EIO)
+		return fmt.Errorf("injected failure at %s: %w", name, syscall.EIO)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// content is what a name leads to; empty when there is nothing.
+// content returns the content tempName a file, or "" if it does not exist.
 func content(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -48,10 +48,9 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestAFailedStepLeavesTheOldOrTheNew lets every step of every change fail, one
-// after the other. Under the name is the old content or the new one, the error is
-// returned, and the change succeeds when it is made again.
-func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
+// TestFailedStepLeavesOldOrNewContent fails each step tempName each change. The file then has the
+// old or the new content, the change returns the error, and a second attempt succeeds.
+func TestFailedStepLeavesOldOrNewContent(t *testing.T) {
 	const before, after = "the old content", "the new content"
 	changes := map[string]func(d durable.Disk, dir, path string) error{
 		"WriteFile": func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte(after), 0o600) },
@@ -82,7 +81,7 @@ func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
 				f := &faults{fails: n}
 				err := change(durable.Disk{Step: f.step}, dir, path)
 				if got := content(t, path); got != before && got != after || err == nil && got != after {
-					t.Errorf("error %v: the file has %q", err, got)
+					t.Errorf("error %v: the content is %q", err, got)
 				}
 				if len(f.steps) < n {
 					return
@@ -93,7 +92,7 @@ func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
 					t.Errorf("%s failed: no error", failed)
 				}
 				if renamed := strings.HasPrefix(f.steps[len(f.steps)-1], "before rename"); renamed && !strings.HasPrefix(failed, "before rename") {
-					t.Errorf("%s failed: the file was renamed all the same", failed)
+					t.Errorf("%s failed, but the file was renamed", failed)
 				}
 				must(t, change(durable.Disk{}, dir, path))
 				if got := content(t, path); got != after {
@@ -104,9 +103,8 @@ func TestAFailedStepLeavesTheOldOrTheNew(t *testing.T) {
 	}
 }
 
-// TestANewFileAppearsWholeOrNotAtAll lets every step of CreateFile fail, one after the
-// other.
-func TestANewFileAppearsWholeOrNotAtAll(t *testing.T) {
+// TestFailedCreateFileLeavesNoPartialFile fails each step tempName CreateFile.
+func TestFailedCreateFileLeavesNoPartialFile(t *testing.T) {
 	const text = "the whole content"
 	for n := 1; ; n++ {
 		dir := t.TempDir()
@@ -114,12 +112,12 @@ func TestANewFileAppearsWholeOrNotAtAll(t *testing.T) {
 		f := &faults{fails: n}
 		err := durable.Disk{Step: f.step}.CreateFile(path, []byte(text), 0o600, nil)
 		if got := content(t, path); got != "" && got != text || err == nil && got != text {
-			t.Errorf("error %v after %q: the file has %q", err, f.steps, got)
+			t.Errorf("error %v after %q: the content is %q", err, f.steps, got)
 		}
 		left, readErr := os.ReadDir(dir)
 		must(t, readErr)
 		if len(left) > 1 || len(left) == 1 && left[0].Name() != "file" {
-			t.Errorf("%q leave %v", f.steps, left)
+			t.Errorf("the steps %q left %v", f.steps, left)
 		}
 		if len(f.steps) < n {
 			must(t, err)
@@ -128,26 +126,26 @@ func TestANewFileAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestANewFileTakesNoName that is taken: by a file, by a link to nowhere.
-func TestANewFileTakesNoName(t *testing.T) {
+// TestCreateFileFailsIfTheNameExists, as a file or as a broken link.
+func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	must(t, os.WriteFile(file, []byte("old"), 0o600))
 	must(t, os.Symlink("nowhere", link))
 	for _, path := range []string{file, link} {
 		if err := (durable.Disk{}).CreateFile(path, []byte("new"), 0o600, nil); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s: got %v, want that it exists", path, err)
+			t.Errorf("%s: got %v, want fs.ErrExist", path, err)
 		}
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || content(t, file) != "old" {
-		t.Errorf("left are %v (%v), and the file has %q", entries, err, content(t, file))
+		t.Errorf("the folder contains %v (%v), and the file %q", entries, err, content(t, file))
 	}
 }
 
-// TestRightsOfFiles holds who may read files that are created and written again.
-func TestRightsOfFiles(t *testing.T) {
+// TestModesOfFiles checks the modes tempName created and rewritten files.
+func TestModesOfFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("modes say nothing about others there")
+		t.Skip("Windows has no modes for other users")
 	}
 	dir := t.TempDir()
 	origin, link := filepath.Join(dir, "origin"), filepath.Join(dir, "link")
@@ -158,25 +156,25 @@ func TestRightsOfFiles(t *testing.T) {
 	like, err := os.Stat(origin)
 	must(t, err)
 	if to, err := os.Readlink(link); to != "origin" || content(t, origin) != "new" {
-		t.Errorf("the link leads to %q (%v), and the file has %q", to, err, content(t, origin))
+		t.Errorf("the link leads to %q (%v), and the file contains %q", to, err, content(t, origin))
 	}
 	access := durable.AccessOf(like)
-	for name, access := range map[string]*durable.Access{"alone": nil, "alike": &access} {
+	for name, access := range map[string]*durable.Access{"no-access": nil, "like-origin": &access} {
 		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
-	for name, want := range map[string]fs.FileMode{"origin": 0o664, "alike": 0o640} {
+	for name, want := range map[string]fs.FileMode{"origin": 0o664, "like-origin": 0o640} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		must(t, err)
 		if info.Mode() != want {
-			t.Errorf("%s has the rights %v, want %v", name, info.Mode(), want)
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(dir, "alone")); err != nil || info.Mode()&^0o640 != 0 {
-		t.Errorf("alone has the rights %v (%v)", info.Mode(), err)
+	if info, err := os.Stat(filepath.Join(dir, "no-access")); err != nil || info.Mode()&^0o640 != 0 {
+		t.Errorf("no-access has mode %v (%v), want at most 0640", info.Mode(), err)
 	}
 }
 
-func TestAppendLineEndsATornLine(t *testing.T) {
+func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
 	f := &faults{fails: 2}
 	if err := (durable.Disk{Step: f.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
@@ -189,9 +187,9 @@ func TestAppendLineEndsATornLine(t *testing.T) {
 	}
 }
 
-// TestNothingFollowsAFailedChange: what comes after a change that failed would
-// make durable what the disk does not have.
-func TestNothingFollowsAFailedChange(t *testing.T) {
+// TestNoStepAfterAFailedChange: a later step could make the result tempName a failed change
+// durable.
+func TestNoStepAfterAFailedChange(t *testing.T) {
 	f := &faults{}
 	err := durable.Disk{Step: f.step, Label: func(string) string { return "it" }}.Do("fsync", "a", func() error { return syscall.EIO })
 	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync it" {
@@ -199,7 +197,7 @@ func TestNothingFollowsAFailedChange(t *testing.T) {
 	}
 }
 
-func TestDiscardHidesAFolderBeforeItEmptiesIt(t *testing.T) {
+func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := filepath.Join(t.TempDir(), "version")
 		must(t, os.Mkdir(dir, 0o700))
@@ -208,7 +206,7 @@ func TestDiscardHidesAFolderBeforeItEmptiesIt(t *testing.T) {
 		err := durable.Disk{Step: f.step}.Discard(dir)
 		if _, statErr := os.Stat(dir); statErr == nil {
 			if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
-				t.Errorf("steps %v: half a folder is left: %v", f.steps, err)
+				t.Errorf("steps %v: a partial folder is visible: %v", f.steps, err)
 			}
 		}
 		if len(f.steps) < n {
@@ -218,7 +216,7 @@ func TestDiscardHidesAFolderBeforeItEmptiesIt(t *testing.T) {
 	}
 }
 
-func TestACopyIsKnownAsItsOrigin(t *testing.T) {
+func TestSameFileRecognizesCopies(t *testing.T) {
 	dir := t.TempDir()
 	a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
 	must(t, os.WriteFile(a, []byte("x"), 0o640))
@@ -226,45 +224,45 @@ func TestACopyIsKnownAsItsOrigin(t *testing.T) {
 	must(t, durable.Disk{}.Copy(a, b))
 	must(t, os.WriteFile(c, []byte("x"), 0o600))
 	if !durable.SameFile(a, b) || durable.SameFile(a, c) || durable.SameFile(a, filepath.Join(dir, "none")) {
-		t.Error("a copy has to be known as its origin, and another file not")
+		t.Error("SameFile must be true for a copy, and false for another and for a missing file")
 	}
 	info, err := os.Stat(b)
 	must(t, err)
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
-		t.Errorf("the copy has the rights %v", info.Mode())
+		t.Errorf("the copy has mode %v, want 0640", info.Mode())
 	}
 }
 
-func TestRemoveUpStopsAtWhatIsNotEmpty(t *testing.T) {
+func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"table/day/file", "table/other/file"} {
 		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
 		must(t, os.WriteFile(filepath.Join(root, name), nil, 0o600))
 	}
-	must(t, durable.RemoveUp(filepath.Join(root, "table/day/file"), root))
+	must(t, durable.RemoveWithEmptyParents(filepath.Join(root, "table/day/file"), root))
 	if _, err := os.Stat(filepath.Join(root, "table/day")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the empty folder stays: %v", err)
+		t.Errorf("the empty folder still exists: %v", err)
 	}
-	must(t, durable.RemoveUp(filepath.Join(root, "table/other/file"), root))
+	must(t, durable.RemoveWithEmptyParents(filepath.Join(root, "table/other/file"), root))
 	if _, err := os.Stat(root); err != nil {
 		t.Error(err)
 	}
 }
 
-// deadProcess is a number that no process has.
+// deadProcess is an id that no process has.
 const deadProcess = 1<<31 - 2
 
-// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside those of other
-// processes. A lock tells those that are being written, whatever the number of the process.
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary ones tempName
+// other processes. A lock marks those in use, whatever the process id.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	of := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
-	stays := map[string]bool{
-		of(".r.html", deadProcess, 7): false, of(".exp", deadProcess, 7): false, of(".exp", deadProcess, 8): true,
-		of(".r.html", os.Getpid(), 7): false, of(".exp", os.Getpid(), 7): false, of(".exp", os.Getpid(), 8): true,
-		".r.html.next": true, of(".other", deadProcess, 7): true, "r.html." + fmt.Sprint(deadProcess): true,
+	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
+	wantStays := map[string]bool{
+		tempName(".r.html", deadProcess, 7): false, tempName(".exp", deadProcess, 7): false, tempName(".exp", deadProcess, 8): true,
+		tempName(".r.html", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 8): true,
+		".r.html.next": true, tempName(".other", deadProcess, 7): true, "r.html." + fmt.Sprint(deadProcess): true,
 	}
-	for name := range stays {
+	for name := range wantStays {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
 		if strings.HasSuffix(name, ".8") {
@@ -277,16 +275,16 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 	must(t, durable.Disk{}.WriteAtomically(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
 	must(t, durable.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
-	for name, want := range stays {
+	for name, want := range wantStays {
 		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
-			t.Errorf("%s: got %v, want it to stay: %t", name, err, want)
+			t.Errorf("%s: got %v, want it to exist: %t", name, err, want)
 		}
 	}
 }
 
-// TestWritersOfOnePathLeaveEachOtherAlone has each writer look for the files of killed
-// processes while another one writes.
-func TestWritersOfOnePathLeaveEachOtherAlone(t *testing.T) {
+// TestConcurrentWritersOfOnePath: each writer removes the temporary files tempName killed
+// processes while the others write theirs.
+func TestConcurrentWritersOfOnePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	failed := make(chan error)
 	const writers, rounds = 4, 25
@@ -303,11 +301,11 @@ func TestWritersOfOnePathLeaveEachOtherAlone(t *testing.T) {
 		must(t, <-failed)
 	}
 	if got := content(t, path); got != "whole" {
-		t.Errorf("the file has %q", got)
+		t.Errorf("the content is %q", got)
 	}
 }
 
-func TestWriteFolderReplacesAFolderThatIsNotEmpty(t *testing.T) {
+func TestWriteFolderReplacesANonEmptyFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "exp")
 	write := func(text string) error {
 		return durable.WriteFolder(path, func(dir string) error {
@@ -316,13 +314,13 @@ func TestWriteFolderReplacesAFolderThatIsNotEmpty(t *testing.T) {
 	}
 	must(t, write("one"))
 	must(t, write("two"))
-	failing := errors.New("no more")
-	if err := durable.WriteFolder(path, func(string) error { return failing }); !errors.Is(err, failing) {
+	failure := errors.New("fill failed")
+	if err := durable.WriteFolder(path, func(string) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v", err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	must(t, err)
 	if len(entries) != 1 || content(t, filepath.Join(path, "two")) != "two" || content(t, filepath.Join(path, "one")) != "" {
-		t.Errorf("got %v", entries)
+		t.Errorf("the folder contains %v, want exp/two only", entries)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// WriteFolder lets fill write a temporary folder, syncs it and gives it the name
-// path atomically, in place of the folder that may be there. After an error path
-// is as it was. Who may read it is what the umask says.
+// WriteFolder lets fill write a temporary folder, syncs it and renames it to path
+// atomically, replacing an existing folder. After an error path is unchanged. The umask
+// decides who may read it.
 func WriteFolder(path string, fill func(dir string) error) (err error) {
 	const public = 0o755
 	temp, err := newTemp(path, func(name string) (*os.File, error) {
@@ -30,7 +30,7 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	}
 	if err == nil {
 		err = os.Rename(next, path)
-		// A folder that is not empty cannot be renamed over.
+		// rename cannot replace a folder that is not empty.
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
 			err = exchangeNames(next, path)
 		}
@@ -38,15 +38,15 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	if err == nil {
 		err = syncPath(filepath.Dir(path))
 	}
-	// What is left under this name is half a folder, or the one replaced.
+	// This name now has either the incomplete new folder or the replaced old one.
 	if err = errors.Join(err, os.RemoveAll(next)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// syncTree flushes a folder and all in it, and opens the files to whom the folder
-// itself is open.
+// syncTree flushes a folder with all its content. Files become readable for the same users
+// as the folder.
 func syncTree(dir string) error {
 	const publicFile = 0o644
 	top, err := os.Stat(dir)
@@ -68,8 +68,8 @@ func syncTree(dir string) error {
 	})
 }
 
-// exchangeSlowly is for file systems that cannot exchange names: for a moment
-// there is no folder b.
+// exchangeSlowly is for file systems that cannot exchange names. For a moment b does not
+// exist.
 func exchangeSlowly(a, b string) error {
 	old := a + ".old"
 	if err := os.Rename(b, old); err != nil {

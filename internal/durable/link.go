@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// SwapLink points a symlink at a new target atomically.
+// SwapLink replaces the target of a symbolic link atomically.
 func (d Disk) SwapLink(target, link string) error {
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
@@ -19,8 +19,8 @@ func (d Disk) SwapLink(target, link string) error {
 	})
 }
 
-// Link gives a file a second name atomically, in a folder that is there: a hard
-// link where the file system allows it, a copy elsewhere.
+// Link gives a file a second name atomically: a hard link, or a copy if the file system has
+// no hard links. The folder must exist.
 func (d Disk) Link(from, to string) error {
 	return d.replacePath(to, func(next string) error {
 		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
@@ -30,13 +30,13 @@ func (d Disk) Link(from, to string) error {
 	})
 }
 
-// Copy gives a file a copy atomically, in a folder that is there.
+// Copy copies a file atomically. The folder must exist.
 func (d Disk) Copy(from, to string) error {
 	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
 }
 
-// replacePath lets create make a file under the name that comes before path, which a
-// killed process may have left, and renames it to path.
+// replacePath lets create make a file under a temporary name, and renames it to path. It
+// first removes the temporary file of a killed process.
 func (d Disk) replacePath(path string, create func(next string) error) error {
 	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -48,9 +48,9 @@ func (d Disk) replacePath(path string, create func(next string) error) error {
 	return d.Rename(next, path)
 }
 
-// copyWithTime copies a file with the time of its last change, by which SameFile
-// knows it again. io.Copy between two files asks the kernel for copy_file_range,
-// which shares the blocks where the file system can (btrfs, XFS, bcachefs).
+// copyWithTime copies a file with its modification time, by which SameFile recognizes it.
+// Between two files io.Copy uses copy_file_range, which shares blocks where the file system
+// can (btrfs, XFS, bcachefs).
 func (d Disk) copyWithTime(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -66,8 +66,8 @@ func (d Disk) copyWithTime(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-// CopyWith lets a function copy a file to a new one, and syncs that. After an
-// error the new file may be there.
+// CopyWith lets copyTo copy a file to a new one, and syncs it. After an error the new file
+// may exist.
 func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (err error) {
 	const public = 0o644
 	src, err := os.Open(from)
@@ -86,8 +86,8 @@ func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (e
 	return d.Do("fsync", to, dst.Sync)
 }
 
-// SameFile reports whether two names lead to one file, or to a copy that Link or
-// Copy made: it carries the time of its origin to the nanosecond.
+// SameFile reports whether two names lead to the same file, or to a copy made by Link or
+// Copy, which has the modification time of the original to the nanosecond.
 func SameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)

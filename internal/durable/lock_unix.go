@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// tryLock locks an open file or folder until it is closed. It returns false when another
-// process, or another open file of this one, has locked it, and an error when the file
-// system knows no locks.
+// tryLock locks an open file or folder until it is closed. It returns false if another
+// open file has locked it, in this process or another, and an error if the file system has
+// no locks.
 func tryLock(f *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -4,5 +4,5 @@ package durable
 
 import "io/fs"
 
-// Owner knows nothing where files have no owner by number.
+// Owner returns no owner: files have no numeric owner on this system.
 func Owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }

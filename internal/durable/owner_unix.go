@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Owner returns whose a file is, by number; ok is false where the system does not say.
+// Owner returns the numeric owner and group of a file.
 func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

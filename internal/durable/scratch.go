@@ -10,19 +10,19 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Scratch is a temporary folder of this process. The next process removes what a killed
-// one left. A lock in the folder tells that its process lives: numbers of processes do
-// not, since each container counts its own from 1, and two may share a volume.
+// Scratch is a temporary folder of this process. A lock in it shows that the process is
+// running, and the next process removes the folders of killed ones. Process ids alone are
+// not enough: two containers that share a volume both count from 1.
 type Scratch struct {
 	Dir  string
 	lock *flock.Flock
 }
 
-// scratchLock is the file in a scratch folder that its process holds.
+// scratchLock is the lock file in a scratch folder.
 const scratchLock = "lock"
 
-// MakeScratch makes a folder in dir whose name begins with a prefix. What killed processes
-// left there with that prefix is removed.
+// MakeScratch makes a folder in dir whose name begins with prefix. It first removes the
+// folders of killed processes with this prefix.
 func MakeScratch(dir, prefix string) (*Scratch, error) {
 	removeAbandoned(dir, prefix)
 	path, err := os.MkdirTemp(dir, processPrefix(prefix)+"*")
@@ -36,28 +36,28 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 	return s, nil
 }
 
-// Remove removes the folder with all that is in it.
+// Remove removes the folder with its content.
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.RemoveAll(s.Dir)) }
 
-// removeAbandoned removes the scratch folders whose process has ended. What cannot be
-// removed, since it is another user's, stays.
+// removeAbandoned removes the scratch folders of ended processes. It ignores those that it
+// may not remove, which belong to another user.
 func removeAbandoned(dir, prefix string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // the caller's own work in the folder fails and says why
+		return // the caller's own use of the folder returns the error
 	}
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), prefix)
-		number, _, named := strings.Cut(rest, ".")
+		rest, hasPrefix := strings.CutPrefix(e.Name(), prefix)
+		number, _, hasNumber := strings.Cut(rest, ".")
 		pid, err := strconv.Atoi(number)
-		if path := filepath.Join(dir, e.Name()); ours && named && err == nil && e.IsDir() && isAbandoned(path, pid) {
+		if path := filepath.Join(dir, e.Name()); hasPrefix && hasNumber && err == nil && e.IsDir() && isAbandoned(path, pid) {
 			_ = os.RemoveAll(path)
 		}
 	}
 }
 
-// isAbandoned looks at the lock, or at the process where there is none yet: a folder that
-// is just being made, or that an older program made.
+// isAbandoned tests the lock. A folder without one was just made, or an older program made
+// it: then the process id decides.
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {

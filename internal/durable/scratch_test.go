@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// TestAbandonedScratchIsRemoved whatever number its process had: a process in a container
-// has the number of the one that was killed there before.
+// TestAbandonedScratchIsRemoved includes folders with the id of this process: in a
+// container, a new process has the same id as the killed one before it.
 func TestAbandonedScratchIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,15 +38,15 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		}
 		return path
 	}
-	stays := map[string]bool{
-		abandoned(fmt.Sprintf("s-%d.killed", os.Getpid())):        false,
-		abandoned(fmt.Sprintf("s-%d.killed", deadProcess)):        false,
-		folder(fmt.Sprintf("s-%d.at-work", deadProcess), true):    true,
-		folder(fmt.Sprintf("s-%d.at-work", os.Getpid()), true):    true,
-		folder(fmt.Sprintf("s-%d.of-before", deadProcess), false): false,
-		folder(fmt.Sprintf("s-%d.begun", os.Getpid()), false):     true,
-		abandoned("s-notes.txt"):                                  true,
-		abandoned(fmt.Sprintf("t-%d.others", deadProcess)):        true,
+	wantStays := map[string]bool{
+		abandoned(fmt.Sprintf("s-%d.killed", os.Getpid())):       false,
+		abandoned(fmt.Sprintf("s-%d.killed", deadProcess)):       false,
+		folder(fmt.Sprintf("s-%d.running", deadProcess), true):   true,
+		folder(fmt.Sprintf("s-%d.running", os.Getpid()), true):   true,
+		folder(fmt.Sprintf("s-%d.no-lock", deadProcess), false):  false,
+		folder(fmt.Sprintf("s-%d.no-lock", os.Getpid()), false):  true,
+		abandoned("s-notes.txt"):                                 true,
+		abandoned(fmt.Sprintf("t-%d.other-prefix", deadProcess)): true,
 	}
 	first, err := durable.MakeScratch(dir, "s-")
 	if err != nil {
@@ -56,10 +56,10 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stays[first.Dir], stays[second.Dir] = true, true
-	for path, want := range stays {
+	wantStays[first.Dir], wantStays[second.Dir] = true, true
+	for path, want := range wantStays {
 		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("%s stays: %v, want %v", path, err == nil, want)
+			t.Errorf("%s exists: %v, want %v", path, err == nil, want)
 		}
 	}
 	for _, s := range []*durable.Scratch{first, second} {
@@ -67,7 +67,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := os.Stat(s.Dir); err == nil {
-			t.Errorf("%s is still there", s.Dir)
+			t.Errorf("%s exists after Remove", s.Dir)
 		}
 	}
 }

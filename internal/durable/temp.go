@@ -13,35 +13,35 @@ import (
 	"syscall"
 )
 
-// A temporary file or folder is beside the path whose name it will get. Its process locks
-// it, so that the next process can remove those of killed ones and leaves those that are
-// being written. Process numbers do not tell the two apart: a container gives each process
-// the number of the one before it, and two containers may share a volume.
+// A temporary file or folder is beside the path that it will be renamed to. Its process
+// locks it, so that the next process can tell the files of killed processes from those in
+// use. Process ids alone are not enough: in a container each process has the id of the one
+// before it, and two containers may share a volume.
 
-// processPrefix is a prefix followed by the number of this process.
+// processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
 // removeDead removes the temporary files and folders of killed processes from a folder:
-// those whose name is the prefix, a process number and more. It ignores those that it
-// cannot remove, which belong to another user.
+// those whose name is the prefix, a process id and a suffix. It ignores those that it may
+// not remove, which belong to another user.
 func removeDead(dir, prefix string) {
 	entries, err := os.ReadDir(cmp.Or(dir, "."))
 	if err != nil {
-		return // the caller's own work in the folder fails and says why
+		return // the caller's own use of the folder returns the error
 	}
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), prefix)
-		number, _, named := strings.Cut(rest, ".")
+		rest, hasPrefix := strings.CutPrefix(e.Name(), prefix)
+		number, _, hasNumber := strings.Cut(rest, ".")
 		pid, err := strconv.Atoi(number)
-		if !ours || !named || err != nil || !e.IsDir() && !e.Type().IsRegular() {
+		if !hasPrefix || !hasNumber || err != nil || !e.IsDir() && !e.Type().IsRegular() {
 			continue
 		}
 		removeUnlocked(filepath.Join(dir, e.Name()), pid)
 	}
 }
 
-// removeUnlocked removes a file or folder unless a process has locked it. Where files
-// cannot be locked it asks whether the process of that number exists.
+// removeUnlocked removes a file or folder unless a process has locked it. If the file
+// system has no locks, it tests whether the process exists.
 func removeUnlocked(path string, pid int) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func removeUnlocked(path string, pid int) {
 	}
 }
 
-// IsAlive reports whether a process exists, as far as that can be known.
+// IsAlive reports whether a process exists. One of another user counts as existing.
 func IsAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -63,7 +63,7 @@ func IsAlive(pid int) bool {
 	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// TempError says that the folder of temporary files cannot be used.
+// TempError reports that the folder for temporary files cannot be used.
 type TempError struct {
 	Dir string
 	Err error
@@ -74,13 +74,13 @@ func (e *TempError) Error() string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
 	}
-	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: let the environment variable TMPDIR name a folder that you can write to; nothing was begun", e.Dir, err)
+	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v; nothing was changed; set the environment variable TMPDIR to a folder that you can write to", e.Dir, err)
 }
 
-// Unwrap returns the error of the system.
+// Unwrap returns the error of the operating system.
 func (e *TempError) Unwrap() error { return e.Err }
 
-// MakeTemp makes a scratch folder among the temporary files of the system. Errors are
+// MakeTemp makes a scratch folder in the system's folder for temporary files. Errors are
 // *TempError.
 func MakeTemp(prefix string) (*Scratch, error) {
 	scratch, err := MakeScratch(os.TempDir(), prefix)
@@ -90,8 +90,8 @@ func MakeTemp(prefix string) (*Scratch, error) {
 	return scratch, nil
 }
 
-// CheckTemp returns a *TempError when temporary files cannot be made, for commands that
-// need them late.
+// CheckTemp returns a *TempError if no temporary files can be made. Commands that need them
+// late call it early.
 func CheckTemp() error {
 	scratch, err := MakeTemp("placementsync-check-")
 	if err != nil {
@@ -100,17 +100,16 @@ func CheckTemp() error {
 	return scratch.Remove()
 }
 
-// CreateTemp makes a new file in the folder of path, with the rights that the umask
-// leaves of mode; os.CreateTemp knows one mode only. Until the file is closed no other
-// process removes it.
+// CreateTemp creates a new file in the folder of path. Unlike os.CreateTemp it takes a
+// mode, to which the umask applies. No other process removes the file until it is closed.
 func CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
 	return newTemp(path, func(name string) (*os.File, error) {
 		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	})
 }
 
-// newTemp tries names in the folder of path until create finds one free, and locks the
-// new file or folder. It first removes those of the same path that killed processes left.
+// newTemp tries names in the folder of path until create finds a free one, and locks the
+// new file or folder. It first removes those of killed processes for the same path.
 func newTemp(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
 	removeDead(dir, prefix)
@@ -123,7 +122,7 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 		if err != nil {
 			return nil, err
 		}
-		// Another process may have found it before it was locked, and removed it.
+		// Another process may have removed it before it was locked.
 		if locked, err := tryLock(f); err != nil || locked && isStillAt(f, name) {
 			return f, nil
 		}
@@ -132,7 +131,7 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 	}
 }
 
-// isStillAt reports whether an open file or folder has this name.
+// isStillAt reports whether name still leads to the open file or folder.
 func isStillAt(f *os.File, name string) bool {
 	opened, err := f.Stat()
 	if err != nil {
@@ -142,8 +141,7 @@ func isStillAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// RemoveTemps removes all temporary files of path, of whatever process. Nobody else
-// may be writing it.
+// RemoveTemps removes all temporary files of path. No process may be writing it.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {

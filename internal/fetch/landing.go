@@ -252,7 +252,7 @@ func (l *Landing) disk() durable.Disk { return durable.Disk{Step: l.options.Step
 
 // writeAt writes to a file at an offset.
 func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error {
-	return l.disk().InHalves(what, data, func(part []byte, offset int) error {
+	return l.disk().WriteInHalves(what, data, func(part []byte, offset int) error {
 		_, err := f.WriteAt(part, at+int64(offset))
 		return err
 	})
@@ -354,7 +354,7 @@ func (l *Landing) sync() error {
 				return err
 			}
 		}
-		if err := disk.Reach("mid fsync of the landing"); err != nil {
+		if err := disk.CallStep("mid fsync of the landing"); err != nil {
 			return err
 		}
 		if err := l.journal.Sync(); err != nil {

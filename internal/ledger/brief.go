@@ -8,36 +8,37 @@ import (
 )
 
 var (
-	// namedRequest is how the text of an error names a request, quotedAnswer where it
-	// quotes the beginning of an answer.
-	namedRequest = regexp.MustCompile(`fetch stream "[^"]*": GET (?:https?://[^/\s]+)?(/[^\s?]*)(?:\?\S*)?`)
-	quotedAnswer = regexp.MustCompile(`: body begins ("(?:[^"\\]|\\.)*")`)
-	// statedMessage is what an answer in JSON says to people, under the names in use.
-	statedMessage = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
+	// requestPattern matches the request in the text of an error, and bodyPattern the
+	// quoted beginning of the response body.
+	requestPattern = regexp.MustCompile(`fetch stream "[^"]*": GET (?:https?://[^/\s]+)?(/[^\s?]*)(?:\?\S*)?`)
+	bodyPattern    = regexp.MustCompile(`: body begins ("(?:[^"\\]|\\.)*")`)
+	// messagePattern matches the message in a JSON error body, under the usual member names.
+	messagePattern = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
 )
 
-// keptAnswers is what errors of a request say about all others.
-const keptAnswers = "; what has landed is kept, the next run asks again"
+// retryAdvice is the advice that all errors of requests end with.
+const retryAdvice = "; what has landed is kept, the next run asks again"
 
-// ShortenError makes the text of an error fit for an alert or a page: of a request its
-// path, of an answer what that says to people. The log and the ledger have the whole text.
+// ShortenError makes the text of an error short enough for an alert or a page: a request
+// becomes its path, and a response body its message. The log and the ledger contain the
+// whole text.
 func ShortenError(text string) string {
-	text = namedRequest.ReplaceAllString(strings.ReplaceAll(text, keptAnswers, ""), "GET $1")
-	return quotedAnswer.ReplaceAllStringFunc(text, func(quoted string) string {
-		body, err := strconv.Unquote(strings.TrimPrefix(quoted, ": body begins "))
+	text = requestPattern.ReplaceAllString(strings.ReplaceAll(text, retryAdvice, ""), "GET $1")
+	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {
+		body, err := strconv.Unquote(strings.TrimPrefix(match, ": body begins "))
 		if err != nil {
 			return ""
 		}
-		return shortenAnswer(strings.TrimSpace(body))
+		return summarizeBody(strings.TrimSpace(body))
 	})
 }
 
-// shortenAnswer finds the message of an answer, which may be cut off.
-func shortenAnswer(body string) string {
-	if found := statedMessage.FindStringSubmatch(body); found != nil {
-		var said string
-		if json.Unmarshal([]byte(found[1]+`"`), &said) == nil {
-			return ": it says " + said
+// summarizeBody extracts the message from a response body, which may be cut off.
+func summarizeBody(body string) string {
+	if m := messagePattern.FindStringSubmatch(body); m != nil {
+		var message string
+		if json.Unmarshal([]byte(m[1]+`"`), &message) == nil {
+			return ": " + message
 		}
 	}
 	switch {
@@ -46,5 +47,5 @@ func shortenAnswer(body string) string {
 	case strings.HasPrefix(body, "{"), strings.HasPrefix(body, "["):
 		return " with JSON that has no message"
 	}
-	return ": it says " + body
+	return ": " + body
 }

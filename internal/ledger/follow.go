@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// BeginFollow is the entry of work that follows a publish and begins now.
+// BeginFollow returns the ledger entry for work after a publish that starts now.
 func BeginFollow(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
 }
 
-// EndFollow completes the entry of work that ends now, whether it failed or, if ctx has
-// ended, was interrupted.
+// EndFollow returns the entry completed at time now. An error counts as an interruption
+// if ctx has ended.
 func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
 	r.EndedAt, r.Outcome = now.UTC(), Complete
 	if err != nil {
@@ -27,23 +27,23 @@ func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
 	return r
 }
 
-// Follow is how far one kind of work that follows publishes has come.
+// Follow is the state of one kind of work after publishes, such as backups.
 type Follow struct {
 	// Last is the newest entry.
 	Last Run
-	// Succeeded is when the newest one that left nothing out ended; zero: none has.
+	// Succeeded is when the last complete attempt ended. Zero means that there was none.
 	Succeeded time.Time
-	// Failures counts the attempts since then that failed or left something out, Since is
-	// when the first of them began.
+	// Failures counts the failed and partial attempts since then. Since is when the first
+	// of them started.
 	Failures int
 	Since    time.Time
 }
 
-// IsBehind reports whether an attempt failed or left something out since one last did not.
-// One that was interrupted is continued, and says nothing.
+// IsBehind reports any failure since the last full success. Interrupted attempts do not
+// count, because they are continued.
 func (f Follow) IsBehind() bool { return f.Failures > 0 }
 
-// Follows sums up the entries of a ledger by kind, in the order of the names.
+// Follows summarizes the entries of a ledger by kind, sorted by name.
 func Follows(entries []Run) []Follow {
 	byKind := map[string]Follow{}
 	var kinds []string

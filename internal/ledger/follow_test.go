@@ -7,7 +7,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestInterruptedWorkIsNotBehind: it is continued, whatever came before it.
+// TestInterruptedWorkIsNotBehind expects that interruptions do not change IsBehind.
 func TestInterruptedWorkIsNotBehind(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
@@ -18,7 +18,7 @@ func TestInterruptedWorkIsNotBehind(t *testing.T) {
 	}{{ledger.Interrupted, false}, {ledger.Complete, false}, {ledger.Interrupted, false}, {ledger.Failed, true}, {ledger.Interrupted, true}, {ledger.Complete, false}} {
 		entries = append(entries, ledger.Run{Kind: ledger.Backup, Outcome: step.outcome, StartedAt: at, EndedAt: at})
 		if f := ledger.Follows(entries)[0]; f.IsBehind() != step.behind {
-			t.Errorf("step %d: behind is %v after %s", i, f.IsBehind(), step.outcome)
+			t.Errorf("step %d: IsBehind is %v after %s", i, f.IsBehind(), step.outcome)
 		}
 	}
 }

@@ -9,25 +9,25 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Standing says in the words of people what a grade means for the rows of a stream. Every
-// part of the program that speaks of a grade uses these words and no others.
+// Standing is the meaning of a grade in plain language. All pages, alerts and commands use
+// these words for grades.
 type Standing string
 
 // Standings, worst first.
 const (
-	NotRead   Standing = "not read"   // never: there are no rows of it
-	Carried   Standing = "carried"    // not this time: the rows are those of an earlier night
+	NotRead   Standing = "not read"   // never read: the table has no rows of the stream
+	Carried   Standing = "carried"    // not read in this run: the rows are from an earlier night
 	NotProven Standing = "not proven" // read, but rows may be missing
-	Proven    Standing = "proven"     // read, and nothing is missing
+	Proven    Standing = "proven"     // read, and no row is missing
 )
 
-// Grades are the grades of streams, worst first, as meta.streams has them.
+// Grades returns the grades of streams as meta.streams contains them, worst first.
 func Grades() []string {
 	return []string{"skipped", "carried_forward", "best_effort", "bounded", "repaired", "exact"}
 }
 
-// StandingOf is what a grade means. No grade is that of a stream which no run knows; one
-// that a later program gave proves nothing to this one.
+// StandingOf returns the meaning of a grade. An empty grade means that no run contains the
+// stream. An unknown grade, from a newer program, is NotProven.
 func StandingOf(grade string) Standing {
 	switch grade {
 	case "exact", "repaired", "bounded":
@@ -40,34 +40,34 @@ func StandingOf(grade string) Standing {
 	return NotProven
 }
 
-// WasRead reports whether a grade is that of a stream which was read, proven or not.
+// WasRead reports whether a grade means that the stream was read, proven or not.
 func WasRead(grade string) bool {
 	s := StandingOf(grade)
 	return s == Proven || s == NotProven
 }
 
-// worry orders standings for people: the higher, the earlier it is said.
+// worry returns the severity of a standing: the higher, the earlier it is listed.
 func (s Standing) worry() int {
 	return slices.Index([]Standing{Proven, NotProven, Carried, NotRead}, s)
 }
 
-// Problem is what is wrong with the rows of a stream, or of a table.
+// Problem describes the standing of the rows of a stream or of a table.
 type Problem struct {
 	Name     string
 	Standing Standing
-	// Reason is why, as meta.streams has it.
+	// Reason is the reason in meta.streams.
 	Reason string
-	// Since is when the oldest of the rows was last read; zero: not known.
+	// Since is when the oldest of the rows was last read. Zero means unknown.
 	Since time.Time
 }
 
-// SortProblems puts what was not read first, and keeps the order within a standing.
+// SortProblems sorts the worst standing first and keeps the order within a standing.
 func SortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.worry() - a.Standing.worry() })
 }
 
-// DescribeProblems says in one line what is wrong, worst first: names that share a
-// reason share a clause. It is empty when nothing is.
+// DescribeProblems describes problems in one line, worst first. Names with the same
+// standing and reason share a clause.
 func DescribeProblems(problems []Problem) string {
 	problems = slices.Clone(problems)
 	SortProblems(problems)
@@ -87,7 +87,7 @@ func DescribeProblems(problems []Problem) string {
 	return strings.Join(clauses, "; ")
 }
 
-// describe is the clause of names that share a problem.
+// describe returns the clause for all names that share the problem.
 func (p Problem) describe(names []string) string {
 	verb := map[bool]map[bool]string{true: {true: "was", false: "were"}, false: {true: "is", false: "are"}}[p.Standing == NotRead][len(names) == 1]
 	text := fmt.Sprintf("%s %s %s", joinNames(names), verb, p.Standing)
@@ -100,8 +100,8 @@ func (p Problem) describe(names []string) string {
 	return text
 }
 
-// shortenReason cuts a reason to its first line and to what a line of several has room
-// for.
+// shortenReason cuts a reason to its first line and to a length of which several fit into
+// one line.
 func shortenReason(reason string) string {
 	const most = 160
 	reason, _, _ = strings.Cut(ShortenError(reason), "\n")
@@ -111,7 +111,7 @@ func shortenReason(reason string) string {
 	return reason
 }
 
-// joinNames lists names as a sentence does, and counts those beyond the first few.
+// joinNames lists up to four names, and counts the others.
 func joinNames(names []string) string {
 	const most = 4
 	if more := len(names) - most; more > 1 {
@@ -124,25 +124,25 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Reasons of streams that the configuration leaves out.
+// Reasons of streams that the configuration excludes.
 const (
 	ReasonNotChosen = "not chosen"
 	ReasonNoDetails = "streams.details is none"
 )
 
-// IsLeftOut reports whether the configuration left the stream out, so that it was not to
-// be read: nothing is wrong with it, and no night will change its grade.
+// IsLeftOut reports whether the configuration excludes the stream. Such a stream is no
+// problem, and its grade does not change.
 func (s Stream) IsLeftOut() bool {
 	return !WasRead(s.Grade) && (strings.HasPrefix(s.Reason, ReasonNotChosen) || strings.HasPrefix(s.Reason, ReasonNoDetails))
 }
 
-// Problem is what is to be said of the stream's rows.
+// Problem returns the stream's standing and reason as a Problem.
 func (s Stream) Problem() Problem {
 	return Problem{Name: s.Stream, Standing: StandingOf(s.Grade), Reason: s.Reason, Since: s.AgeSince}
 }
 
-// WorstFirst are the streams of the run, those that made it partial first and then those
-// whose rows are least sure.
+// WorstFirst returns the streams of the run: first those that make it partial, then by
+// severity.
 func (r Run) WorstFirst() []Stream {
 	sorted := slices.Clone(r.Streams)
 	slices.SortStableFunc(sorted, func(a, b Stream) int {
@@ -154,9 +154,8 @@ func (r Run) WorstFirst() []Stream {
 	return sorted
 }
 
-// Lacks are the streams that make a run partial, which is what somebody can act on. A run
-// of an earlier program did not mark them: of a partial one they are those that were
-// read before or could not be proven.
+// Lacks returns the streams that make a run partial. Runs of older programs do not mark
+// them: then they are the carried and unproven streams of a partial run.
 func (r Run) Lacks() []Stream {
 	marked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Lacking })
 	var lacks []Stream
@@ -168,9 +167,9 @@ func (r Run) Lacks() []Stream {
 	return lacks
 }
 
-// Summary is the outcome with the number of streams that are not proven: a run is complete
-// when every stream that should be read was read, also where nothing proves that its
-// rows are all.
+// Summary returns the outcome with the numbers of streams that were not read, carried or
+// not proven. A complete run can have unproven streams: all were read, but nothing proves
+// that no row is missing.
 func (r Run) Summary() string {
 	counts := map[Standing]int{}
 	for _, s := range r.Streams {
@@ -194,7 +193,7 @@ func (r Run) Summary() string {
 	return text
 }
 
-// Why says in one line why the run did not complete; empty: it did.
+// Why describes in one line why the run is not complete. It is empty for a complete run.
 func (r Run) Why() string {
 	if r.Error != "" {
 		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// LogEnd writes the line of a run that has ended: an error if it failed, a warning if it
-// is partial.
+// LogEnd logs the end of a run: an error if it failed, a warning if it is partial.
 func (r Run) LogEnd(log *slog.Logger) {
 	level, reason := slog.LevelInfo, ""
 	switch r.Outcome {
@@ -18,14 +17,14 @@ func (r Run) LogEnd(log *slog.Logger) {
 		level, reason = slog.LevelWarn, r.Why()
 	}
 	log = log.With("run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion())
-	if r.IsPublished() { // else a zero would pass for a number of rows
+	if r.IsPublished() { // otherwise the row counts are unknown, not zero
 		log = log.With("rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone)
 	}
 	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(), "reason", reason, "error", r.Error)
 }
 
-// Streak counts the nights in a row that ended as r did, up to it, and returns when the
-// first of them began. Nights that were stopped neither count nor end it. past may contain r.
+// Streak counts the consecutive nights up to r with the outcome of r, and returns when the
+// first of them started. Interrupted and killed nights are ignored. past may contain r.
 func (r Run) Streak(past []Run) (nights int, since time.Time) {
 	nights, since = 1, r.StartedAt
 	for _, n := range slices.Backward(past) {
@@ -40,8 +39,8 @@ func (r Run) Streak(past []Run) (nights int, since time.Time) {
 	return nights, since
 }
 
-// SnapshotOf is the time of the snapshot that readers had after the newest of some runs;
-// zero: none.
+// SnapshotOf returns the time of the snapshot that the newest published run gave readers.
+// Zero means that no run was published.
 func SnapshotOf(runs []Run) time.Time {
 	for _, r := range slices.Backward(runs) {
 		if r.IsPublished() {

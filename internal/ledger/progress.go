@@ -2,21 +2,21 @@ package ledger
 
 import "time"
 
-// Progress is how far a run is, at one moment.
+// Progress is the progress of a run at one moment.
 type Progress struct {
 	Run       string
 	StartedAt time.Time
-	// Phase says what is being done, for people.
+	// Phase describes the current work.
 	Phase string
-	// Requests and Retries are those of this attempt at the run so far.
+	// Requests and Retries count those of this attempt at the run.
 	Requests, Retries int64
-	// Expected is how many requests the whole run may take, from the last night and
-	// from what the lists have said so far; 0: unknown.
+	// Expected is the estimated number of requests of the whole run, from the last night
+	// and from the totals that lists have stated. 0 means unknown.
 	Expected int64
-	// PerSecond is the rate of requests for the current stream, or, in its first
-	// second, of the run so far; Allowed is the configured one; 0: no limit.
+	// PerSecond is the request rate of the current stream, or of the whole run during the
+	// stream's first second. Allowed is the configured limit. 0 means no limit.
 	PerSecond, Allowed float64
-	// Left is the time that the rest will take at that rate; 0: unknown.
+	// Left is the remaining time at that rate. 0 means unknown.
 	Left time.Duration
 	// Streams are in the order in which they are read.
 	Streams []StreamProgress
@@ -29,26 +29,26 @@ const (
 	Read    = "read"
 )
 
-// StreamProgress is how far a stream is.
+// StreamProgress is the progress of one stream.
 type StreamProgress struct {
 	Name  string
 	State string
-	// Done of Total: pages of the pass over a list, or ids that are asked for.
-	// Total is 0 until the service has said.
+	// Done and Total count the pages of the current pass over a list, or the ids of single
+	// records. Total is 0 until the service has stated it.
 	Done, Total int64
 	// Pass counts the passes over a list.
 	Pass int
 	Rows int64
-	// Requests and Retries include those without a usable answer.
+	// Requests and Retries include failed ones.
 	Requests, Retries int64
 	PerSecond         float64
-	// Left is the time that the rest of it will take; 0: unknown.
+	// Left is the remaining time for the stream. 0 means unknown.
 	Left time.Duration
 	// Grade and Reason are empty until it is read.
 	Grade, Reason string
 }
 
-// Share is how much of a stream is done, 0 to 100; -1: not known.
+// Share returns the finished percentage of a stream, or -1 if it is unknown.
 func (s StreamProgress) Share() int64 {
 	switch {
 	case s.State == Read:
@@ -59,7 +59,7 @@ func (s StreamProgress) Share() int64 {
 	return min(100, 100*s.Done/s.Total)
 }
 
-// ReadStreams counts the streams that are read; the template of the status page asks.
+// ReadStreams counts the finished streams. The template of the status page calls it.
 func (p Progress) ReadStreams() int {
 	n := 0
 	for _, s := range p.Streams {

@@ -1,6 +1,6 @@
-// Package ledger states what is said of a run: how far it is while it is at work
-// (Progress), and what the ledger keeps of it (Run). It is data and nothing else, so
-// that the daemon can show runs without knowing warehouse or pipeline.
+// Package ledger defines the records about runs: the progress of a current run
+// ([Progress]) and the entry that the ledger keeps of each run ([Run]). It contains only
+// data, so that the daemon can show runs without importing warehouse or pipeline.
 package ledger
 
 import (
@@ -12,12 +12,11 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Outcome is how a run, or any other work of the program, ended.
+// Outcome is the result of a run or of any other command.
 type Outcome string
 
-// Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or
-// with the machine, or the disk had no room for a line. Misused and Held are
-// never in the ledger.
+// Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or a power
+// cut, or the disk was full. Misused and Held never enter the ledger.
 const (
 	Complete    Outcome = "complete"
 	Partial     Outcome = "partial"
@@ -28,8 +27,8 @@ const (
 	Held        Outcome = "held"    // another run holds the lock
 )
 
-// ExitCode is the number that a script or a supervisor gets for an outcome. It
-// is a promise and the only place that knows these numbers. Killed has none.
+// ExitCode returns the process exit code for an outcome, or -1 for Killed. The numbers are
+// part of the command-line interface and are defined only here.
 func (o Outcome) ExitCode() int {
 	code, ok := map[Outcome]int{Complete: 0, Misused: 2, Partial: 3, Held: 4, Interrupted: 130, Killed: -1}[o]
 	if !ok {
@@ -38,44 +37,42 @@ func (o Outcome) ExitCode() int {
 	return code
 }
 
-// Kinds of runs. Runs of a program from before there were refreshes have no kind:
-// they are nights.
+// Kinds of runs. An empty kind, from programs without refreshes, is a night.
 const (
 	Night   = "night"
 	Refresh = "refresh"
-	// Replay builds the tables of a night again from its landed answers. Rebuild
-	// builds the catalog from the Parquet series. Rollback points readers at an
-	// earlier version.
+	// Replay rebuilds the tables of a night from its stored responses. Rebuild restores
+	// the catalog from the Parquet series. Rollback points readers at an earlier version.
 	Replay   = "replay"
 	Rebuild  = "rebuild"
 	Rollback = "rollback"
 )
 
-// Kinds of work that follows the publish of a night. It is no run: readers see the same
-// before and after it.
+// Kinds of work after the publish of a night. Such work is not a run: it does not change
+// what readers see.
 const (
 	Backup = "backup"
 	Lake   = "lake"
 	Watch  = "watch"
 )
 
-// Run is what the ledger keeps of one night, failed ones too. It is written to
-// state/ when the night ends and joins meta.runs at the next publish.
+// Run is the ledger entry of one run, failed ones included. It is written to state/ when
+// the run ends, and the next publish copies it to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind distinguishes nights from refreshes, which read the few records that
-	// events named and do not count for the schedule.
+	// Kind distinguishes nights from refreshes. A refresh reads the few records that
+	// events named, and does not count for the schedule.
 	Kind string `json:"kind,omitempty"`
-	// Version is the one that a rollback points readers at, or that a backup, the lake or
-	// the watches are of.
+	// Version is the version that a rollback points readers at, or that a backup, lake or
+	// watch entry is about.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
-	EndedAt    time.Time `json:"ended_at,omitzero"` // zero: killed, unknown
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero if the run was killed
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	Outcome    Outcome   `json:"outcome"`
-	ExitCode   int       `json:"exit_code"` // -1: killed
+	ExitCode   int       `json:"exit_code"` // -1 if the run was killed
 	Program    string    `json:"program_version"`
-	// Attempts counts how often the run ended; more than once when it was resumed.
+	// Attempts counts the executions of the run: more than one if it was resumed.
 	Attempts int    `json:"attempts"`
 	Error    string `json:"error,omitempty"`
 
@@ -89,10 +86,10 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are why a gate stopped the run.
+	// Losses are the reasons of the gate that stopped the run.
 	Losses []Loss `json:"losses,omitempty"`
-	// NightsLeft estimates how many more nights are needed for what this one had no
-	// time to read; 0: nothing was left, or it is unknown.
+	// NightsLeft estimates how many more nights are needed to read the unread records. 0
+	// means that there are none, or that the number is unknown.
 	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []Stream `json:"streams"`
@@ -101,20 +98,20 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// IsFollow reports whether the entry is of work that follows a publish, and of no run.
-// Its Version is what it brought elsewhere, its Bytes are those that it sent.
+// IsFollow reports whether the entry is about work after a publish. Its Bytes are the
+// bytes sent.
 func (r Run) IsFollow() bool { return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch }
 
-// IsPublished reports whether the run gave readers a snapshot.
+// IsPublished reports whether the run published a snapshot.
 func (r Run) IsPublished() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
-// Took is how long the run lasted.
+// Took returns the duration of the run.
 func (r Run) Took() time.Duration { return r.EndedAt.Sub(r.StartedAt) }
 
-// VisibleVersion is the version that readers saw when the run had ended; empty when they saw
-// the same as before.
+// VisibleVersion returns the version that the run gave readers. It is empty when the run
+// did not change it.
 func (r Run) VisibleVersion() string {
 	switch {
 	case !r.IsPublished():
@@ -125,25 +122,25 @@ func (r Run) VisibleVersion() string {
 	return r.ID
 }
 
-// Loss is what a run would have taken from a table.
+// Loss counts the rows that a run would have removed from a table.
 type Loss struct {
 	Table string `json:"table"`
-	// Stream is set when several streams fill the table and the loss is that of one.
+	// Stream is set if several streams fill the table and the loss is in one of them.
 	Stream string `json:"stream,omitempty"`
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
-	// NotFound says that these are ids that a list names and that were answered 404; their
-	// rows would stay.
+	// NotFound marks ids that were answered 404 although a list contains them. Their rows
+	// would stay.
 	NotFound bool `json:"not_found,omitempty"`
 }
 
-// DescribeLosses says for people what a gate stopped: the first tables by name, the
-// others by their number.
+// DescribeLosses describes the losses for which a gate stopped a run: the first tables by
+// name, the others by number.
 func DescribeLosses(losses []Loss) string {
 	var parts []string
 	for _, l := range losses {
 		if l.NotFound {
-			parts = append(parts, fmt.Sprintf("%d of %s of %s that a list names are answered 404", l.Gone, plural.Count(l.Before, "id"), l.Table))
+			parts = append(parts, fmt.Sprintf("%d of %s of %s were answered 404 although a list contains them", l.Gone, plural.Count(l.Before, "id"), l.Table))
 		}
 	}
 	losses = slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return l.NotFound })
@@ -169,8 +166,7 @@ func describeVanishing(losses []Loss) string {
 	return strings.Join(parts, ", ")
 }
 
-// Unread sums up what the run left for a later night: so many ids, in so many
-// streams.
+// Unread counts the ids that the run left unread, and their streams.
 func (r Run) Unread() (ids int64, streams int) {
 	for _, s := range r.Streams {
 		if s.Unread > 0 {
@@ -180,8 +176,8 @@ func (r Run) Unread() (ids int64, streams int) {
 	return ids, streams
 }
 
-// Stream is what one stream did in a run: its grade with the evidence, and
-// its telemetry.
+// Stream is the result of one stream in a run: its grade with the evidence, and its
+// telemetry.
 type Stream struct {
 	Stream     string `json:"stream"`
 	Grade      string `json:"grade"`
@@ -193,9 +189,9 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows are those of the first table in the snapshot, RowsOld those of them that
-	// were neither read nor proven in this run. Of a run that ended before its rows were
-	// merged, Rows counts the records that it read.
+	// Rows counts the rows of the stream's first table in the snapshot, and RowsOld those
+	// that were neither read nor proven in this run. If the run ended before the merge,
+	// Rows counts the records read.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`
@@ -203,16 +199,15 @@ type Stream struct {
 	Carried   int64 `json:"carried"`
 	Rechecked int64 `json:"rechecked"`
 	Failed    int64 `json:"failed"`
-	// Unread are the ids that were left for a later night because run.max_duration
-	// was over.
+	// Unread counts the ids that were not requested because run.max_duration was over.
 	Unread int64 `json:"unread"`
 	// AgeSince is when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
-	// Lacking streams make their run partial: they should have been read, and were not,
-	// or not wholly.
+	// Lacking streams make their run partial: they should have been read and were not, or
+	// not completely.
 	Lacking bool `json:"lacking,omitempty"`
-	// Events are streams of webhook deliveries: that one never came cannot be seen, so
-	// that nothing is ever proven about them, and no night could do better.
+	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
+	// these streams are never proven.
 	Events bool `json:"events,omitempty"`
 
 	Bytes             int64   `json:"bytes"`

@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-func TestOutcomesHaveTheirExitCodes(t *testing.T) {
+func TestExitCodes(t *testing.T) {
 	for outcome, want := range map[ledger.Outcome]int{
 		ledger.Complete: 0, ledger.Failed: 1, ledger.Misused: 2, ledger.Partial: 3, ledger.Held: 4,
 		ledger.Interrupted: 130, ledger.Killed: -1, "": 1, "anything else": 1,

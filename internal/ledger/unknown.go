@@ -1,8 +1,8 @@
 package ledger
 
-// UnknownRunError says that no run or version has the name that a user gave.
+// UnknownRunError reports a name, given by a user, that no run or version has.
 type UnknownRunError struct {
-	// Problem says what does not exist, what was kept and what may have been meant.
+	// Problem is the whole message: the unknown name, the effect and similar known names.
 	Problem string
 }
 

@@ -156,5 +156,5 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s that a list names were answered 404, and their rows stay", e.Stream, e.Kept, plural.Count(e.Asked, "id"))
+	return fmt.Sprintf("read %s: %d of %s were answered 404 although a list contains them; their rows stay", e.Stream, e.Kept, plural.Count(e.Asked, "id"))
 }

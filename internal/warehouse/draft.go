@@ -150,7 +150,7 @@ func (d *Draft) copyPrevious(path string) error {
 }
 
 // Step reports a point of the work on the draft to Config.Step and returns its error.
-func (d *Draft) Step(name string) error { return d.w.Folder.disk.Reach(name) }
+func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
 // Cores returns the number of threads that DuckDB may use.
 func (d *Draft) Cores() int {

@@ -285,7 +285,7 @@ func (s *Series) withdrawVersion(run string) error {
 			return err
 		}
 		for _, path := range append(files, s.folder.dayManifestPath(day)) {
-			if err := durable.RemoveUp(path, s.folder.path(seriesDir)); err != nil {
+			if err := durable.RemoveWithEmptyParents(path, s.folder.path(seriesDir)); err != nil {
 				return err
 			}
 		}

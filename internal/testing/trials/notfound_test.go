@@ -56,7 +56,7 @@ func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
 	if !stopped || !mass.Reread || res.Run.ExitCode != 1 || h.latest() != "" {
 		t.Fatalf("the night ended with %d and published %q: %v", res.Run.ExitCode, h.latest(), err)
 	}
-	if want := "ids of articles that a list names are answered 404"; !strings.Contains(err.Error(), want) {
+	if want := "ids of articles were answered 404 although a list contains them"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q lacks %q", err, want)
 	}
 	// One who believes it gets a partial night, and no exact table.
@@ -110,7 +110,7 @@ func TestArticlesThatAListNamesAreKept(t *testing.T) {
 				}
 				grade := map[bool]fetch.Grade{false: fetch.Repaired, true: fetch.BestEffort}[c.partial]
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
-				h.requireStream(res.Run, "articles", grade, "that a list names were answered 404, and their rows stay")
+				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows stay")
 				s := streamOf(t, res.Run, "articles")
 				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Lacking != c.partial {
 					t.Errorf("fetched %d of %d rows, lacking %v", s.Fetched, h.count("articles", "TRUE"), s.Lacking)
