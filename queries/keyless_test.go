@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // plantedName begins every text of the fixture that is not part of a key.
@@ -22,7 +22,7 @@ const plantedName = "Planted"
 // of another record.
 func nameless(t *testing.T) string {
 	t.Helper()
-	defs, _, err := warehouse.Definitions()
+	defs, _, err := dictionary.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
@@ -135,7 +136,7 @@ func isActive(r rune) bool {
 // views of mart.
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	if tables, err := query.ReadDictionary(nil); err == nil {
+	if tables, err := dictionary.Read(nil); err == nil {
 		for _, t := range tables {
 			if !slices.Contains(args, t.Name()) {
 				names = append(names, t.Name())

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/warehouse"
 )
 
@@ -325,7 +326,7 @@ func TestWarehousesOfReleasesGoOn(t *testing.T) {
 			f := openFixture(t, release)
 			last := f.latest()
 			// With other columns, rows that get a value in them are closed on the way.
-			same := last.Schema == warehouse.SchemaVersion()
+			same := last.Schema == dictionary.SchemaVersion()
 			always := newLifetime(t, filepath.Join(t.TempDir(), "warehouse"))
 			always.beginLife()
 			var want map[string]string

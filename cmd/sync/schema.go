@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
-	"placementsync/internal/query"
+	"placementsync/internal/dictionary"
 )
 
 // schemaOptions are the flags of schema.
@@ -34,7 +34,7 @@ func runSchema(g *globals, o schemaOptions, names []string) error {
 	if o.all && len(names) > 0 {
 		return command.UsageErr("--all prints all tables: leave out the names or --all")
 	}
-	tables, err := query.ReadDictionary(names)
+	tables, err := dictionary.Read(names)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"placementsync/internal/config"
+	"placementsync/internal/dictionary"
 	"placementsync/internal/nearest"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // RefuseUnknownNames is the rule of a configuration that the streams and columns that it
@@ -81,11 +81,11 @@ func FitsPattern(name string, patterns []string) bool {
 // or it does not have the form of a column.
 func unknownColumn(name string) string {
 	table, column, ok := strings.Cut(name, ".")
-	def, known := warehouse.TableDefinition(table)
+	def, known := dictionary.Definition(table)
 	if _, found := def.Column(column); found || !ok {
 		return ""
 	}
-	tables, _, err := warehouse.Definitions()
+	tables, _, err := dictionary.Definitions()
 	if err != nil {
 		return err.Error()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/config"
+	"placementsync/internal/dictionary"
 	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
@@ -110,7 +111,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		return ledger.Complete
 	case errors.As(err, &known):
 		return known.outcome
-	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)),
+	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownError)),
 		errors.As(err, new(*ledger.UnknownRunError)), namesWrongTemp(err),
 		!errors.As(err, new(*workError)):
 		return ledger.Misused

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/warehouse"
 )
 
@@ -101,7 +102,7 @@ func readBuild(ctx context.Context, program, version, commit string) (Build, err
 	return Build{Program: program, Version: version, Commit: commit,
 		DuckDB: strings.TrimPrefix(engine, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: warehouse.SchemaVersion()}, err
+		Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}, err
 }
 
 func (b Build) write(w io.Writer, format string) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/dictionary"
 	"placementsync/internal/warehouse"
 )
 
@@ -41,7 +42,7 @@ func TestVersionOfAProgram(t *testing.T) {
 	}
 	want := command.Build{Program: "program", Version: "1.0.0", Commit: "0123456789ab", DuckDB: build.DuckDB, Arrow: arrow.PkgVersion,
 		Go: strings.TrimPrefix(runtime.Version(), "go"), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Storage: warehouse.StorageVersion, Format: warehouse.Format, Schema: warehouse.SchemaVersion()}
+		Storage: warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}
 	if build != want {
 		t.Errorf("got %+v, want %+v", build, want)
 	}

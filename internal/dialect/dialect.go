@@ -12,9 +12,9 @@ import (
 	"strings"
 	"text/template"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 	"placementsync/queries"
 )
 
@@ -120,7 +120,7 @@ type View struct {
 
 // Views returns the views of mart in the order of their dependencies.
 func (e Engine) Views(n Names) ([]View, error) {
-	originals, err := warehouse.MartViews()
+	originals, err := dictionary.MartViews()
 	if err != nil {
 		return nil, err
 	}

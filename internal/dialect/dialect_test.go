@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/dialect"
+	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
-	"placementsync/internal/warehouse"
 	"placementsync/queries"
 )
 
@@ -22,7 +22,7 @@ const leastQueries = 12
 
 // TestEveryFileIsAViewOrAQuery holds that each file belongs to an original of that name.
 func TestEveryFileIsAViewOrAQuery(t *testing.T) {
-	views, err := warehouse.MartViews()
+	views, err := dictionary.MartViews()
 	if err != nil {
 		t.Fatal(err)
 	}

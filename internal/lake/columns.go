@@ -3,9 +3,9 @@ package lake
 import (
 	"strings"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // columnNames lists columns for SQL.
@@ -21,7 +21,7 @@ func columnValues(columns []stream.Column) sqltext.SQL {
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR AS " + sqltext.Quote(c.Name)
 		case c.Name == stream.RowHash:
-			return string(warehouse.SignedHash()) + " AS " + sqltext.Quote(c.Name)
+			return string(dictionary.SignedHash()) + " AS " + sqltext.Quote(c.Name)
 		}
 		return sqltext.Quote(c.Name)
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -162,6 +163,6 @@ func (v *Version) writeFile(ctx context.Context, s source, rows sqltext.SQL) (fi
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
 	err = v.Exec(ctx, string(versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": rows,
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
-		"ids": warehouse.FieldIDs(s.present), "bytes": v.groupBytes})))
+		"ids": dictionary.FieldIDs(s.present), "bytes": v.groupBytes})))
 	return file, err
 }

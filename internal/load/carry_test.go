@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
-	"placementsync/internal/warehouse"
 )
 
 // copied are the Parquet files that the last night took over, sorted.
@@ -67,7 +67,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 			day = "02"
 		}
 		h.want("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file(table))+") ORDER BY 1",
-			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+warehouse.SchemaVersion())
+			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+dictionary.SchemaVersion())
 	}
 	if h.bytesOf("product_listings") != first {
 		t.Error("the file of an unchanged table has other bytes")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -120,6 +121,6 @@ func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sql
 	for _, l := range d.Labels() {
 		labels = append(labels, l.Key+": "+sqltext.Literal(l.Value))
 	}
-	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": warehouse.SignedHash(), "table": mainTable(def.Name),
-		"ids": warehouse.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "rows": rowGroup, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
+	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": dictionary.SignedHash(), "table": mainTable(def.Name),
+		"ids": dictionary.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "rows": rowGroup, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -26,7 +27,7 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			def := d.Definition(t.Name)
 			main, columns, key := mainTable(t.Name), allColumns(def), columnList("", t.Key)
 			err = executeAll(ctx, d, []sqlText{
-				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "row_hash": warehouse.StoredHash(), "source": source}),
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "row_hash": dictionary.StoredHash(), "source": source}),
 				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
@@ -107,7 +108,7 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			for i, rows := range nights {
-				hash, file := string(warehouse.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
+				hash, file := string(dictionary.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
 				if slices.Contains(earlier, i) {
 					hash = "row_hash"
 				}

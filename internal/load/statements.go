@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strings"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -86,7 +87,7 @@ func columnList(prefix string, names []string) sqlText {
 	return sqlText(strings.Join(quoted, ", "))
 }
 
-func allColumns(def stream.Definition) sqlText { return sqlText(warehouse.Columns("", def)) }
+func allColumns(def stream.Definition) sqlText { return dictionary.ColumnNames("", def) }
 
 // joinOn is the join condition of two prefixes on key columns.
 func joinOn(a, b string, key []string) sqlText {

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 )
 
@@ -230,7 +231,7 @@ func (s *server) describeTables(_ context.Context, arguments json.RawMessage) (a
 	if err != nil {
 		return nil, err
 	}
-	tables, err := query.ReadDictionary(asked.Tables)
+	tables, err := dictionary.Read(asked.Tables)
 	if err != nil {
 		return nil, err
 	}

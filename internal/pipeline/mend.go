@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
@@ -182,7 +183,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		}
 		return err
 	}
-	day := warehouse.Manifest{RunID: s.run, SnapshotAt: s.at, Program: m.cfg.Warehouse.Program, Schema: warehouse.SchemaVersion(), Format: warehouse.Format}
+	day := warehouse.Manifest{RunID: s.run, SnapshotAt: s.at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
 	rows, grades := map[string]int64{}, map[string]fetch.Grade{}
 	err = m.draft.EachRow(ctx, []string{load.TablesInMeta(s.run)}, func(scan func(...any) error) error {
 		var table string

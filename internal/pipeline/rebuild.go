@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -372,7 +373,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 // writeParquet gives the version its Parquet files: those of the newest day of the series
 // where this program would write the same, and new ones elsewhere.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
-	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == warehouse.SchemaVersion()
+	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
 	var missing []stream.Table
 	var files []warehouse.ManifestTable
 	for _, t := range b.wh.Catalog.Tables() {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
-	"placementsync/internal/warehouse"
 )
 
 // The catalog has one name in the instance, for any time. For an earlier snapshot,
@@ -172,7 +172,7 @@ func derivedSQL() string {
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
 		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
-			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(warehouse.ChangesSuffix) + `)`
+			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
 }
 
 // viewCommentsSQL gives the statements that make the comments which a view's

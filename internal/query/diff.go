@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
-	"placementsync/internal/warehouse"
 )
 
 // Between chooses the two snapshots of a comparison: without a name the last
@@ -81,7 +81,7 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, e
 	parts := make([]string, len(tables))
 	for i, t := range tables {
 		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
-			sqltext.Quote(t+warehouse.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
+			sqltext.Quote(t+dictionary.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
 	}
 	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
 }
@@ -93,7 +93,7 @@ func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string
 	err := db.conn.QueryRowContext(ctx, `SELECT list(DISTINCT table_name ORDER BY table_name)
 		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
 		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name`,
-		warehouse.ChangesSuffix, home).Scan(&all)
+		dictionary.ChangesSuffix, home).Scan(&all)
 	if err != nil {
 		return nil, fmt.Errorf("list the tables to compare: %w", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/nearest"
-	"placementsync/internal/warehouse"
 	"placementsync/queries"
 )
 
@@ -205,11 +205,11 @@ func (l Library) Resolve(text string) (Query, error) {
 // findTable finds the table or view that a word names, with its schema where SQL needs it,
 // and the name by which the dictionary has it. Both are empty when there is none.
 func findTable(word string) (table, stated string, err error) {
-	main, meta, err := warehouse.Definitions()
+	main, meta, err := dictionary.Definitions()
 	if err != nil {
 		return "", "", err
 	}
-	views, err := warehouse.MartViews()
+	views, err := dictionary.MartViews()
 	if err != nil {
 		return "", "", err
 	}

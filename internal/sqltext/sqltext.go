@@ -27,3 +27,15 @@ func QuoteSQL(expression string) string {
 func LiteralSQL(expression string) string {
 	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
 }
+
+// Names returns names as a list of SQL identifiers.
+func Names(names []string) SQL { return Join(names, ", ", Quote) }
+
+// Join returns the texts of items with a separator between them.
+func Join[T any](items []T, separator string, text func(T) string) SQL {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
+	}
+	return SQL(strings.Join(texts, separator))
+}

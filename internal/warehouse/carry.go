@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"placementsync/internal/dictionary"
 )
 
 // Label is an entry of the metadata of a Parquet file.
@@ -24,7 +26,7 @@ const (
 // their content changed, and the schema that they were written for. The manifest says which
 // later snapshots have the same file.
 func (d *Draft) Labels() []Label {
-	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, SchemaVersion()}}
+	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }
 
 // Carrier copies Parquet files from the version that a draft was built on.
@@ -37,7 +39,7 @@ type Carrier struct {
 // another program or schema: its files may have another layout.
 func (d *Draft) NewCarrier() *Carrier {
 	m := d.w.Versions.manifestOrNone(d.Previous)
-	if m.Program != d.w.cfg.Program || m.Schema != SchemaVersion() {
+	if m.Program != d.w.cfg.Program || m.Schema != dictionary.SchemaVersion() {
 		m.Tables = nil
 	}
 	return &Carrier{d, m}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
@@ -17,7 +18,7 @@ type Catalog struct {
 	tables []stream.Table // of main, in the order of the configuration
 	defs   map[string]stream.Definition
 	meta   []stream.Definition
-	mart   []MartView
+	mart   []dictionary.MartView
 }
 
 // ensureTables brings the attached file to the state that schema/ describes: schemas,
@@ -39,14 +40,14 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 		statements = append(statements, t.ensureStatements(have[t.qualifiedName()])...)
 	}
 	// Views and macros are made again only when they may differ.
-	changed := len(statements) > 0 || base.Schema != SchemaVersion()
+	changed := len(statements) > 0 || base.Schema != dictionary.SchemaVersion()
 	for _, t := range c.tables {
 		if def := c.defs[t.Name]; changed || have["history."+def.Name] == nil {
-			statements = append(statements, historyStatements(def, t.Key)...)
+			statements = append(statements, dictionary.HistoryStatements(def, t.Key)...)
 		}
 	}
 	if len(statements) > 0 {
-		statements = append(statements, allChanges(c.tables))
+		statements = append(statements, dictionary.AllChangesStatement(c.tables))
 	}
 	statements = append(statements, c.martStatements(have, changed)...)
 	return in.Atomically(ctx, append([]string{string(catalogSQL.Render("create_schemas", nil))}, statements...))
@@ -56,7 +57,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 // has to be looked at: to list the columns of all tables and views takes as long as to
 // read the file.
 func (c *Catalog) isOf(m Manifest) bool {
-	return m.Schema == SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, of ManifestTable) bool { return t.Name == of.Name })
+	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, of ManifestTable) bool { return t.Name == of.Name })
 }
 
 // storedTable is a table in one schema of the catalog.
@@ -83,10 +84,6 @@ func (c *Catalog) storedTables() []storedTable {
 	return all
 }
 
-// generatedVersion numbers the form of the generated views and macros. Raise it when
-// they change, so that a warehouse with the same schema files gets the new ones.
-const generatedVersion = 2
-
 // ensureStatements creates a table, or adds the columns that it lacks, and writes the
 // comments that differ.
 func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
@@ -111,14 +108,14 @@ func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
 	return statements
 }
 
-// columnList is what stands in the brackets of CREATE TABLE.
-func columnList(cols []stream.Column) sqltext.SQL {
-	return sqltext.SQL(joinEach(cols, ", ", func(c stream.Column) string {
+// columnList is the list of columns of CREATE TABLE.
+func columnList(columns []stream.Column) sqltext.SQL {
+	return sqltext.Join(columns, ", ", func(c stream.Column) string {
 		if c.NotNull {
 			return sqltext.Quote(c.Name) + " " + string(c.Type) + " NOT NULL"
 		}
 		return sqltext.Quote(c.Name) + " " + string(c.Type)
-	}))
+	})
 }
 
 // SchemaError says that the warehouse and this program differ in a table by more than a

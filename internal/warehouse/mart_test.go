@@ -1,44 +1,28 @@
 package warehouse_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
-func TestViewsOfMartComeAfterThoseTheyAreBuiltOn(t *testing.T) {
-	views, err := warehouse.MartViews()
-	if err != nil || len(views) == 0 {
-		t.Fatalf("got %d views, error %v", len(views), err)
-	}
-	var before []string
-	for _, v := range views {
-		for _, on := range v.On {
-			if !slices.Contains(before, on) {
-				t.Errorf("%s comes before %s, which it is built on", v.Name, on)
-			}
-		}
-		before = append(before, v.Name)
-	}
-}
-
-func TestEveryViewOfMartIsMadeAndExplained(t *testing.T) {
+func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 	d, err := all(t).Begin(t.Context(), "r", night)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	views, err := warehouse.MartViews()
+	views, err := dictionary.MartViews()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range views {
 		if diff := cmp.Diff(describe(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
-			t.Errorf("mart.%s: what DuckDB (-) and the file (+) say of its columns:\n%s", v.Name, diff)
+			t.Errorf("mart.%s: columns in DuckDB (-) and in the file (+):\n%s", v.Name, diff)
 		}
 		about := one(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
 		if about == "" || about != v.About || v.Grain == "" {
@@ -48,8 +32,8 @@ func TestEveryViewOfMartIsMadeAndExplained(t *testing.T) {
 			t.Errorf("read mart.%s: %v", v.Name, err)
 		}
 	}
-	if silent := one(t, d, "SELECT coalesce(string_agg(table_name || '.' || column_name, ', '), '') FROM duckdb_columns() WHERE schema_name = ? AND coalesce(comment, '') = ''", "mart"); silent != "" {
-		t.Errorf("columns without a comment: %s", silent)
+	if missing := one(t, d, "SELECT coalesce(string_agg(table_name || '.' || column_name, ', '), '') FROM duckdb_columns() WHERE schema_name = ? AND coalesce(comment, '') = ''", "mart"); missing != "" {
+		t.Errorf("columns without a comment: %s", missing)
 	}
 }
 
@@ -62,14 +46,13 @@ func one(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 	return s
 }
 
-// TestViewsOfMartFollowTheProgram spoils the views of one night and looks at
-// the next.
+// TestViewsOfMartFollowTheProgram changes the views of one night and compares those of the next.
 func TestViewsOfMartFollowTheProgram(t *testing.T) {
 	const made = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
 	for name, c := range map[string]struct{ spoil, want string }{
-		"a warehouse has the views of its tables": {"SELECT 1", "snapshot"},
-		"a missing view is made":                  {"DROP VIEW mart.snapshot", "snapshot"},
-		"a view that nobody states goes":          {"CREATE VIEW mart.old AS SELECT 1", "snapshot"},
+		"views of the configured tables are created": {"SELECT 1", "snapshot"},
+		"a missing view is created":                  {"DROP VIEW mart.snapshot", "snapshot"},
+		"an unknown view is dropped":                 {"CREATE VIEW mart.old AS SELECT 1", "snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)

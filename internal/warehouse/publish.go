@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 )
 
@@ -40,7 +41,7 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // size and checksum. After an *AfterSwitchError the version is published, after any
 // other error nothing is.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: SchemaVersion(), Format: Format,
+	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
 	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err

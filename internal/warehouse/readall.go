@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
@@ -54,16 +55,16 @@ type contentSum struct{ rows, sum string }
 
 // sumContent reads all values of a table or file.
 func (in *Instance) sumContent(ctx context.Context, source string, columns []stream.Column) (f contentSum, err error) {
-	texts := joinEach(columns, ", ", func(c stream.Column) string {
+	texts := sqltext.Join(columns, ", ", func(c stream.Column) string {
 		switch {
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR"
 		case c.Name == stream.RowHash:
-			return string(StoredHash())
+			return string(dictionary.StoredHash())
 		}
 		return sqltext.Quote(c.Name)
 	})
-	query := verifySQL.Render("sum_content", sqltext.Values{"columns": sqltext.SQL(texts), "source": sqltext.SQL(source)})
+	query := verifySQL.Render("sum_content", sqltext.Values{"columns": texts, "source": sqltext.SQL(source)})
 	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&f.rows, &f.sum)
 	return f, err
 }

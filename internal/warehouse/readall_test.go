@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
@@ -17,7 +18,7 @@ func TestFingerprintsInParquetAreCompared(t *testing.T) {
 		hash   string
 		damage int
 	}{
-		"signed":      {string(warehouse.SignedHash()), 0},
+		"signed":      {string(dictionary.SignedHash()), 0},
 		"unsigned":    {"row_hash", 0},
 		"another":     {"18446744073709551614::UBIGINT", 1},
 		"another bit": {"9223372036854775807", 1},

@@ -2,16 +2,11 @@ package warehouse
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"placementsync/internal/sqltext"
-	"placementsync/internal/stream"
-	"placementsync/schema"
 )
 
 // verifier reads whole versions in a DuckDB of its own and compares them with their
@@ -44,7 +39,7 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	var suspects []ManifestTable
 	var parts []string
 	for i, t := range m.Tables {
-		parts = append(parts, string(verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": quoteNames(v.catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})))
+		parts = append(parts, string(verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(v.catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})))
 	}
 	err = reader.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
@@ -69,7 +64,7 @@ func (v *verifier) compareRows(ctx context.Context, reader *Instance, dir string
 	}
 	for _, t := range suspects {
 		var keys int64
-		count := verifySQL.Render("count_keys", sqltext.Values{"key": quoteNames(v.catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
+		count := verifySQL.Render("count_keys", sqltext.Values{"key": sqltext.Names(v.catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
 		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {
 			return err
 		}
@@ -99,19 +94,4 @@ func parquetRows(ctx context.Context, in *Instance, dir string, m Manifest) (map
 		counts[file] = rows
 		return err
 	})
-}
-
-// SchemaVersion is a hash of the schema files: it says which tables a version was
-// written for.
-func SchemaVersion() string {
-	h := sha256.New()
-	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, stream.SystemColumns(), stream.ClosedColumns())
-	_ = fs.WalkDir(schema.FS, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			data, _ := schema.FS.ReadFile(name)
-			fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
-		}
-		return err
-	})
-	return hex.EncodeToString(h.Sum(nil))[:12]
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
@@ -88,7 +89,7 @@ type Warehouse struct {
 
 // Open reads the embedded schema and checks that every table has its file.
 func Open(cfg Config) (*Warehouse, error) {
-	defs, meta, err := Definitions()
+	defs, meta, err := dictionary.Definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func Open(cfg Config) (*Warehouse, error) {
 			return nil, fmt.Errorf("open warehouse: table %q has no file in schema/", t.Name)
 		}
 	}
-	mart, err := MartViews()
+	mart, err := dictionary.MartViews()
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"testing"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
-	"placementsync/internal/warehouse"
 )
 
 // decoding is what the decode stage does alone on one core.
@@ -28,7 +28,7 @@ func TestDecodeChild(t *testing.T) {
 	assigned(t, &report)
 	bodies := pagesOf(t, sim.New(world{Listings: 20_000, Catalog: true}.options()), 200)
 	s, _ := stream.Find(stream.All(), "product_listings")
-	defs, _, err := warehouse.Definitions()
+	defs, _, err := dictionary.Definitions()
 	must(t, err)
 	binding, err := transform.Compile(s, defs)
 	must(t, err)

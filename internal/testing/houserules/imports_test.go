@@ -42,20 +42,21 @@ func importTable() []row {
 		{".", nil, "the example of the configuration and the file that embeds it"},
 		{"schema", nil, "SQL and the file that embeds it"},
 		{"queries", nil, "SQL and the file that embeds it"},
+		{"internal/dictionary", []string{"schema", "internal/nearest", "internal/sqltext", "internal/stream"}, "reads the definitions of tables and views; it opens no database, so that its readers need none"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
-		{"internal/warehouse", []string{"schema", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
-		{"internal/load", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
-		{"internal/lake", []string{"internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
+		{"internal/warehouse", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/load", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
+		{"internal/lake", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
-		{"internal/query", []string{"internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads published snapshots and exports them; it does not know how they are made"},
-		{"internal/mcp", []string{"internal/query"}, "answers assistants; it gets an interface that opens the snapshot, and knows no configuration"},
-		{"internal/dialect", []string{"queries", "internal/stream", "internal/warehouse", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
+		{"internal/query", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads published snapshots and exports them; it does not know how they are made"},
+		{"internal/mcp", []string{"internal/dictionary", "internal/query"}, "answers assistants; it gets an interface that opens the snapshot, and knows no configuration"},
+		{"internal/dialect", []string{"queries", "internal/dictionary", "internal/stream", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", []string{"internal/ledger", "internal/query", "internal/page", "internal/plural"}, "a page of results of named queries; whoever writes it opens the snapshots, so that it knows neither the configuration nor the folder"},
 		{"internal/explore", []string{"internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
 		{"internal/pipeline", []string{
-			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
+			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural",
 		}, "one night; it gets its configuration and does not know who started it"},
 		{"internal/daemon", []string{"internal/hosts", "internal/ledger", "internal/page"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
@@ -64,11 +65,11 @@ func importTable() []row {
 		{"internal/testing/houserules", nil, "has no code but tests"},
 		{"internal/testing/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/testing/bench", []string{
-			"internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
+			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
 		{"internal/testing/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
 		{"internal/command", []string{
-			"internal/nearest", "internal/config", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
+			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
 		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
 		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
@@ -120,7 +121,7 @@ func importRows() string {
 // the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/query"}
 }
 
 // ourImports holds the import table.

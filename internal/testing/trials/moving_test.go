@@ -14,12 +14,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/transform"
-	"placementsync/internal/warehouse"
 )
 
 // moving are the lists that change while they are walked.
@@ -99,7 +99,7 @@ type walker struct {
 
 func newWalker(t *testing.T) walker {
 	t.Helper()
-	defs, _, err := warehouse.Definitions()
+	defs, _, err := dictionary.Definitions()
 	must(t, err)
 	w := walker{t, map[string]*transform.Binding{}, nil}
 	for _, name := range moving() {

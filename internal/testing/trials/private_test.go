@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
-	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
 
@@ -170,7 +170,7 @@ func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rule
 // hashed tells the columns that can be hashed from those that can only be dropped.
 func hashed(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
 	t.Helper()
-	defs, _, err := warehouse.Definitions()
+	defs, _, err := dictionary.Definitions()
 	must(t, err)
 	for _, column := range columns {
 		refused := false

@@ -1,4 +1,4 @@
-package query
+package dictionary
 
 import (
 	"fmt"
@@ -9,14 +9,13 @@ import (
 
 	"placementsync/internal/nearest"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
-// Dictionary describes the tables of main and meta and the views of mart.
-type Dictionary []DictionaryTable
+// Tables are tables of main and meta and views of mart.
+type Tables []Table
 
-// DictionaryTable is one table or view.
-type DictionaryTable struct {
+// Table is one table or view.
+type Table struct {
 	// Schema is main, meta or mart. mart contains only views.
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
@@ -29,11 +28,11 @@ type DictionaryTable struct {
 	Streams []string `json:"streams"`
 	Reads   []string `json:"reads,omitempty"`
 	// Columns is empty in a list of tables.
-	Columns []DictionaryColumn `json:"columns,omitempty"`
+	Columns []Column `json:"columns,omitempty"`
 }
 
-// DictionaryColumn is one column of a table or view.
-type DictionaryColumn struct {
+// Column is one column of a table or view.
+type Column struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
@@ -43,20 +42,31 @@ type DictionaryColumn struct {
 	Source string `json:"source,omitempty"`
 }
 
-// ReadDictionary describes the tables whose names match one of the patterns, or all
+// UnknownError reports a name that no table has. Similar is a name that the user may have meant,
+// or empty.
+type UnknownError struct{ Table, Similar string }
+
+func (e *UnknownError) Error() string {
+	if e.Similar == "" {
+		return fmt.Sprintf("no table is called %s: placementsync schema lists all", e.Table)
+	}
+	return fmt.Sprintf("no table is called %s: did you mean %s? placementsync schema lists all", e.Table, e.Similar)
+}
+
+// Read describes the tables whose names match one of the patterns, or all
 // tables without a pattern. A pattern such as mart.* is that of [path.Match], compared
-// with [DictionaryTable.Name] in lower case. A pattern without a match is a *UsageError.
-func ReadDictionary(patterns []string) (Dictionary, error) {
-	defs, metas, err := warehouse.Definitions()
+// with [Table.Name] in lower case. A pattern without a match is an *UnknownError.
+func Read(patterns []string) (Tables, error) {
+	defs, metas, err := Definitions()
 	if err != nil {
 		return nil, err
 	}
-	views, err := warehouse.MartViews()
+	views, err := MartViews()
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(views, func(a, b warehouse.MartView) int { return strings.Compare(a.Name, b.Name) })
-	var all Dictionary
+	slices.SortFunc(views, func(a, b MartView) int { return strings.Compare(a.Name, b.Name) })
+	var all Tables
 	for _, t := range stream.Tables(stream.Known()) {
 		all = append(all, describeTable(t, defs[t.Name]))
 	}
@@ -64,7 +74,7 @@ func ReadDictionary(patterns []string) (Dictionary, error) {
 		all = append(all, describeView(v))
 	}
 	for _, def := range metas {
-		all = append(all, DictionaryTable{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
+		all = append(all, Table{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
 	}
 	if len(patterns) == 0 {
 		return all, nil
@@ -82,7 +92,7 @@ func ReadDictionary(patterns []string) (Dictionary, error) {
 			return nil, all.unknownTableErr(pattern)
 		}
 	}
-	var picked Dictionary
+	var picked Tables
 	for i, t := range all {
 		if isPicked[i] {
 			picked = append(picked, t)
@@ -91,13 +101,13 @@ func ReadDictionary(patterns []string) (Dictionary, error) {
 	return picked, nil
 }
 
-// unknownTableErr is a *UsageError that suggests similar names: all tables of a schema,
+// unknownTableErr is an *UnknownError that suggests similar names: all tables of a schema,
 // a table of the same name in another schema, or a name with a few other letters.
-func (all Dictionary) unknownTableErr(name string) error {
+func (all Tables) unknownTableErr(name string) error {
 	var known, similar []string
 	for _, t := range all {
 		if t.Schema == name && t.Schema != "main" {
-			return &UsageError{Problem: fmt.Sprintf("no table is called %s: did you mean '%[1]s.*'? placementsync schema lists all", name)}
+			return &UnknownError{name, "'" + name + ".*'"}
 		}
 		known = append(known, t.Name())
 		if t.Table == name[strings.LastIndex(name, ".")+1:] {
@@ -107,14 +117,11 @@ func (all Dictionary) unknownTableErr(name string) error {
 	if len(similar) == 0 {
 		similar = nearest.FindMeant(known, name)
 	}
-	if len(similar) == 0 {
-		return &UsageError{Problem: fmt.Sprintf("no table is called %s: placementsync schema lists all", name)}
-	}
-	return &UsageError{Problem: fmt.Sprintf("no table is called %s: did you mean %s? placementsync schema lists all", name, strings.Join(similar, " or "))}
+	return &UnknownError{name, strings.Join(similar, " or ")}
 }
 
-func describeTable(t stream.Table, def stream.Definition) DictionaryTable {
-	d := DictionaryTable{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key,
+func describeTable(t stream.Table, def stream.Definition) Table {
+	d := Table{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key,
 		Columns: describeColumns(slices.Concat(def.Columns, stream.SystemColumns()))}
 	all := stream.Known()
 	for _, name := range stream.Feeding(all, t.Name) {
@@ -128,8 +135,8 @@ func describeTable(t stream.Table, def stream.Definition) DictionaryTable {
 	return d
 }
 
-func describeView(v warehouse.MartView) DictionaryTable {
-	d := DictionaryTable{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns(v.Columns)}
+func describeView(v MartView) Table {
+	d := Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns(v.Columns)}
 	for _, name := range v.On {
 		d.Reads = append(d.Reads, "mart."+name)
 	}
@@ -143,10 +150,10 @@ func describeView(v warehouse.MartView) DictionaryTable {
 
 // describeColumns splits a comment such as "Price of one placement. Spec 2.1." into the
 // meaning and the section of the description of the service.
-func describeColumns(all []stream.Column) []DictionaryColumn {
-	columns := make([]DictionaryColumn, len(all))
+func describeColumns(all []stream.Column) []Column {
+	columns := make([]Column, len(all))
 	for i, c := range all {
-		d := DictionaryColumn{Name: c.Name, Type: string(c.Type), Nullable: !c.NotNull, About: c.Comment}
+		d := Column{Name: c.Name, Type: string(c.Type), Nullable: !c.NotNull, About: c.Comment}
 		if at := strings.LastIndex(c.Comment, " Spec "); at >= 0 {
 			d.About, d.Source = c.Comment[:at], strings.TrimSuffix(c.Comment[at+1:], ".")
 		}
@@ -156,7 +163,7 @@ func describeColumns(all []stream.Column) []DictionaryColumn {
 }
 
 // Name is the name of the table in SQL: orders, mart.payables.
-func (t DictionaryTable) Name() string {
+func (t Table) Name() string {
 	if t.Schema == "main" {
 		return t.Table
 	}
@@ -165,7 +172,7 @@ func (t DictionaryTable) Name() string {
 
 // RowIdentity describes a row: "key" with the key columns of a table, or "grain" with the
 // grain of a view. Columns are enclosed in quote.
-func (t DictionaryTable) RowIdentity(quote string) (label, text string) {
+func (t Table) RowIdentity(quote string) (label, text string) {
 	if t.Grain != "" {
 		return "grain", t.Grain
 	}
@@ -174,9 +181,9 @@ func (t DictionaryTable) RowIdentity(quote string) (label, text string) {
 
 // Sources are the endpoints and topics that fill a table, or the tables that a view reads.
 // Tables of meta have no sources: each night writes them.
-func (t DictionaryTable) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
+func (t Table) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
 
-func (t DictionaryTable) sourcesText(quote string) string {
+func (t Table) sourcesText(quote string) string {
 	sources := t.Sources()
 	if len(sources) == 0 {
 		return "every night"
@@ -185,13 +192,13 @@ func (t DictionaryTable) sourcesText(quote string) string {
 }
 
 // firstSentence of the description, without its period.
-func (t DictionaryTable) firstSentence() string {
+func (t Table) firstSentence() string {
 	first, _, _ := strings.Cut(t.About, ". ")
 	return strings.TrimSuffix(first, ".")
 }
 
 // aboutWithSource is the meaning and the source in one line.
-func (c DictionaryColumn) aboutWithSource() string {
+func (c Column) aboutWithSource() string {
 	if c.Source == "" {
 		return c.About
 	}
@@ -199,7 +206,7 @@ func (c DictionaryColumn) aboutWithSource() string {
 }
 
 // WriteList writes one line a table, cut to width characters. A width of 0 means no limit.
-func (all Dictionary) WriteList(w io.Writer, width int) error {
+func (all Tables) WriteList(w io.Writer, width int) error {
 	var b strings.Builder
 	longest := 0
 	for _, t := range all {
@@ -218,7 +225,7 @@ func (all Dictionary) WriteList(w io.Writer, width int) error {
 }
 
 // WriteMarkdownList writes one row a table.
-func (all Dictionary) WriteMarkdownList(w io.Writer) error {
+func (all Tables) WriteMarkdownList(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| table | about |\n|---|---|\n")
 	for _, t := range all {
@@ -229,7 +236,7 @@ func (all Dictionary) WriteMarkdownList(w io.Writer) error {
 }
 
 // WriteText writes the tables with their columns.
-func (all Dictionary) WriteText(w io.Writer) error {
+func (all Tables) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, t := range all {
 		nameWidth, typeWidth := 0, 0
@@ -248,7 +255,7 @@ func (all Dictionary) WriteText(w io.Writer) error {
 }
 
 // WriteMarkdown writes the tables with their columns as docs/tables.md.
-func (all Dictionary) WriteMarkdown(w io.Writer) error {
+func (all Tables) WriteMarkdown(w io.Writer) error {
 	const head = "# Tables\n\nEvery table of `main` and `meta` and every view of `mart`, generated by `make docs` from `schema/` and `internal/stream`.\n" +
 		"`past` has the columns of `main` and `valid_to`, the time of the snapshot that no longer showed this version\n" +
 		"of the row (exclusive), and `run_id`, the run that closed it; `history` unites both.\n" +

@@ -1,0 +1,102 @@
+// Package dictionary reads the definitions of all tables and views from the files in schema/:
+// their columns, types, keys, field ids and comments, and the SQL that follows from these alone.
+//
+// It must not know where tables are stored, or what fills and reads them. It opens no database.
+package dictionary
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/schema"
+)
+
+var (
+	//go:embed sql/history.sql
+	historySQL sqltext.File
+	//go:embed sql/parquet.sql
+	parquetSQL sqltext.File
+)
+
+// Definitions returns the tables of main by name, and those of meta sorted by name.
+func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
+	main = map[string]stream.Definition{}
+	err = fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Dir(file) == path.Dir(martFiles) {
+			return err
+		}
+		sql, err := schema.FS.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read schema %s: %w", file, err)
+		}
+		def, err := stream.ParseDefinition(file, string(sql))
+		if err != nil {
+			return err
+		}
+		if path.Dir(file) == "meta" {
+			meta = append(meta, def)
+		} else {
+			main[def.Name] = def
+		}
+		return nil
+	})
+	return main, meta, err
+}
+
+// Definition returns one table of main without reading the files of the others. ok is false if
+// there is no such table.
+func Definition(table string) (def stream.Definition, ok bool) {
+	file := table + ".sql"
+	sql, err := schema.FS.ReadFile(file)
+	if err != nil {
+		return stream.Definition{}, false
+	}
+	def, err = stream.ParseDefinition(file, string(sql))
+	return def, err == nil
+}
+
+// generatedVersion is part of SchemaVersion. Raise it when HistoryStatements or
+// AllChangesStatement return other SQL for the same schema files.
+const generatedVersion = 2
+
+// SchemaVersion is a hash of the schema files and of the generated views. It changes when a
+// catalog of an earlier program needs new tables, columns or views.
+func SchemaVersion() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, stream.SystemColumns(), stream.ClosedColumns())
+	_ = fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			data, _ := schema.FS.ReadFile(file)
+			fmt.Fprintf(h, "%s %d\n%s", file, len(data), data)
+		}
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// ColumnNames returns the quoted names of a definition's columns, each with a prefix such as
+// "m.".
+func ColumnNames(prefix string, def stream.Definition) sqltext.SQL {
+	return sqltext.Join(def.Columns, ", ", func(c stream.Column) string { return prefix + sqltext.Quote(c.Name) })
+}
+
+// FieldIDs returns the value of FIELD_IDS, the option of COPY that writes the field ids of
+// columns into a Parquet file.
+func FieldIDs(columns []stream.Column) sqltext.SQL {
+	return "{" + sqltext.Join(columns, ", ", func(c stream.Column) string {
+		return fmt.Sprintf("%s: %d", sqltext.Literal(c.Name), c.FieldID)
+	}) + "}"
+}
+
+// SignedHash is the expression that converts row_hash of the catalog to its form in Parquet.
+func SignedHash() sqltext.SQL { return parquetSQL.Render("signed_hash", nil) }
+
+// StoredHash is the expression that converts row_hash of a Parquet file to its form in the
+// catalog. It accepts the files of programs that wrote the unsigned form.
+func StoredHash() sqltext.SQL { return parquetSQL.Render("stored_hash", nil) }

@@ -1,0 +1,94 @@
+package dictionary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+)
+
+// ChangesSuffix follows a table's name in the name of its changes macro.
+const ChangesSuffix = "_changes"
+
+// HistoryStatements create the history view and the macros of a table.
+func HistoryStatements(def stream.Definition, key []string) []string {
+	table := sqltext.Name(def.Name)
+	return []string{
+		string(historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)})),
+		string(historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + "_at"})),
+		string(historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
+			"version": rowVersion(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)})),
+	}
+}
+
+// AllChangesStatement creates the macro with the changes of all tables.
+func AllChangesStatement(tables []stream.Table) string {
+	parts := sqltext.Join(tables, "\nUNION ALL ", func(t stream.Table) string {
+		return string(historySQL.Render("changes_of_table", sqltext.Values{"name": t.Name, "macro": sqltext.Name(t.Name + ChangesSuffix)}))
+	})
+	return string(historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts}))
+}
+
+// rowVersion selects row_hash, row_key and every column as JSON text under the names c0, c1, ...
+func rowVersion(def stream.Definition, key []string) sqltext.SQL {
+	parts := []string{"row_hash"}
+	if len(key) == 1 {
+		parts = append(parts, sqltext.Quote(key[0])+"::VARCHAR AS row_key")
+	} else {
+		parts = append(parts, "concat_ws('/', "+string(sqltext.Names(key))+") AS row_key")
+	}
+	for i, c := range def.Columns {
+		parts = append(parts, fmt.Sprintf("%s AS c%d", jsonText(c), i))
+	}
+	return sqltext.SQL(strings.Join(parts, ", "))
+}
+
+// jsonText converts a column to JSON text. to_json would turn decimals into doubles and drop
+// the zone of a time.
+func jsonText(c stream.Column) string {
+	name := sqltext.Quote(c.Name)
+	switch c.Type {
+	case stream.Text:
+		return "to_json(" + name + ")::VARCHAR"
+	case stream.Instant:
+		return fmt.Sprintf(`'"' || replace(strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%dT%%H:%%M:%%S.%%fZ'), '.000000Z', 'Z') || '"'`, name)
+	}
+	return name + "::VARCHAR"
+}
+
+// recordText joins the columns of rowVersion to one JSON object without its NULLs.
+func recordText(def stream.Definition) sqltext.SQL {
+	parts := make([]string, len(def.Columns))
+	for i, c := range def.Columns {
+		parts[i] = fmt.Sprintf(`'"%s":' || c%d`, c.Name, i)
+	}
+	return sqltext.SQL("'{' || concat_ws(',', " + strings.Join(parts, ", ") + ") || '}'")
+}
+
+// trackedFields lists the columns that the changes macro compares, with their values in both
+// versions.
+func trackedFields(def stream.Definition, key []string) sqltext.SQL {
+	var parts []string
+	for i, c := range def.Columns {
+		if !c.Untracked && !slices.Contains(key, c.Name) {
+			parts = append(parts, fmt.Sprintf("{'field': %s, 'old': a.c%d, 'new': b.c%[2]d}", sqltext.Literal(c.Name), i))
+		}
+	}
+	if len(parts) == 0 {
+		return "{'field': NULL::VARCHAR, 'old': NULL::VARCHAR, 'new': NULL::VARCHAR}"
+	}
+	return sqltext.SQL(strings.Join(parts, ", "))
+}
+
+// sameKey compares the key columns as texts, which are equal if and only if the values are.
+func sameKey(def stream.Definition, key []string) sqltext.SQL {
+	var parts []string
+	for i, c := range def.Columns {
+		if slices.Contains(key, c.Name) {
+			parts = append(parts, fmt.Sprintf("a.c%d = b.c%[1]d", i))
+		}
+	}
+	return sqltext.SQL(strings.Join(parts, " AND "))
+}

@@ -1,0 +1,9 @@
+-- row_hash is UBIGINT in the catalog. In Parquet it is the BIGINT with the same bits, because
+-- Iceberg and many readers have no unsigned types.
+
+-- name: signed_hash
+CASE WHEN row_hash <= 9223372036854775807 THEN row_hash::BIGINT ELSE ~(~row_hash)::BIGINT END
+
+-- name: stored_hash
+-- The reverse of signed_hash. An unsigned value, from a file of an earlier program, is kept.
+CASE WHEN row_hash >= 0 THEN row_hash::UBIGINT ELSE ~(~row_hash)::UBIGINT END
