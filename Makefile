@@ -143,8 +143,9 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
 
 .PHONY: lake-test
-lake-test: ## compare Spark, Trino and other engines with DuckDB (up to an hour, 4 GB of downloads into ENGINES)
+lake-test: ## compare Spark, Trino and other engines with DuckDB, and use a real S3 server (up to an hour, 4 GB of downloads into ENGINES)
 	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 60m ./internal/testing/enginetest
+	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -run 'OnAServer|PyIceberg' ./cmd/lake ./cmd/sync
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)

@@ -7,21 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/testing/pinned"
 	"placementsync/internal/testing/s3sim"
-	"placementsync/internal/testing/torture"
 )
 
-// TestLakeOnAServer publishes nights into a bucket of a server of its own process, which
-// checks signatures and checksums as that of a provider does, and reads them back.
+// TestLakeOnAServer publishes nights to a server that checks signatures and checksums as
+// those of providers do, and reads them back.
 func TestLakeOnAServer(t *testing.T) {
-	torture.RequireTrials(t, os.Getenv) // the first time the server is compiled for minutes
-	program, err := pinned.FindGo(t.Context(), t.TempDir(), s3sim.GatewayProgram)
-	if err != nil {
-		t.Skipf("left out: there is no versitygw: %v", err)
-	}
+	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	h := newHouse(t, 1)
-	server := s3sim.StartGateway(t, program, "nights")
 	h.atEndpoint(server.URL, 9)
 	if got := h.run("check"); got.code != 0 {
 		t.Fatalf("check: %+v", got)
@@ -67,11 +60,6 @@ func TestLakeOnAServer(t *testing.T) {
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
 		t.Errorf("status names %v", s.Nights)
 	}
-	python := findPyIceberg(t)
-	if python == "" {
-		t.Log(noPyIceberg)
-		return
-	}
-	h.comparedByPyIceberg(python, 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
+	h.comparedByPyIceberg(findPyIceberg(t), 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})
 }

@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"placementsync/internal/testing/pinned"
-	"placementsync/internal/testing/s3sim"
 )
 
 // madeOnce is what several tests need: the first that asks makes it for all of them.
@@ -25,8 +22,6 @@ type madeOnce struct {
 	demo func() (string, error)
 	// lake builds the program of the lake and returns its folder.
 	lake func() (string, error)
-	// gateway returns the path of a real server of S3.
-	gateway func() (string, error)
 }
 
 var shared madeOnce
@@ -54,9 +49,6 @@ func (m tests) Run() int {
 		lake: sync.OnceValues(func() (string, error) {
 			programs := filepath.Join(dir, "lake")
 			return programs, errors.Join(os.Mkdir(programs, 0o755), buildLake(programs))
-		}),
-		gateway: sync.OnceValues(func() (string, error) {
-			return pinned.FindGo(context.Background(), dir, s3sim.GatewayProgram)
 		}),
 	}
 	return m.M.Run()

@@ -59,7 +59,7 @@ func (d demo) readOverPostgres(t *testing.T, e equipment) {
 }
 
 func (d demo) readFromS3(t *testing.T, e equipment) {
-	server := startS3(t)
+	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
 		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 	}

@@ -11,9 +11,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"placementsync/internal/testing/pinned"
-	"placementsync/internal/testing/s3sim"
 )
 
 // start starts a server, which the test's end stops by a signal.
@@ -116,14 +113,4 @@ func ownUser(t *testing.T, paths ...string) []string {
 		must(t, os.Chown(path, uid, gid))
 	}
 	return []string{"setpriv", "--reuid=" + account.Uid, "--regid=" + account.Gid, "--clear-groups"}
-}
-
-// startS3 starts a real server with the bucket nights.
-func startS3(t *testing.T) *s3sim.Gateway {
-	t.Helper()
-	program, err := pinned.FindGo(t.Context(), t.TempDir(), s3sim.GatewayProgram)
-	if err != nil {
-		t.Skipf("left out: there is no versitygw: %v", err)
-	}
-	return s3sim.StartGateway(t, program, "nights")
 }

@@ -12,31 +12,44 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"placementsync/internal/testing/pinned"
 )
 
-// GatewayProgram is the real server of the trials, in the one version that they use.
-const GatewayProgram = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-
-// Region is that of the gateway, which accepts the keys of a Server.
+// Region is the region of the gateway.
 const Region = "eu-test-1"
 
-// Gateway is a server in a process of its own, which checks signatures and checksums as
-// those of providers do, behind a proxy that can fail.
+// gatewayProgram is the server that the gateway runs.
+const gatewayProgram = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+
+// enginesVar is the environment variable that "make lake-test" sets.
+const enginesVar = "PLACEMENTSYNC_ENGINES"
+
+// Gateway is versitygw in a process of its own, which checks signatures and checksums,
+// behind a proxy that can fail.
 type Gateway struct {
 	// URL is that of the proxy.
 	URL string
 	// Files is the folder whose folders are the buckets.
 	Files string
 
-	mu   sync.Mutex
-	fail func(w http.ResponseWriter, r *http.Request) bool
-	// requests counts by method.
-	requests map[string]int
+	mu       sync.Mutex
+	fail     func(w http.ResponseWriter, r *http.Request) bool
+	requests map[string]int // by method
 }
 
-// StartGateway serves empty buckets on loopback until the test ends.
-func StartGateway(t testing.TB, program string, buckets ...string) *Gateway {
+// StartGateway serves empty buckets on loopback until the test ends. The server is built if
+// it is not in PATH, which takes minutes. StartGateway skips the test when it was not started
+// by "make lake-test", or when the server cannot be built.
+func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
+	if getenv(enginesVar) == "" {
+		t.Skipf("make lake-test runs this, and so does %s=<folder>", enginesVar)
+	}
+	program, err := pinned.FindGo(t.Context(), t.TempDir(), gatewayProgram)
+	if err != nil {
+		t.Skipf("left out: there is no versitygw: %v", err)
+	}
 	g := &Gateway{Files: t.TempDir(), requests: map[string]int{}}
 	for _, name := range buckets {
 		require(t, os.Mkdir(filepath.Join(g.Files, name), 0o755))
@@ -76,7 +89,7 @@ func require(t testing.TB, err error) {
 	}
 }
 
-// awaitServer waits until somebody listens at an address.
+// awaitServer waits until connections to an address succeed.
 func awaitServer(t testing.TB, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -91,16 +104,15 @@ func awaitServer(t testing.TB, address string) {
 	}
 }
 
-// SetFailure lets a function answer requests in place of the server, where it reports that
-// it did; nil: none. Requests are counted anew.
+// SetFailure sets a function that may respond to requests in place of the server and reports
+// whether it did. Nil removes it. It resets the count of requests.
 func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fail, g.requests = fail, map[string]int{}
 }
 
-// CountRequests returns how many requests of a method there were since the last failure
-// was set.
+// CountRequests returns the number of requests with a method since [Gateway.SetFailure].
 func (g *Gateway) CountRequests(method string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
