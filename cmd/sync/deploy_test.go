@@ -161,15 +161,15 @@ echo broken > ../shallow/.git/HEAD
 	}
 }
 
-// TestTranscriptIsOfTheScript holds that docs/install.md shows what deploy/packages/try.sh
-// types, in that order: make ship writes both what is typed and what is answered.
+// TestTranscriptIsOfTheScript holds that the transcript of the packages shows the commands
+// of deploy/packages/try.sh in their order: make ship writes commands and answers.
 func TestTranscriptIsOfTheScript(t *testing.T) {
 	t.Parallel()
-	_, transcript, _ := strings.Cut(read(t, "../../docs/install.md"), "<!-- transcript: ")
+	transcript := read(t, "../../deploy/packages/transcript.txt")
 	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
 	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
 	if len(shown) < 10 || len(shown) != len(typed) {
-		t.Errorf("the page shows %d commands, and the script types %d: run make ship", len(shown), len(typed))
+		t.Errorf("the transcript shows %d commands, and the script types %d: run make ship", len(shown), len(typed))
 	}
 	at := 0
 	for _, command := range shown {
@@ -177,7 +177,7 @@ func TestTranscriptIsOfTheScript(t *testing.T) {
 			at++
 		}
 		if at++; at > len(typed) {
-			t.Fatalf("the page shows %q here, which the script does not type: run make ship", command[1])
+			t.Fatalf("the transcript shows %q here, which the script does not type: run make ship", command[1])
 		}
 	}
 }

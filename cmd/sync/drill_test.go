@@ -19,7 +19,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRestoreDrill walks through "Backup and restore" of docs/operations.md line by
+// TestRestoreDrill walks through "Backup and restore" of docs/guide/recovery.md line by
 // line: what is restored answers every named query as what was lost, today and as of
 // an earlier night, and makes the same report.
 func TestRestoreDrill(t *testing.T) {
@@ -86,7 +86,7 @@ func fatal(t *testing.T, err error) {
 // lines are those of the section's blocks.
 func (d drill) lines(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/guide/recovery.md")
 	fatal(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Backup and restore\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tries the packages as an operator uses them, in a fresh Debian: the ones before, a first
 # night against the demo service, the new ones, and away with them. It writes what was
-# typed and answered into docs/install.md. The .rpm follows in the same place, without its
+# typed and answered into deploy/packages/transcript.txt. The .rpm follows in the same place, without its
 # dependencies. make ship calls it, as root, in mounts of its own:
 #
 #   unshare --mount --propagation private deploy/packages/try.sh BEFORE NEW
@@ -99,8 +99,8 @@ show() {
 
 # part TITLE: begins a part of the transcript.
 part() {
-	[ ! -s "$work/transcript" ] || printf '```\n\n' >> "$work/transcript"
-	printf '### %s\n\n```text\n' "$1" >> "$work/transcript"
+	[ ! -s "$work/transcript" ] || echo >> "$work/transcript"
+	printf '== %s\n\n' "$1" >> "$work/transcript"
 }
 
 # expect WHAT TEXT: WHAT must hold TEXT.
@@ -146,7 +146,6 @@ show 'dpkg --purge placementsync'
 show 'ls /var/lib/placementsync /etc/placementsync || true'
 inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "the purge took the warehouse"
 [ ! -e "$root/etc/placementsync" ] || fail "the purge left the configuration"
-printf '```\n' >> "$work/transcript"
 
 # The .rpm, with this machine's rpm and what Debian's root has instead of its dependencies.
 if command -v rpm > /dev/null; then
@@ -169,10 +168,5 @@ if command -v rpm > /dev/null; then
 	echo "packages: the .rpm was installed, upgraded and erased; configuration and warehouse stayed"
 fi
 
-awk -v transcript="$work/transcript" '
-	/^<!-- end of the transcript -->$/ { inside = 0 }
-	!inside { print }
-	/^<!-- transcript: / { inside = 1; print ""; while ((getline line < transcript) > 0) print line; print "" }
-' docs/install.md > "$work/install.md"
-cat "$work/install.md" > docs/install.md
-echo "packages: the transcript is in docs/install.md"
+cat "$work/transcript" > deploy/packages/transcript.txt
+echo "packages: the transcript is in deploy/packages/transcript.txt"

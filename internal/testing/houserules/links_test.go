@@ -1,6 +1,7 @@
 package houserules_test
 
 import (
+	"go/ast"
 	"path"
 	"regexp"
 	"slices"
@@ -13,12 +14,14 @@ var (
 	anchorJunk   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	codeSpan     = regexp.MustCompile("`[^`]*`")
 	namedPath    = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
+	namedTest    = regexp.MustCompile("`(Test\\w+)(?:/\\w+)?`")
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
 // links holds that a link of a page leads to a file of the repository and, after a
-// #, to a heading of it, and that a path in backquotes exists.
+// #, to a heading of it, and that a path or a test in backquotes exists.
 func links(t tree) []finding {
+	tests := testNames(t)
 	anchors := map[string]map[string]bool{}
 	for _, file := range t.texts {
 		if path.Ext(file.path) == ".md" {
@@ -44,6 +47,11 @@ func links(t tree) []finding {
 					found = append(found, finding{file.path, number, named[1] + " is not in the repository", "correct the path"})
 				}
 			}
+			for _, named := range namedTest.FindAllStringSubmatch(line, -1) {
+				if !tests[named[1]] {
+					found = append(found, finding{file.path, number, "there is no test " + named[1], "name the test that holds it today"})
+				}
+			}
 			for _, link := range pageLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
 				if what := deadLink(t, anchors, file.path, link[1]); what != "" {
 					found = append(found, finding{file.path, number, what, "correct the link"})
@@ -52,6 +60,19 @@ func links(t tree) []finding {
 		}
 	}
 	return found
+}
+
+// testNames are the test functions of all packages.
+func testNames(t tree) map[string]bool {
+	names := map[string]bool{}
+	for _, s := range t.sources {
+		for _, decl := range s.file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && s.isTest() {
+				names[fn.Name.Name] = true
+			}
+		}
+	}
+	return names
 }
 
 // deadLink says what a link lacks; empty: nothing, or it leads out of the repository.
@@ -97,10 +118,12 @@ func headingAnchors(page string) map[string]bool {
 func TestDeadLinksAreFound(t *testing.T) {
 	mustCatch(t, links, []breach{
 		{"links", map[string]string{
-			"README.md": "[a](docs/a.md) [b](docs/a.md#one-two-c) [c](#here) [d](docs) [e](https://example.com/x.md)\n## Here\n`[f](nowhere)`\n```\n[g](nowhere)\n```\n[h](docs/b.md)\n[i](docs/a.md#three)\n[j](#there)\n`docs/a.md` `docs/*.md` `docs/c.md`",
-			"docs/a.md": "## One, two: `c`\n[up](../README.md#here)",
+			"README.md":   "[a](docs/a.md) [b](docs/a.md#one-two-c) [c](#here) [d](docs) [e](https://example.com/x.md)\n## Here\n`[f](nowhere)`\n```\n[g](nowhere)\n```\n[h](docs/b.md)\n[i](docs/a.md#three)\n[j](#there)\n`docs/a.md` `docs/*.md` `docs/c.md`\n`TestA` `TestA/one` `TestB`",
+			"a/a_test.go": "package a\nfunc TestA() {}",
+			"docs/a.md":   "## One, two: `c`\n[up](../README.md#here)",
 		}, []string{
 			"README.md:10: docs/c.md is not in the repository",
+			"README.md:11: there is no test TestB",
 			"README.md:7: docs/b.md leads to no file",
 			"README.md:8: docs/a.md#three leads to no heading",
 			"README.md:9: #there leads to no heading",

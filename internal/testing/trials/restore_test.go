@@ -21,7 +21,7 @@ import (
 )
 
 // TestTrialRestoreEqualsTheOriginal loses all but parquet/ and state/, as a restore of the
-// backup that operations.md describes does, and builds the rest again: every row of
+// backup that recovery.md describes does, and builds the rest again: every row of
 // every table and view, every answer of every named query, today and as of an earlier
 // night, and what changed between two nights are those of the lost warehouse.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
