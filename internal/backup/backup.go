@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/object"
 	"placementsync/internal/warehouse"
 )
@@ -226,15 +227,15 @@ func (r *run) sendFiles(ctx context.Context) error {
 }
 
 // namedFiles are those that manifests name, with the manifests.
-func namedFiles(files []warehouse.ManifestFileSum) []warehouse.ManifestFileSum {
-	all := slices.DeleteFunc(slices.Clone(files), func(f warehouse.ManifestFileSum) bool { return f.SHA256 == "" })
-	slices.SortFunc(all, func(x, y warehouse.ManifestFileSum) int { return compareText(x.File, y.File) })
+func namedFiles(files []checksum.FileSum) []checksum.FileSum {
+	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
+	slices.SortFunc(all, func(x, y checksum.FileSum) int { return compareText(x.File, y.File) })
 	return all
 }
 
 // sendFile sends a file unless the bucket has it. One that the bucket has is not read: a
 // file that is damaged here is whole there.
-func (r *run) sendFile(ctx context.Context, want warehouse.ManifestFileSum) error {
+func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
 	sum := object.Sum{Bytes: want.Bytes, SHA256: want.SHA256}
 	if want.SHA256 != "" && r.isStored(sum) {
 		r.addFile(want.File, sum, false)
@@ -260,7 +261,7 @@ func (r *run) sendFile(ctx context.Context, want warehouse.ManifestFileSum) erro
 
 // sendFrom sends the file at a path, if it is the one that is wanted. Else it says what is
 // wrong with it.
-func (r *run) sendFrom(ctx context.Context, path string, want warehouse.ManifestFileSum) (problem string, err error) {
+func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "it is gone", nil

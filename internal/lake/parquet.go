@@ -11,12 +11,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet/file"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/checksum"
 )
 
 // checkFile compares a published file with its manifest. hasIDs reports whether all of its
 // columns have field ids.
-func checkFile(path string, want warehouse.ManifestFileSum) (hasIDs bool, err error) {
+func checkFile(path string, want checksum.FileSum) (hasIDs bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, &DamagedError{path, "it cannot be read: " + err.Error()}

@@ -178,7 +178,7 @@ func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action,
 		return action{source: s, content: a.content}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
-	hasIDs, err := checkFile(a.file, s.file.ManifestFileSum)
+	hasIDs, err := checkFile(a.file, s.file.FileSum)
 	if err != nil {
 		return a, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -60,7 +61,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	before := d.NewCarrier()
 	var rest []stream.Table
 	for i, t := range tables {
-		written[i] = warehouse.ManifestTable{Name: t.Name, ManifestFileSum: warehouse.ManifestFileSum{File: parquetFile(t.Name)}}
+		written[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
 		carried := false
 		if unchanged[t.Name] {
 			var err error

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -103,7 +104,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 }
 
 // writeFile writes a file of a day from history.
-func (m *mending) writeFile(ctx context.Context, one warehouse.Mending) (sum warehouse.ManifestFileSum, err error) {
+func (m *mending) writeFile(ctx context.Context, one warehouse.Mending) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
@@ -208,7 +209,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		if !counted {
 			n = -1
 		}
-		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, ManifestFileSum: warehouse.ManifestFileSum{File: t.Name + ".parquet"}}}
+		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
 			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Over == "" || grades[s.Name] != fetch.Skipped) {
@@ -216,7 +217,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 			}
 		}
 		one.Table.Grade = string(grade)
-		if one.Table.ManifestFileSum, err = m.writeFile(ctx, one); err != nil {
+		if one.Table.FileSum, err = m.writeFile(ctx, one); err != nil {
 			return err
 		}
 		one.Table.Rows = max(n, 0)

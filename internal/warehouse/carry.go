@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 )
 
@@ -64,7 +65,7 @@ func (c *Carrier) Carry(table string) (bool, error) {
 	to := filepath.Join(c.draft.Dir, entry.File)
 	disk, problem := c.draft.w.Folder.disk, ""
 	err = disk.Do("copy", to, func() (err error) {
-		problem, err = copyWhole(from, to, entry.ManifestFileSum)
+		problem, err = copyWhole(from, to, entry.FileSum)
 		return err
 	})
 	if err == nil && problem != "" {
@@ -91,19 +92,19 @@ func (d *Draft) DamagedFiles() []Damage { return d.damaged }
 
 // copyWhole copies a file and says what is wrong with it; "" means that its bytes are those
 // of the checksum. An error is one of writing.
-func copyWhole(from *os.File, to string, want ManifestFileSum) (problem string, err error) {
+func copyWhole(from *os.File, to string, want checksum.FileSum) (problem string, err error) {
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	source := &failingReader{Reader: from}
-	sum, err := copyAndSum(out, source)
+	sum, err := checksum.Copy(out, source)
 	switch {
 	case source.err != nil:
 		return source.err.Error(), nil
 	case err == nil && sum != want.SHA256:
-		return "its checksum is not the one of its manifest", nil
+		return checksum.WrongSum, nil
 	}
 	return "", err
 }

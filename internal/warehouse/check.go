@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -77,7 +78,7 @@ func (c *Checker) Check(ctx context.Context, readData bool) (Report, error) {
 		k.readCatalog(ctx)
 	}
 	k.leaveOutWhatIsLost()
-	k.Bytes += inv.known.bytes
+	k.Bytes += inv.known.Bytes
 	return k.Report, ctx.Err()
 }
 
@@ -140,7 +141,7 @@ func (k *check) hasSnapshotAfter(since time.Time) bool {
 	for run := range k.inv.line {
 		m, ok := k.inv.manifest(run)
 		if ok && m.SnapshotAt.After(since) && slices.ContainsFunc(m.Tables, func(t ManifestTable) bool {
-			_, found := k.inv.find(t.ManifestFileSum, "")
+			_, found := k.inv.find(t.FileSum, "")
 			return found
 		}) {
 			return true
@@ -175,20 +176,20 @@ func (k *check) checkVersion(run string) {
 			return
 		}
 	}
-	compare := func(want ManifestFileSum) string {
+	compare := func(want checksum.FileSum) string {
 		k.Files++
-		return k.inv.known.compareFile(filepath.Join(folder.VersionPath(run), want.File), want, k.deep)
+		return k.inv.known.Compare(filepath.Join(folder.VersionPath(run), want.File), want, k.deep)
 	}
 	if problem := compare(m.Catalog); problem != "" {
 		report(CatalogFile, problem, "readers get errors or wrong answers, and no night can begin", Repair{Kind: RebuildCatalog})
 	}
 	for _, t := range m.Tables {
-		problem := compare(t.ManifestFileSum)
+		problem := compare(t.FileSum)
 		if problem == "" {
 			continue
 		}
 		repair := Repair{Kind: RebuildCatalog}
-		if _, ok := k.inv.find(t.ManifestFileSum, ""); ok || k.inv.line[run] && k.inv.covers(m.SnapshotAt) {
+		if _, ok := k.inv.find(t.FileSum, ""); ok || k.inv.line[run] && k.inv.covers(m.SnapshotAt) {
 			repair.Kind = MendSeries
 		}
 		cost := "readers of " + latestLink + "/" + t.File + " (table " + t.Name + ")"
@@ -198,9 +199,9 @@ func (k *check) checkVersion(run string) {
 		report(t.File, problem, cost, repair)
 	}
 	if m.Meta != nil {
-		if problem := compare(m.Meta.ManifestFileSum); problem != "" {
+		if problem := compare(m.Meta.FileSum); problem != "" {
 			repair := Repair{Kind: RebuildCatalog}
-			if _, ok := k.inv.find(m.Meta.ManifestFileSum, ""); ok || !superseded && k.catalog {
+			if _, ok := k.inv.find(m.Meta.FileSum, ""); ok || !superseded && k.catalog {
 				repair.Kind = MendSeries
 			}
 			report(m.Meta.File, problem, "a copy of what the run changed in meta and past", repair)
@@ -241,7 +242,7 @@ func (k *check) checkMissingDays() map[string]bool {
 	for _, m := range lastOfDay(missing) {
 		day, lacking := dayOf(m.SnapshotAt), 0
 		for _, t := range m.Tables {
-			if k.inv.known.compareFile(k.c.series.filePath(t, m.SnapshotAt), t.ManifestFileSum, k.deep) != "" {
+			if k.inv.known.Compare(k.c.series.filePath(t, m.SnapshotAt), t.FileSum, k.deep) != "" {
 				lacking++
 			}
 		}
@@ -305,12 +306,12 @@ func (k *check) checkDay(day, run string) {
 	for _, t := range m.Tables {
 		k.Files++
 		file := k.c.series.filePath(t, m.SnapshotAt)
-		problem := inv.known.compareFile(file, t.ManifestFileSum, k.deep)
+		problem := inv.known.Compare(file, t.FileSum, k.deep)
 		if problem == "" {
 			continue
 		}
 		d := Damage{File: folder.relativePath(file), Problem: problem, Cost: costOf(t.Name, day), Repair: Repair{Kind: MendSeries}}
-		if _, ok := inv.find(t.ManifestFileSum, ""); !ok && !inv.covers(m.SnapshotAt) {
+		if _, ok := inv.find(t.FileSum, ""); !ok && !inv.covers(m.SnapshotAt) {
 			d.Repair.Kind, d.Lost = RebuildFromRest, true
 		}
 		k.addDamage(d)
@@ -354,9 +355,9 @@ func (k *check) checkMetaLog() {
 		if _, err := k.c.versions.readManifest(list, m.RunID); err != nil {
 			k.addDamage(Damage{File: k.c.folder.relativePath(list), Problem: describeProblem(err), Cost: "a copy of a manifest that is intact elsewhere", Repair: Repair{Kind: MendSeries}})
 		}
-		if problem := inv.known.compareFile(file, m.Meta.ManifestFileSum, k.deep); problem != "" {
+		if problem := inv.known.Compare(file, m.Meta.FileSum, k.deep); problem != "" {
 			d := Damage{File: k.c.folder.relativePath(file), Problem: problem, Cost: "meta and closed rows of run " + m.RunID + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
-			if _, ok := inv.find(m.Meta.ManifestFileSum, ""); !ok {
+			if _, ok := inv.find(m.Meta.FileSum, ""); !ok {
 				d = repair(d, m.RunID)
 			}
 			k.addDamage(d)
@@ -399,7 +400,7 @@ func (k *check) checkNotes() {
 		k.Files++
 		var u Unfinished
 		if err == nil {
-			err = unsealObject(data, &u)
+			err = checksum.Unseal(data, &u)
 		}
 		switch {
 		case err != nil:

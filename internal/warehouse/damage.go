@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"placementsync/internal/checksum"
 )
 
 // Damage is one file that is not as it was written.
@@ -74,16 +75,16 @@ func (c *Checker) WithRemedy(err error, broken string) error {
 }
 
 // fileSums lists all files that a manifest has a checksum of.
-func (m Manifest) fileSums() []ManifestFileSum {
-	all := []ManifestFileSum{m.Catalog}
+func (m Manifest) fileSums() []checksum.FileSum {
+	all := []checksum.FileSum{m.Catalog}
 	if m.Entry != nil {
 		all = append(all, *m.Entry)
 	}
 	if m.Meta != nil {
-		all = append(all, m.Meta.ManifestFileSum)
+		all = append(all, m.Meta.FileSum)
 	}
 	for _, t := range m.Tables {
-		all = append(all, t.ManifestFileSum)
+		all = append(all, t.FileSum)
 	}
 	return all
 }
@@ -102,68 +103,6 @@ func describeProblem(err error) string {
 	return err.Error()
 }
 
-// sumCache holds the checksums of files that were read: most files of the series are
-// hard links of files of a version.
-type sumCache struct {
-	// ctx cancels the reading of a long file.
-	ctx    context.Context
-	bySize map[int64][]summed
-	// bytes counts what was read.
-	bytes int64
-}
-
-type summed struct {
-	info fs.FileInfo
-	sum  string
-}
-
-func newSumCache() *sumCache { return newSumCacheUntil(context.Background()) }
-
-func newSumCacheUntil(ctx context.Context) *sumCache {
-	return &sumCache{ctx: ctx, bySize: map[int64][]summed{}}
-}
-
-// compareFile says what is wrong with a file; "" means nothing. With deep it compares
-// the checksum, else the size.
-func (s *sumCache) compareFile(path string, want ManifestFileSum, deep bool) string {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "it is gone"
-	case err != nil:
-		return err.Error()
-	case !info.Mode().IsRegular():
-		return "it is not a regular file"
-	case info.Size() != want.Bytes:
-		return fmt.Sprintf("it has %d bytes and its manifest says %d", info.Size(), want.Bytes)
-	case !deep:
-		return ""
-	}
-	got, err := s.sumOf(path, info)
-	if err != nil {
-		return err.Error()
-	}
-	if got != want.SHA256 {
-		return "its checksum is not the one of its manifest"
-	}
-	return ""
-}
-
-func (s *sumCache) sumOf(path string, info fs.FileInfo) (string, error) {
-	for _, known := range s.bySize[info.Size()] {
-		if os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) {
-			return known.sum, nil
-		}
-	}
-	sum, err := sumFile(s.ctx, filepath.Dir(path), filepath.Base(path))
-	if err != nil {
-		return "", err
-	}
-	s.bytes += sum.Bytes
-	s.bySize[info.Size()] = append(s.bySize[info.Size()], summed{info, sum.SHA256})
-	return sum.SHA256, nil
-}
-
 // ExplainErr checks, after an error of reading the catalog that readers see, whether its
 // file is damaged. If so the error says it with the remedies; else it is returned as it
 // is.
@@ -177,7 +116,7 @@ func (c *Checker) ExplainErr(err error) error {
 		return err
 	}
 	m, manifestErr := c.versions.ReadManifest(latest)
-	problem := cmp.Or(describeProblem(manifestErr), newSumCache().compareFile(c.folder.VersionCatalog(latest), m.Catalog, true))
+	problem := cmp.Or(describeProblem(manifestErr), checksum.NewCache(context.Background()).Compare(c.folder.VersionCatalog(latest), m.Catalog, true))
 	if problem == "" {
 		return err
 	}

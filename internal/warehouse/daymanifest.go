@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -47,7 +48,7 @@ func (s *Series) readIndex() (index, error) {
 	if err != nil {
 		return i, err
 	}
-	if err := unsealObject(data, &i); err != nil {
+	if err := checksum.Unseal(data, &i); err != nil {
 		return index{map[string]string{}}, s.folder.damagedErr(s.indexPath(), err.Error(), err)
 	}
 	return i, nil

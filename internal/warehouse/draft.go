@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
@@ -135,7 +136,7 @@ func (d *Draft) copyPrevious(path string) error {
 	// The copy is hashed on the way, which saves a second reading.
 	var sum string
 	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
-		if sum, err = copyAndSum(dst, src); err == nil {
+		if sum, err = checksum.Copy(dst, src); err == nil {
 			d.baseBytes, err = dst.Seek(0, io.SeekEnd)
 		}
 		return err
@@ -144,7 +145,7 @@ func (d *Draft) copyPrevious(path string) error {
 		return d.w.Folder.damagedErr(from, "it is gone", err)
 	}
 	if err == nil && sum != m.Catalog.SHA256 {
-		err = d.w.Folder.damagedErr(from, "its checksum is not the one of its manifest", nil)
+		err = d.w.Folder.damagedErr(from, checksum.WrongSum, nil)
 	}
 	return err
 }
@@ -179,7 +180,7 @@ func (d *Draft) Discard() error {
 
 // WriteEntry writes the run's entry into the draft.
 func (d *Draft) WriteEntry(r ledger.Run) error {
-	data, err := sealLine(r)
+	data, err := checksum.SealLine(r)
 	if err != nil {
 		return fmt.Errorf("write the entry of run %s: %w", r.ID, err)
 	}

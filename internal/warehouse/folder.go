@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
 )
 
@@ -140,7 +141,7 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 
 // writeSealed replaces a JSON file of the series that does not belong to a version.
 func (f *Folder) writeSealed(path string, value any) error {
-	data, err := sealObject(value)
+	data, err := checksum.Seal(value)
 	if err != nil {
 		return err
 	}

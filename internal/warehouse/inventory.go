@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/checksum"
 )
 
 // inventory is what the warehouse holds, damaged or not: the intact manifests of all runs,
@@ -19,7 +21,7 @@ import (
 type inventory struct {
 	folder *Folder
 	series *Series
-	known  *sumCache
+	known  *checksum.Cache
 	// deep compares checksums, else sizes are compared.
 	deep bool
 	// manifests are the intact manifests of each run: that of its version, that beside the
@@ -46,7 +48,7 @@ type inventory struct {
 
 // takeInventory reads all manifests. Without deep it compares no checksums.
 func (s *Series) takeInventory(ctx context.Context, l *Ledger, deep bool) (*inventory, error) {
-	inv := &inventory{folder: s.folder, series: s, known: newSumCacheUntil(ctx), deep: deep, manifests: map[string][]Manifest{},
+	inv := &inventory{folder: s.folder, series: s, known: checksum.NewCache(ctx), deep: deep, manifests: map[string][]Manifest{},
 		places: map[string][]string{}, line: map[string]bool{}, catalogs: map[string]bool{}}
 	var err error
 	if inv.kept, err = s.versions.List(); err != nil {
@@ -88,7 +90,7 @@ func (s *Series) takeInventory(ctx context.Context, l *Ledger, deep bool) (*inve
 	}
 	inv.findTarget(len(damaged) == 0)
 	for _, run := range inv.kept {
-		if m, ok := inv.manifest(run); ok && inv.known.compareFile(s.folder.VersionCatalog(run), m.Catalog, deep) == "" {
+		if m, ok := inv.manifest(run); ok && inv.known.Compare(s.folder.VersionCatalog(run), m.Catalog, deep) == "" {
 			inv.catalogs[run] = true
 		}
 	}
@@ -101,7 +103,7 @@ func (inv *inventory) addManifest(m Manifest, err error) {
 	}
 	inv.manifests[m.RunID] = append(inv.manifests[m.RunID], m)
 	version := inv.folder.VersionPath(m.RunID)
-	add := func(sum ManifestFileSum, paths ...string) {
+	add := func(sum checksum.FileSum, paths ...string) {
 		for _, path := range paths {
 			if !slices.Contains(inv.places[sum.SHA256], path) {
 				inv.places[sum.SHA256] = append(inv.places[sum.SHA256], path)
@@ -109,10 +111,10 @@ func (inv *inventory) addManifest(m Manifest, err error) {
 		}
 	}
 	for _, t := range m.Tables {
-		add(t.ManifestFileSum, inv.series.filePath(t, m.SnapshotAt), filepath.Join(version, t.File))
+		add(t.FileSum, inv.series.filePath(t, m.SnapshotAt), filepath.Join(version, t.File))
 	}
 	if m.Meta != nil {
-		add(m.Meta.ManifestFileSum, inv.folder.metaPath(m.RunID, metaSuffix), filepath.Join(version, MetaFile))
+		add(m.Meta.FileSum, inv.folder.metaPath(m.RunID, metaSuffix), filepath.Join(version, MetaFile))
 	}
 }
 
@@ -166,9 +168,9 @@ func (inv *inventory) timeOf(run string) (time.Time, bool) {
 }
 
 // find returns the path of an intact file with this checksum, other than not.
-func (inv *inventory) find(want ManifestFileSum, not string) (path string, ok bool) {
+func (inv *inventory) find(want checksum.FileSum, not string) (path string, ok bool) {
 	for _, place := range inv.places[want.SHA256] {
-		if place != not && inv.known.compareFile(place, want, inv.deep) == "" {
+		if place != not && inv.known.Compare(place, want, inv.deep) == "" {
 			return place, true
 		}
 	}
@@ -199,7 +201,7 @@ func (inv *inventory) covers(at time.Time) bool {
 func (inv *inventory) hasSnapshot(run string) bool {
 	m, ok := inv.manifest(run)
 	return ok && !slices.ContainsFunc(m.Tables, func(t ManifestTable) bool {
-		_, found := inv.find(t.ManifestFileSum, "")
+		_, found := inv.find(t.FileSum, "")
 		return !found
 	})
 }

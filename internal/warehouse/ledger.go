@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -37,7 +38,7 @@ func (l *Ledger) Record(r ledger.Run) error {
 			r.ID = fmt.Sprintf("%s-%d", base, i)
 		}
 	}
-	line, err := sealLine(r)
+	line, err := checksum.SealLine(r)
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
@@ -115,7 +116,7 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
 func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
 	if err == nil {
-		err = unsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
+		err = checksum.UnsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
 	}
 	return r, err == nil && r.ID == run
 }
@@ -149,7 +150,7 @@ func parseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, "\r\n")
 		var r ledger.Run
-		if unsealLine(line, &r) == nil {
+		if checksum.UnsealLine(line, &r) == nil {
 			runs = mergeRun(runs, r)
 		} else if len(line) > 0 {
 			damaged = append(damaged, line)

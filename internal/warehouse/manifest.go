@@ -2,17 +2,14 @@ package warehouse
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -65,23 +62,16 @@ type Manifest struct {
 	// Night is the newest night that this one builds on, when Previous is a refresh.
 	// Refreshes are removed between nights, and the link from night to night must
 	// stay.
-	Night   string          `json:"night,omitempty"`
-	Catalog ManifestFileSum `json:"catalog"`
+	Night   string           `json:"night,omitempty"`
+	Catalog checksum.FileSum `json:"catalog"`
 	// Entry is the run's line of the ledger, Meta what it changed in the schemas
 	// meta and past. Nil means that the version has none.
-	Entry  *ManifestFileSum `json:"entry,omitempty"`
-	Meta   *ManifestMeta    `json:"meta,omitempty"`
-	Tables []ManifestTable  `json:"tables"`
+	Entry  *checksum.FileSum `json:"entry,omitempty"`
+	Meta   *ManifestMeta     `json:"meta,omitempty"`
+	Tables []ManifestTable   `json:"tables"`
 	// Lost are tables that the manifest of a day no longer names, since their
 	// files were damaged.
 	Lost []string `json:"lost,omitempty"`
-}
-
-// ManifestFileSum identifies a file's bytes.
-type ManifestFileSum struct {
-	File   string `json:"file"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
 }
 
 // ManifestTable describes one table of the snapshot. Grade is the worst of the
@@ -94,7 +84,7 @@ type ManifestTable struct {
 	Note   string `json:"note,omitempty"`
 	KeyMin string `json:"key_min"`
 	KeyMax string `json:"key_max"`
-	ManifestFileSum
+	checksum.FileSum
 }
 
 // ManifestMeta is the file with the rows that a version added to and removed from the
@@ -104,7 +94,7 @@ type ManifestTable struct {
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
 	Past bool   `json:"past,omitempty"`
-	ManifestFileSum
+	checksum.FileSum
 }
 
 // baseRun is the version that a rollback leads to: the night before.
@@ -132,7 +122,7 @@ func (v *Versions) readManifest(path, run string) (Manifest, error) {
 }
 
 // readManifestSum also returns the checksum of the bytes that it read.
-func (v *Versions) readManifestSum(path, run string) (m Manifest, sum ManifestFileSum, err error) {
+func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.FileSum, err error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -140,44 +130,11 @@ func (v *Versions) readManifestSum(path, run string) (m Manifest, sum ManifestFi
 	case err != nil:
 		return m, sum, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}
-	if err := unsealObject(data, &m); err != nil {
+	if err := checksum.Unseal(data, &m); err != nil {
 		return Manifest{}, sum, v.folder.damagedErr(path, err.Error(), err)
 	}
 	if run != "" && m.RunID != run {
 		return Manifest{}, sum, v.folder.damagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
 	}
-	return m, ManifestFileSum{v.folder.relativePath(path), int64(len(data)), sha256Hex(data)}, nil
-}
-
-// copyAndSum copies and returns the SHA-256 of what it copied.
-func copyAndSum(dst io.Writer, src io.Reader) (string, error) {
-	const piece = 1 << 20
-	h := sha256.New()
-	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, piece))
-	return hex.EncodeToString(h.Sum(nil)), err
-}
-
-// cancelableReader reads until its context ends.
-type cancelableReader struct {
-	io.Reader
-	ctx context.Context
-}
-
-func (r cancelableReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
-}
-
-// sumFile hashes a file of a version; ctx cancels it.
-func sumFile(ctx context.Context, dir, name string) (sum ManifestFileSum, err error) {
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		return sum, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{f, ctx}, make([]byte, 256<<10))
-	return ManifestFileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
+	return m, checksum.SumText(v.folder.relativePath(path), data), nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"placementsync/internal/checksum"
 )
 
 // Mending is a file of the series that must be written again.
@@ -123,12 +125,12 @@ func (r *Mender) mendVersion(inv *inventory, run string, done *Mended) error {
 		own = m
 	}
 	for _, t := range own.Tables {
-		if err := r.mendFile(inv, filepath.Join(r.folder.VersionPath(run), t.File), r.series.filePath(t, own.SnapshotAt), t.ManifestFileSum, done); err != nil {
+		if err := r.mendFile(inv, filepath.Join(r.folder.VersionPath(run), t.File), r.series.filePath(t, own.SnapshotAt), t.FileSum, done); err != nil {
 			return err
 		}
 	}
 	if own.Meta != nil {
-		if err := r.mendFile(inv, filepath.Join(r.folder.VersionPath(run), own.Meta.File), "", own.Meta.ManifestFileSum, done); err != nil {
+		if err := r.mendFile(inv, filepath.Join(r.folder.VersionPath(run), own.Meta.File), "", own.Meta.FileSum, done); err != nil {
 			return err
 		}
 	}
@@ -142,23 +144,25 @@ func (r *Mender) mendEntry(inv *inventory, m Manifest, done *Mended) error {
 		return nil
 	}
 	path := filepath.Join(r.folder.VersionPath(m.RunID), m.Entry.File)
-	if inv.known.compareFile(path, *m.Entry, true) == "" {
+	if inv.known.Compare(path, *m.Entry, true) == "" {
 		return nil
 	}
 	runs, err := r.ledger.Runs()
 	if err != nil {
 		return err
 	}
-	var sum *ManifestFileSum
+	var sum *checksum.FileSum
 	if entry := entryOf(runs, m.RunID); entry.ID != "" {
-		line, err := sealLine(entry)
-		if err == nil {
-			err = r.folder.disk.WriteFile(path, append(line, '\n'), privateFile)
-		}
+		line, err := checksum.SealLine(entry)
 		if err != nil {
 			return err
 		}
-		sum = &ManifestFileSum{m.Entry.File, int64(len(line) + 1), sha256Hex(append(line, '\n'))}
+		line = append(line, '\n')
+		if err := r.folder.disk.WriteFile(path, line, privateFile); err != nil {
+			return err
+		}
+		written := checksum.SumText(m.Entry.File, line)
+		sum = &written
 	} else if err := r.folder.disk.Remove(path); err != nil {
 		return err
 	}
@@ -185,8 +189,8 @@ func (r *Mender) changeManifests(of Manifest, change func(m *Manifest)) error {
 
 // mendFile replaces a damaged file by an intact one with the same checksum: by a link to its
 // other name, or by a copy of another file, since repairs rely on independent copies.
-func (r *Mender) mendFile(inv *inventory, path, otherName string, want ManifestFileSum, done *Mended) error {
-	if inv.known.compareFile(path, want, true) == "" {
+func (r *Mender) mendFile(inv *inventory, path, otherName string, want checksum.FileSum, done *Mended) error {
+	if inv.known.Compare(path, want, true) == "" {
 		return nil
 	}
 	from, ok := inv.find(want, path)
@@ -215,10 +219,10 @@ func (r *Mender) mendDay(inv *inventory, day string, m Manifest, done *Mended) e
 	}
 	for _, t := range m.Tables {
 		file := r.series.filePath(t, m.SnapshotAt)
-		if err := r.mendFile(inv, file, filepath.Join(r.folder.VersionPath(m.RunID), t.File), t.ManifestFileSum, done); err != nil {
+		if err := r.mendFile(inv, file, filepath.Join(r.folder.VersionPath(m.RunID), t.File), t.FileSum, done); err != nil {
 			return err
 		}
-		if inv.known.compareFile(file, t.ManifestFileSum, true) != "" {
+		if inv.known.Compare(file, t.FileSum, true) != "" {
 			done.Left = append(done.Left, Mending{m, t})
 		}
 	}
@@ -249,10 +253,10 @@ func (r *Mender) mendMetaLog(inv *inventory, done *Mended) error {
 			return err
 		}
 		file := r.folder.metaPath(m.RunID, metaSuffix)
-		if err := r.mendFile(inv, file, "", m.Meta.ManifestFileSum, done); err != nil {
+		if err := r.mendFile(inv, file, "", m.Meta.FileSum, done); err != nil {
 			return err
 		}
-		if inv.known.compareFile(file, m.Meta.ManifestFileSum, true) != "" && !m.SnapshotAt.After(done.At) {
+		if inv.known.Compare(file, m.Meta.FileSum, true) != "" && !m.SnapshotAt.After(done.At) {
 			done.Meta = true
 		}
 	}
@@ -262,7 +266,7 @@ func (r *Mender) mendMetaLog(inv *inventory, done *Mended) error {
 // ReplaceMeta moves a file with all of the meta and past of a version to the places of its
 // changes. The chain of changes then begins with it.
 func (r *Mender) ReplaceMeta(d *Draft, run string) (file string, err error) {
-	sum, err := sumFile(context.Background(), d.Dir, MetaFile)
+	sum, err := checksum.SumFile(context.Background(), d.Dir, MetaFile)
 	if err != nil {
 		return "", err
 	}
@@ -291,15 +295,15 @@ func (r *Mender) ReplaceMeta(d *Draft, run string) (file string, err error) {
 		return "", fmt.Errorf("replace %s: %w", r.folder.relativePath(placed), err)
 	}
 	meta := *d.meta
-	meta.ManifestFileSum = sum
+	meta.FileSum = sum
 	return r.folder.relativePath(placed), r.changeManifests(m, func(m *Manifest) { m.Meta = &meta })
 }
 
 // Replace moves a file that was written again to its place in the series and, while it is
 // kept, in its version. Where its bytes differ from the lost ones (its rows do not, but
 // their order may), the manifests get the new checksum.
-func (r *Mender) Replace(one Mending, file string) (ManifestFileSum, error) {
-	sum, err := sumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
+func (r *Mender) Replace(one Mending, file string) (checksum.FileSum, error) {
+	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return sum, err
 	}
@@ -326,7 +330,7 @@ func (r *Mender) Replace(one Mending, file string) (ManifestFileSum, error) {
 	return sum, r.changeManifests(one.Day, func(m *Manifest) {
 		for i := range m.Tables {
 			if m.Tables[i].Name == one.Table.Name {
-				m.Tables[i].ManifestFileSum = sum
+				m.Tables[i].FileSum = sum
 			}
 		}
 	})

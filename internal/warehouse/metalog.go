@@ -1,11 +1,14 @@
 package warehouse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"placementsync/internal/checksum"
 )
 
 // MetaLog holds what every version changed in the schemas meta and past, beside the series.
@@ -55,14 +58,14 @@ func (g *MetaLog) Files(run string) (files []string, past bool, found []Damage) 
 	} else if err != nil {
 		found = append(found, Damage{File: g.folder.relativePath(g.folder.path(seriesDir, metaDir)), Problem: err.Error(), Cost: "meta"})
 	}
-	known := newSumCache()
+	known := checksum.NewCache(context.Background())
 	for _, m := range chain {
 		file, twin := g.folder.metaPath(m.RunID, metaSuffix), filepath.Join(g.folder.VersionPath(m.RunID), m.Meta.File)
-		problem := known.compareFile(file, m.Meta.ManifestFileSum, true)
+		problem := known.Compare(file, m.Meta.FileSum, true)
 		switch {
 		case problem == "":
 			files = append(files, file)
-		case known.compareFile(twin, m.Meta.ManifestFileSum, true) == "":
+		case known.Compare(twin, m.Meta.FileSum, true) == "":
 			files = append(files, twin)
 		default:
 			found = append(found, Damage{File: g.folder.relativePath(file), Problem: problem, Cost: fmt.Sprintf(cost, m.RunID)})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -32,7 +33,7 @@ type Mirror struct {
 // also when it is gone, and manifests and index the checksum that they had then; another one
 // has none. A day that a night is writing for the first time is not listed: no manifest names
 // its files yet.
-func (m *Mirror) Files() ([]ManifestFileSum, error) {
+func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// What a newer program wrote may lie where this one does not look.
 	if err := m.versions.CheckFormat(); err != nil {
 		return nil, err
@@ -65,16 +66,16 @@ func (m *Mirror) Files() ([]ManifestFileSum, error) {
 		}
 		return false
 	})
-	var all []ManifestFileSum
+	var all []checksum.FileSum
 	for _, file := range append(state, series...) {
-		all = append(all, ManifestFileSum{File: file, Bytes: sums[file].Bytes, SHA256: sums[file].SHA256})
+		all = append(all, checksum.FileSum{File: file, Bytes: sums[file].Bytes, SHA256: sums[file].SHA256})
 		delete(sums, file)
 	}
-	var gone []ManifestFileSum
+	var gone []checksum.FileSum
 	for file, sum := range sums {
-		gone = append(gone, ManifestFileSum{file, sum.Bytes, sum.SHA256})
+		gone = append(gone, checksum.FileSum{File: file, Bytes: sum.Bytes, SHA256: sum.SHA256})
 	}
-	slices.SortFunc(gone, func(x, y ManifestFileSum) int { return cmp.Compare(x.File, y.File) })
+	slices.SortFunc(gone, func(x, y checksum.FileSum) int { return cmp.Compare(x.File, y.File) })
 	return append(all, gone...), nil
 }
 
@@ -108,23 +109,23 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 // of the manifests as they were read: a day that runs again replaces both, and the files of
 // one go with the manifest of the other otherwise. A damaged manifest names nothing: verify
 // reports it.
-func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
+func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	days, err := filepath.Glob(m.folder.dayManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
-	sums := map[string]ManifestFileSum{}
+	sums := map[string]checksum.FileSum{}
 	for _, path := range days {
 		if day, own, err := m.versions.readManifestSum(path, ""); err == nil && dayOf(day.SnapshotAt) == dayIn(path) {
 			sums[own.File] = own
 			for _, t := range day.Tables {
-				sums[m.folder.relativePath(m.series.filePath(t, day.SnapshotAt))] = t.ManifestFileSum
+				sums[m.folder.relativePath(m.series.filePath(t, day.SnapshotAt))] = t.FileSum
 			}
 		}
 	}
 	if data, err := os.ReadFile(m.series.indexPath()); err == nil {
 		file := m.folder.relativePath(m.series.indexPath())
-		sums[file] = ManifestFileSum{file, int64(len(data)), sha256Hex(data)}
+		sums[file] = checksum.SumText(file, data)
 	}
 	changes, err := filepath.Glob(m.folder.metaPath("*", manifestSuffix))
 	if err != nil {
@@ -133,7 +134,7 @@ func (m *Mirror) knownSums() (map[string]ManifestFileSum, error) {
 	for _, path := range changes {
 		if v, own, err := m.versions.readManifestSum(path, ""); err == nil && v.Meta != nil {
 			sums[own.File] = own
-			sums[m.folder.relativePath(m.folder.metaPath(v.RunID, metaSuffix))] = v.Meta.ManifestFileSum
+			sums[m.folder.relativePath(m.folder.metaPath(v.RunID, metaSuffix))] = v.Meta.FileSum
 		}
 	}
 	return sums, nil

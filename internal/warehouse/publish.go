@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 )
@@ -97,7 +98,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	}
 	claimed := *m
 	err = atOnce(func() (err error) {
-		if m.Catalog, err = sumFile(context.Background(), d.Dir, CatalogFile); err != nil {
+		if m.Catalog, err = checksum.SumFile(context.Background(), d.Dir, CatalogFile); err != nil {
 			return d.unpublishedErr("publish", err)
 		}
 		return nil
@@ -105,7 +106,7 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	if err != nil {
 		return err
 	}
-	data, err := sealObject(m)
+	data, err := checksum.Seal(m)
 	if err == nil {
 		err = d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode)
 	}
@@ -145,13 +146,13 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 		return err
 	}
 	for i, t := range m.Tables {
-		m.Tables[i].ManifestFileSum = sums[t.File]
+		m.Tables[i].FileSum = sums[t.File]
 	}
 	if d.meta != nil {
-		d.meta.ManifestFileSum = sums[MetaFile]
+		d.meta.FileSum = sums[MetaFile]
 		m.Meta = d.meta
 	}
-	entry, err := sumFile(context.Background(), d.Dir, runFile)
+	entry, err := checksum.SumFile(context.Background(), d.Dir, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
 )
 
@@ -65,7 +66,7 @@ func (l *Ledger) Start(u Unfinished) error {
 func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.asidePath(), u) }
 
 func (l *Ledger) writeNote(path string, u Unfinished) error {
-	data, err := sealObject(u)
+	data, err := checksum.Seal(u)
 	if err == nil {
 		err = durable.RemoveTemps(path)
 	}
@@ -112,7 +113,7 @@ func readNote(path string) (u Unfinished, ok bool, err error) {
 	if err != nil {
 		return u, false, fmt.Errorf("read the unfinished run: %w", err)
 	}
-	if unsealObject(data, &u) != nil {
+	if checksum.Unseal(data, &u) != nil {
 		return Unfinished{}, false, nil
 	}
 	return u, true, nil

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"placementsync/internal/checksum"
 )
 
 // sealing syncs the finished files of a draft and takes their checksums while others are
@@ -22,7 +24,7 @@ type sealing struct {
 	// modeErr says why there is no mode.
 	modeErr error
 	mu      sync.Mutex
-	sums    map[string]ManifestFileSum
+	sums    map[string]checksum.FileSum
 }
 
 // SealFile sets the rights of a file of the draft, syncs it and takes its checksum, once
@@ -40,7 +42,7 @@ func (d *Draft) SealFile(name string) {
 		if err != nil {
 			return err
 		}
-		sum, err := sumFile(s.ctx, d.Dir, name)
+		sum, err := checksum.SumFile(s.ctx, d.Dir, name)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.sums[name] = sum
@@ -56,14 +58,14 @@ func (s *sealing) begin(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sums == nil {
-		s.sums = map[string]ManifestFileSum{}
+		s.sums = map[string]checksum.FileSum{}
 		s.ctx, s.stop = context.WithCancel(context.Background())
 		s.group.SetLimit(sealers)
 	}
 	if _, begun := s.sums[name]; begun {
 		return false
 	}
-	s.sums[name] = ManifestFileSum{}
+	s.sums[name] = checksum.FileSum{}
 	return true
 }
 
@@ -82,7 +84,7 @@ func (s *sealing) discard() {
 }
 
 // wait returns the checksums of all files once they are sealed.
-func (s *sealing) wait() (map[string]ManifestFileSum, error) {
+func (s *sealing) wait() (map[string]checksum.FileSum, error) {
 	err := s.group.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
@@ -43,7 +45,7 @@ type Series struct {
 // that and are linked.
 func (s *Series) extendSeries(line ...Manifest) error {
 	var damaged []error
-	place := func(m Manifest, want ManifestFileSum, to string, place func(from, to string) error) error {
+	place := func(m Manifest, want checksum.FileSum, to string, place func(from, to string) error) error {
 		err := s.placeFile(m, want, to, place)
 		if errors.As(err, new(*DamagedError)) {
 			damaged = append(damaged, err)
@@ -62,7 +64,7 @@ func (s *Series) extendSeries(line ...Manifest) error {
 		if m.Meta == nil {
 			continue
 		}
-		if err := place(m, m.Meta.ManifestFileSum, s.folder.metaPath(m.RunID, metaSuffix), s.folder.disk.Copy); err != nil {
+		if err := place(m, m.Meta.FileSum, s.folder.metaPath(m.RunID, metaSuffix), s.folder.disk.Copy); err != nil {
 			return err
 		}
 		if err := placeManifest(m, s.folder.metaPath(m.RunID, manifestSuffix)); err != nil {
@@ -75,7 +77,7 @@ func (s *Series) extendSeries(line ...Manifest) error {
 			return err
 		}
 		for _, t := range m.Tables {
-			if err := place(m, t.ManifestFileSum, s.filePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
+			if err := place(m, t.FileSum, s.filePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
 				return err
 			}
 		}
@@ -114,10 +116,10 @@ func (s *Series) keepReplaced(m Manifest) error {
 	if err != nil || before.RunID == m.RunID {
 		return nil // a day without an intact manifest has no run that could be kept
 	}
-	known := newSumCache()
+	known := checksum.NewCache(context.Background())
 	for _, t := range before.Tables {
 		kept := s.replacedPath(before.RunID, t)
-		if t.SHA256 == m.tableNamed(t.Name).SHA256 || known.compareFile(kept, t.ManifestFileSum, true) == "" {
+		if t.SHA256 == m.tableNamed(t.Name).SHA256 || known.Compare(kept, t.FileSum, true) == "" {
 			continue
 		}
 		from := s.intactFile(known, before, t)
@@ -137,9 +139,9 @@ func (s *Series) keepReplaced(m Manifest) error {
 
 // intactFile finds the file of a table with the checksum of its manifest: in its place, among
 // those that are being replaced, or in its version. It returns "" when none is intact.
-func (s *Series) intactFile(known *sumCache, m Manifest, t ManifestTable) string {
+func (s *Series) intactFile(known *checksum.Cache, m Manifest, t ManifestTable) string {
 	for _, path := range []string{s.filePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
-		if known.compareFile(path, t.ManifestFileSum, true) == "" {
+		if known.Compare(path, t.FileSum, true) == "" {
 			return path
 		}
 	}
@@ -222,12 +224,12 @@ func (s *Series) Complete() (days []string, err error) {
 // placeFile links or copies a file of a version to its place in the series, unless it is
 // there. It compares the file with its checksum first: a warehouse that was copied file by
 // file has no links, and a damaged file of the version must not replace an intact one.
-func (s *Series) placeFile(m Manifest, want ManifestFileSum, to string, place func(from, to string) error) error {
+func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, place func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
 		return nil
 	}
-	if problem := newSumCache().compareFile(from, want, true); problem != "" {
+	if problem := checksum.NewCache(context.Background()).Compare(from, want, true); problem != "" {
 		return s.folder.damagedErr(from, problem, nil)
 	}
 	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.makePublicAbove(to) })

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -35,7 +36,7 @@ func (d *Draft) Snapshots(ctx context.Context) ([]Snapshot, []Damage, error) {
 	for _, m := range lastOfDay(missing) {
 		newer[dayOf(m.SnapshotAt)], days[dayOf(m.SnapshotAt)] = m, cmp.Or(days[dayOf(m.SnapshotAt)], m.RunID)
 	}
-	known, byRun := newSumCache(), map[string]Snapshot{}
+	known, byRun := checksum.NewCache(context.Background()), map[string]Snapshot{}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		m, err := d.w.Series.dayManifest(day, days[day])
 		if err == nil && m.Format > Format {
@@ -92,7 +93,7 @@ func unfinishedDay(day, run string) Damage {
 // isUnfinished reports whether a day that is not complete was being written when it was
 // copied, and is not damaged: its run had not been entered in the ledger, which is written
 // last, or each of its other files is one of another run of the day.
-func (s *Series) isUnfinished(known *sumCache, runs []ledger.Run, m Manifest, others []Manifest) bool {
+func (s *Series) isUnfinished(known *checksum.Cache, runs []ledger.Run, m Manifest, others []Manifest) bool {
 	newest := ""
 	for _, r := range runs {
 		newest = max(newest, r.VisibleVersion())
@@ -103,7 +104,7 @@ func (s *Series) isUnfinished(known *sumCache, runs []ledger.Run, m Manifest, ot
 	for _, t := range s.damagedTables(known, m) {
 		place := s.filePath(t, m.SnapshotAt)
 		if !slices.ContainsFunc(others, func(other Manifest) bool {
-			return known.compareFile(place, other.tableNamed(t.Name).ManifestFileSum, true) == ""
+			return known.Compare(place, other.tableNamed(t.Name).FileSum, true) == ""
 		}) {
 			return false
 		}
@@ -112,7 +113,7 @@ func (s *Series) isUnfinished(known *sumCache, runs []ledger.Run, m Manifest, ot
 }
 
 // damagedTables are those of a day without an intact file.
-func (s *Series) damagedTables(known *sumCache, m Manifest) (damaged []ManifestTable) {
+func (s *Series) damagedTables(known *checksum.Cache, m Manifest) (damaged []ManifestTable) {
 	for _, t := range m.Tables {
 		if s.intactFile(known, m, t) == "" {
 			damaged = append(damaged, t)
@@ -182,12 +183,12 @@ func (s *Series) expectedDays() (map[string]string, []Damage) {
 }
 
 // enterDay adds the files of a day that are intact, and returns the others.
-func (s *Series) enterDay(byRun map[string]Snapshot, known *sumCache, m Manifest) (found []Damage) {
+func (s *Series) enterDay(byRun map[string]Snapshot, known *checksum.Cache, m Manifest) (found []Damage) {
 	for _, t := range m.Tables {
 		file := s.intactFile(known, m, t)
 		if file == "" {
 			place := s.filePath(t, m.SnapshotAt)
-			found = append(found, Damage{File: s.folder.relativePath(place), Problem: known.compareFile(place, t.ManifestFileSum, true),
+			found = append(found, Damage{File: s.folder.relativePath(place), Problem: known.Compare(place, t.FileSum, true),
 				Cost: costOf(t.Name, dayOf(m.SnapshotAt)), Day: dayOf(m.SnapshotAt)})
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+
+	"placementsync/internal/checksum"
 )
 
 // StateFile is a sealed file below state/, in which whoever works beside the nights
@@ -32,7 +34,7 @@ func (s StateFile) Read(into any) (ok bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", s.path, err)
 	}
-	if err := unsealObject(data, into); err != nil {
+	if err := checksum.Unseal(data, into); err != nil {
 		return false, s.folder.damagedErr(s.path, err.Error(), nil)
 	}
 	return true, nil
@@ -40,7 +42,7 @@ func (s StateFile) Read(into any) (ok bool, err error) {
 
 // Write replaces the file atomically.
 func (s StateFile) Write(value any) error {
-	data, err := sealObject(value)
+	data, err := checksum.Seal(value)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(s.path), privateDir)
 	}

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -94,7 +96,7 @@ func (v *Versions) CheckCatalog(run string) error {
 	if err != nil {
 		return err
 	}
-	if problem := newSumCache().compareFile(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
+	if problem := checksum.NewCache(context.Background()).Compare(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
 		return v.folder.damagedErr(v.folder.VersionCatalog(run), problem, nil)
 	}
 	return nil
@@ -175,7 +177,7 @@ func (v *Versions) oldPaths() ([]string, error) {
 
 // damagedFiles compares the files of a version with its manifest: with deep their
 // checksums, else their sizes.
-func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage {
+func (v *Versions) damagedFiles(known *checksum.Cache, run string, deep bool) []Damage {
 	m, err := v.ReadManifest(run)
 	if err != nil {
 		return []Damage{{File: v.folder.relativePath(filepath.Join(v.folder.VersionPath(run), ManifestFile)), Problem: describeProblem(err)}}
@@ -183,7 +185,7 @@ func (v *Versions) damagedFiles(known *sumCache, run string, deep bool) []Damage
 	var found []Damage
 	for _, want := range m.fileSums() {
 		path := filepath.Join(v.folder.VersionPath(run), want.File)
-		if problem := known.compareFile(path, want, deep); problem != "" {
+		if problem := known.Compare(path, want, deep); problem != "" {
 			found = append(found, Damage{File: v.folder.relativePath(path), Problem: problem})
 		}
 	}
@@ -198,7 +200,7 @@ func (v *Versions) wholeVersions(without string) []string {
 	}
 	var whole []string
 	for _, run := range runs {
-		if run != without && len(v.damagedFiles(newSumCache(), run, true)) == 0 {
+		if run != without && len(v.damagedFiles(checksum.NewCache(context.Background()), run, true)) == 0 {
 			whole = append(whole, run)
 		}
 	}

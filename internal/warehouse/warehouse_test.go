@@ -14,6 +14,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -83,7 +84,7 @@ func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Dra
 }
 
 var files = []warehouse.ManifestTable{{Name: "product_listing_tags", Grade: "exact",
-	ManifestFileSum: warehouse.ManifestFileSum{File: "product_listing_tags.parquet"}}}
+	FileSum: checksum.FileSum{File: "product_listing_tags.parquet"}}}
 
 func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/warehouse"
 )
 
@@ -55,9 +56,9 @@ func manifest(t *testing.T, version string) warehouse.Manifest {
 func requireSums(t *testing.T, version string) {
 	t.Helper()
 	m := manifest(t, version)
-	files := []warehouse.ManifestFileSum{m.Catalog}
+	files := []checksum.FileSum{m.Catalog}
 	for _, table := range m.Tables {
-		files = append(files, table.ManifestFileSum)
+		files = append(files, table.FileSum)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(filepath.Join(version, file.File))

@@ -1,0 +1,89 @@
+package checksum_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"placementsync/internal/checksum"
+)
+
+type sealedValue struct {
+	Run  string `json:"run_id"`
+	Rows int    `json:"rows"`
+}
+
+// TestAFlippedBitBreaksTheSeal flips every bit of a sealed object and of a sealed line, and cuts
+// them at every byte. Reading fails or returns the same value.
+func TestAFlippedBitBreaksTheSeal(t *testing.T) {
+	want := sealedValue{"20261101T020000Z", 1234567}
+	for name, form := range map[string]struct {
+		seal   func(any) ([]byte, error)
+		unseal func([]byte, any) error
+	}{"object": {checksum.Seal, checksum.Unseal}, "line": {checksum.SealLine, checksum.UnsealLine}} {
+		text, err := form.seal(want)
+		var got sealedValue
+		if err != nil || form.unseal(text, &got) != nil || got != want {
+			t.Fatalf("%s: sealed and unsealed: %v (%v)", name, got, err)
+		}
+		for bit := range 8 * len(text) {
+			text[bit/8] ^= 1 << (bit % 8)
+			var got sealedValue
+			if form.unseal(text, &got) == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: with bit %d flipped it is read as %+v: %s", name, bit, got, text)
+			}
+			text[bit/8] ^= 1 << (bit % 8)
+		}
+		for n := range len(text) - 1 {
+			if form.unseal(text[:n], &got) == nil && got != want {
+				t.Errorf("%s: cut after %d bytes it is read as %+v", name, n, got)
+			}
+		}
+	}
+}
+
+func TestFilesAreReadOnceAndCompared(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := errors.Join(os.WriteFile(file, []byte("123"), 0o600), os.Link(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := checksum.SumFile(t.Context(), dir, "a")
+	if err != nil || want.Bytes != 3 || want.SHA256 != checksum.Hex([]byte("123")) {
+		t.Fatalf("got %+v, error %v", want, err)
+	}
+	other := want
+	other.SHA256 = checksum.Hex([]byte("124"))
+	longer := want
+	longer.Bytes = 4
+	c := checksum.NewCache(t.Context())
+	for name, one := range map[string]struct {
+		path     string
+		want     checksum.FileSum
+		readData bool
+		problem  string
+	}{
+		"intact":                   {file, want, true, ""},
+		"another name":             {link, want, true, ""},
+		"another checksum":         {file, other, true, checksum.WrongSum},
+		"another checksum, unread": {file, other, false, ""},
+		"another size":             {file, longer, false, "it has 3 bytes and its manifest says 4"},
+		"missing":                  {file + "c", want, false, "it is gone"},
+		"a folder":                 {dir, want, false, "it is not a regular file"},
+	} {
+		if got := c.Compare(one.path, one.want, one.readData); got != one.problem {
+			t.Errorf("%s: got %q, want %q", name, got, one.problem)
+		}
+	}
+	if c.Bytes != 3 {
+		t.Errorf("read %d bytes, want 3: one file has two names", c.Bytes)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := checksum.SumFile(ctx, dir, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancellation: got %v", err)
+	}
+}

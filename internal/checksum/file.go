@@ -1,0 +1,127 @@
+// Package checksum detects changed bytes: it compares files with recorded checksums, and seals
+// JSON texts with a checksum of their own.
+//
+// It must not know which files and texts there are, or how damage is repaired.
+package checksum
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// FileSum records the bytes of a file, as JSON in manifests.
+type FileSum struct {
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// SumFile reads a file of a folder. FileSum.File is its name there. ctx cancels it.
+func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return sum, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{f, ctx}, make([]byte, 256<<10))
+	return FileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
+}
+
+// SumText is the FileSum of a file with this content.
+func SumText(name string, text []byte) FileSum {
+	return FileSum{name, int64(len(text)), Hex(text)}
+}
+
+// cancelableReader fails when its context ends.
+type cancelableReader struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (r cancelableReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// Copy copies src to dst and returns the SHA-256 of the copied bytes.
+func Copy(dst io.Writer, src io.Reader) (string, error) {
+	h := sha256.New()
+	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, 1<<20))
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Cache compares files with recorded checksums and reads each file once, whatever its names:
+// most files of the Parquet series are hard links to files of versions.
+type Cache struct {
+	ctx context.Context
+	// Bytes counts the bytes that were read.
+	Bytes  int64
+	bySize map[int64][]summedFile
+}
+
+type summedFile struct {
+	info   fs.FileInfo
+	sha256 string
+}
+
+// NewCache returns an empty cache. ctx cancels the reading of files.
+func NewCache(ctx context.Context) *Cache {
+	return &Cache{ctx: ctx, bySize: map[int64][]summedFile{}}
+}
+
+// WrongSum is the problem of a file whose bytes are not those of its checksum.
+const WrongSum = "its checksum is not the one of its manifest"
+
+// Compare returns the problem of a file, or "" if it is intact. With readData it compares the
+// checksum, without it only the size.
+func (c *Cache) Compare(path string, want FileSum, readData bool) (problem string) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is gone"
+	case err != nil:
+		return err.Error()
+	case !info.Mode().IsRegular():
+		return "it is not a regular file"
+	case info.Size() != want.Bytes:
+		return fmt.Sprintf("it has %d bytes and its manifest says %d", info.Size(), want.Bytes)
+	case !readData:
+		return ""
+	}
+	got, err := c.sum(path, info)
+	if err != nil {
+		return err.Error()
+	}
+	if got != want.SHA256 {
+		return WrongSum
+	}
+	return ""
+}
+
+// IsIntact reports whether Compare finds the recorded checksum.
+func (c *Cache) IsIntact(path string, want FileSum) bool { return c.Compare(path, want, true) == "" }
+
+func (c *Cache) sum(path string, info fs.FileInfo) (string, error) {
+	for _, known := range c.bySize[info.Size()] {
+		if os.SameFile(known.info, info) && known.info.ModTime().Equal(info.ModTime()) {
+			return known.sha256, nil
+		}
+	}
+	sum, err := SumFile(c.ctx, filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return "", err
+	}
+	c.Bytes += sum.Bytes
+	c.bySize[info.Size()] = append(c.bySize[info.Size()], summedFile{info, sum.SHA256})
+	return sum.SHA256, nil
+}

@@ -1,0 +1,80 @@
+package checksum
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// ErrSeal means that a sealed text has been changed.
+var ErrSeal = errors.New("its own checksum is wrong: it is not what was written")
+
+// A sealed object ends with the member "seal", the SHA-256 of the text before it.
+const (
+	sealPrefix = ",\n  \"seal\": \""
+	sealSuffix = "\"\n}\n"
+)
+
+// Seal returns a struct or map as an indented JSON object that ends with its checksum.
+func Seal(value any) ([]byte, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = bytes.TrimSuffix(text, []byte("\n}"))
+	return append(text, sealPrefix+Hex(text)+sealSuffix...), nil
+}
+
+// Unseal reads a text of Seal, or an object without a seal, which earlier programs wrote. The
+// error is ErrSeal when the checksum is wrong.
+func Unseal(text []byte, into any) error {
+	if at := len(text) - len(sealPrefix) - 2*sha256.Size - len(sealSuffix); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealPrefix)) {
+		if string(text[at:]) != sealPrefix+Hex(text[:at])+sealSuffix {
+			return ErrSeal
+		}
+	} else if bytes.Contains(text, []byte(`"seal"`)) {
+		return ErrSeal
+	}
+	return json.Unmarshal(text, into)
+}
+
+// Hex returns the SHA-256 of a text in hexadecimal digits.
+func Hex(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// lineSum ends a sealed line. Its CRC-32C covers the text before it.
+const lineSum = `,"sum":"%08x"}`
+
+// SealLine returns a struct or map as one line of JSON that ends with its checksum, without the
+// line break.
+func SealLine(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	text = text[:len(text)-1]
+	return fmt.Appendf(text, lineSum, crc32c(text)), nil
+}
+
+// UnsealLine reads a line of SealLine, or one without a checksum, which earlier programs wrote.
+// The error is ErrSeal when the checksum is wrong.
+func UnsealLine(line []byte, into any) error {
+	at := len(line) - len(fmt.Sprintf(lineSum, 0))
+	prefix := []byte(lineSum[:len(`,"sum":"`)])
+	if at >= 0 && bytes.HasPrefix(line[at:], prefix) {
+		if string(line[at:]) != fmt.Sprintf(lineSum, crc32c(line[:at])) {
+			return ErrSeal
+		}
+	} else if bytes.Contains(line, prefix) {
+		return ErrSeal
+	}
+	return json.Unmarshal(line, into)
+}
+
+func crc32c(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
