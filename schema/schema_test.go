@@ -45,7 +45,7 @@ func definitions(t *testing.T, pattern string) map[string]stream.Definition {
 
 func TestEveryTableOfTheStreamsHasOneFile(t *testing.T) {
 	var want []string
-	for _, table := range stream.Tables(stream.Known()) {
+	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		want = append(want, table.Name)
 	}
 	slices.Sort(want)
@@ -57,7 +57,7 @@ func TestEveryTableOfTheStreamsHasOneFile(t *testing.T) {
 
 func TestColumnsThatStreamsNameExist(t *testing.T) {
 	defs := definitions(t, "*.sql")
-	for _, s := range stream.Known() {
+	for _, s := range stream.AllWithEvents() {
 		for _, table := range s.Tables {
 			named := slices.Concat(table.Key, table.Parents, slices.Collect(maps.Keys(table.Const)))
 			if table.Value != "" {
@@ -85,7 +85,7 @@ func requireColumn(t *testing.T, defs map[string]stream.Definition, by, table, c
 
 func TestOnlyKeyColumnsAreNotNull(t *testing.T) {
 	defs := definitions(t, "*.sql")
-	for _, table := range stream.Tables(stream.Known()) {
+	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		var notNull []string
 		for _, c := range defs[table.Name].Columns {
 			if c.NotNull {
@@ -100,7 +100,7 @@ func TestOnlyKeyColumnsAreNotNull(t *testing.T) {
 
 func TestRecordTablesEndWithExtra(t *testing.T) {
 	defs := definitions(t, "*.sql")
-	for _, table := range stream.Tables(stream.Known()) {
+	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		d := defs[table.Name]
 		last := d.Columns[len(d.Columns)-1]
 		if holds := last.Name == "extra" && last.Type == stream.JSON; holds == table.Link {
@@ -121,7 +121,7 @@ func TestMetaTablesParse(t *testing.T) {
 // same type, and is a column of that table's key.
 func TestReferencesLeadToKeys(t *testing.T) {
 	keys := map[string][]string{}
-	for _, table := range stream.Tables(stream.Known()) {
+	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		keys[table.Name] = table.Key
 	}
 	main, meta := definitions(t, "*.sql"), definitions(t, "meta/*.sql")
@@ -160,7 +160,7 @@ func TestReferencesLeadToKeys(t *testing.T) {
 // record is declared as a reference.
 func TestChildTablesReferenceTheirRecords(t *testing.T) {
 	defs := definitions(t, "*.sql")
-	for _, s := range stream.Known() {
+	for _, s := range stream.AllWithEvents() {
 		for _, table := range s.Tables[1:] {
 			if c, _ := defs[table.Name].Column(table.Parents[0]); c.References == (stream.Reference{}) {
 				t.Errorf("stream %s: %s.%s references no table", s.Name, table.Name, c.Name)

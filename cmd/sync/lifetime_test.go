@@ -198,7 +198,7 @@ func (l *lifetime) readHistory() map[string]string {
 	fatal(l.T, err)
 	defer db.Close()
 	tables := map[string]string{}
-	for _, t := range stream.Tables(stream.Known()) {
+	for _, t := range stream.Tables(stream.AllWithEvents()) {
 		q, err := query.Resolve("SELECT * FROM history." + t.Name)
 		fatal(l.T, err)
 		var text bytes.Buffer

@@ -70,7 +70,7 @@ func TestProgressIsLogged(t *testing.T) {
 	if _, err := pipeline.Run(t.Context(), night); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.Known())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
+	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.AllWithEvents())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the line lacks %s: %s", want, text)
 		}

@@ -122,7 +122,7 @@ func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal
 		Ledger:   readEntries(wh),
 		Progress: s.watch.Progress,
 		Report:   func() string { return reportFile(wh.Folder.Dir()) },
-		Streams:  streamsOf(stream.Known()), HookResults: s.hooks.receiver.Counts,
+		Streams:  streamsOf(stream.AllWithEvents()), HookResults: s.hooks.receiver.Counts,
 		Reload: s.reloadConfig, Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
 		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,

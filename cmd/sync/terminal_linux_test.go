@@ -79,7 +79,7 @@ func TestATerminalIsNotOverrun(t *testing.T) {
 
 	checkShown(t, showed(t, 80, dir, "run"),
 		`(?m)(^|\x1b\[J)orders +proven +8 rows +\d+ requests?`, // J: the bars before it are wiped
-		`total +\[.*\] +\d+/`+strconv.Itoa(len(stream.Known()))+` streams, \d+(/\d+)? requests?`,
+		`total +\[.*\] +\d+/`+strconv.Itoa(len(stream.AllWithEvents()))+` streams, \d+(/\d+)? requests?`,
 		`(?m)^orders +proven +8 +\d`, `(?m)^run \d{8}T\d{6}Z: published`)
 	checkShown(t, showed(t, 80, dir, "runs"), `(?m)^run +kind +readers +took +outcome +rows +new +changed +gone`)
 	if !torture.TrialsWanted(os.Getenv) {

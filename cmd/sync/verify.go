@@ -54,7 +54,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	place := command.WarehouseConfig(cfg, version)
 	found := warehouse.Verified{At: g.now().UTC(), ReadData: o.readData}
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.Known(), Now: g.now, Log: g.newLogger()}, o.readData)
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.AllWithEvents(), Now: g.now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}

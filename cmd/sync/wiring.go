@@ -64,7 +64,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	folder := command.WarehouseConfig(c, version)
 	folder.Step = g.step
 	return pipeline.Config{
-		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.lookupEnv), Streams: stream.Known(), Chosen: streams,
+		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.lookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID:  c.API.TeamID,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

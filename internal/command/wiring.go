@@ -34,7 +34,7 @@ func WarehouseConfig(c config.Config, version string) warehouse.Config {
 	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
 		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
 		PublishedMode: c.Warehouse.Mode(), DiscardRaw: c.Privacy.Raw == config.RawDiscard,
-		Tables: stream.Tables(stream.Known())}
+		Tables: stream.Tables(stream.AllWithEvents())}
 }
 
 // BucketConfig is the object storage of the configuration, with its keys.

@@ -110,9 +110,9 @@ func checkLandedAsItCame(t *testing.T, text string, packed []byte, header []stri
 	c1 := client(t, served(t, coded(packed, header...)), l)
 	var read string
 	for range 2 {
-		_, err := c1.Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.Page, error) {
+		_, err := c1.Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			read = string(r.Body)
-			return stream.Page{}, nil
+			return stream.PageFacts{}, nil
 		})
 		if err != nil || read != text {
 			t.Fatalf("read %.40q: %v", read, err)

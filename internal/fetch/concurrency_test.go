@@ -20,11 +20,11 @@ func crowd(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
 	c := client(t, cfg, kept)
 	var held, all atomic.Int32
 	released := make(chan struct{})
-	read := func(context.Context, fetch.Response) (stream.Page, error) {
+	read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
 		held.Add(1)
 		<-released
 		all.Add(1)
-		return stream.Page{}, nil
+		return stream.PageFacts{}, nil
 	}
 	var asking sync.WaitGroup
 	for i := range n {

@@ -201,13 +201,13 @@ type Response struct {
 	Landed bool
 	// Before are the facts of the same body, read under the same page number in the pass
 	// before; nil: it is another one. A reader may return them and leave the body.
-	Before *stream.Page
+	Before *stream.PageFacts
 }
 
 // Reader interprets one body. It is called concurrently, also for bodies that
 // landed in an earlier attempt at the run. An error that wraps [ErrMalformed]
 // makes the client ask again; any other error ends the walk.
-type Reader func(ctx context.Context, r Response) (stream.Page, error)
+type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.
 type Client struct {
@@ -240,14 +240,14 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
 // Get asks one question and reads its answer.
-func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.Page, error) {
+func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()
 	if err != nil {
-		return stream.Page{}, err
+		return stream.PageFacts{}, err
 	}
 	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meters.meterOf(r.Stream)}
 	if err := c.sender.ask(ctx, q); err != nil {
-		return stream.Page{}, err
+		return stream.PageFacts{}, err
 	}
 	return q.page, nil
 }

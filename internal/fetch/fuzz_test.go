@@ -181,9 +181,9 @@ func FuzzPackedBodies(f *testing.F) {
 		cfg := quick(coded(packed, name))
 		cfg.MaxBody, cfg.Retry.MaxRetries = limit, 0
 		var got []byte
-		_, err := client(t, cfg, nil).Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.Page, error) {
+		_, err := client(t, cfg, nil).Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			got = bytes.Clone(r.Body)
-			return stream.Page{}, nil
+			return stream.PageFacts{}, nil
 		})
 		switch {
 		case wantErr != nil || len(want) > limit:

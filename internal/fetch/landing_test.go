@@ -405,9 +405,9 @@ func TestAnEchoedTokenIsNotLanded(t *testing.T) {
 			l := landing(t, dir)
 			var seen string
 			_, err := client(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
-				func(_ context.Context, r fetch.Response) (stream.Page, error) {
+				func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 					seen = string(r.Body)
-					return stream.Page{}, nil
+					return stream.PageFacts{}, nil
 				})
 			if err != nil {
 				t.Fatal(err)

@@ -43,7 +43,7 @@ type pass struct {
 type page struct {
 	// The ids are nil until sortIDs; after it they are, in any order, those of pages that
 	// the next pass may recall.
-	stream.Page
+	stream.PageFacts
 	// answer is the Seq of the first one with this body.
 	answer uint64
 	// from is where the ids of the page begin in those of the pass, count their number.
@@ -80,7 +80,7 @@ func (p *pass) hasCopies() bool {
 }
 
 // recall returns what the pass before has of a page with the same body; nil: nothing.
-func (p *pass) recall(number int, answer uint64) *stream.Page {
+func (p *pass) recall(number int, answer uint64) *stream.PageFacts {
 	if p.before == nil || number > len(p.before.pages) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (p *pass) recall(number int, answer uint64) *stream.Page {
 	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}
-	return &f.Page
+	return &f.PageFacts
 }
 
 // reservePage adds a page before it is asked for.
@@ -114,7 +114,7 @@ func (p *pass) sawEnd() bool {
 const believedIDs = 1 << 23
 
 // addPage enters what one page says.
-func (p *pass) addPage(number int, body stream.Page, answer uint64) {
+func (p *pass) addPage(number int, body stream.PageFacts, answer uint64) {
 	if !body.Paginated {
 		body.Total, body.TotalPages, body.Next = -1, -1, -1
 	}
@@ -135,7 +135,7 @@ func (p *pass) addPage(number int, body stream.Page, answer uint64) {
 	fingerprint := body.Fingerprint()
 	repeats := body.Records > 0 && p.prints[fingerprint]
 	p.prints[fingerprint] = true
-	f := page{Page: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: recalled}
+	f := page{PageFacts: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: recalled}
 	if !recalled {
 		f.IDs = nil
 	}

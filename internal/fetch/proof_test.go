@@ -145,25 +145,25 @@ func TestAnInstantProvesAListToTheRecord(t *testing.T) {
 func TestRefusedRecordsAndCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		total  int64
-		page   stream.Page
+		page   stream.PageFacts
 		grade  fetch.Grade
 		refuse int
 	}{
-		"a whole list":                        {3, stream.Page{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"one of three refused":                {3, stream.Page{Records: 3, IDs: []uint64{1, 2}, Refused: 1}, fetch.BestEffort, 1},
-		"one of three a copy":                 {3, stream.Page{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.Exact, 0},
-		"a copy, and a record too few":        {4, stream.Page{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.BestEffort, 0},
-		"a bare list":                         {-1, stream.Page{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"a bare list with one refused":        {-1, stream.Page{Records: 3, IDs: []uint64{1, 2}, Refused: 1}, fetch.BestEffort, 1},
-		"a bare list of copies":               {-1, stream.Page{Records: 3, IDs: []uint64{1}, Copies: 2}, fetch.Exact, 0},
-		"a bare list of which all is refused": {-1, stream.Page{Records: 2, Refused: 2}, fetch.BestEffort, 2},
+		"a whole list":                        {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
+		"one of three refused":                {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Refused: 1}, fetch.BestEffort, 1},
+		"one of three a copy":                 {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.Exact, 0},
+		"a copy, and a record too few":        {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.BestEffort, 0},
+		"a bare list":                         {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
+		"a bare list with one refused":        {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Refused: 1}, fetch.BestEffort, 1},
+		"a bare list of copies":               {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, fetch.Exact, 0},
+		"a bare list of which all is refused": {-1, stream.PageFacts{Records: 2, Refused: 2}, fetch.BestEffort, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			read := func(_ context.Context, r fetch.Response) (stream.Page, error) {
+			read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 				p := c.page
 				p.Paginated, p.Total, p.TotalPages = c.total >= 0, c.total, -1
 				if r.Page > 1 {
-					p = stream.Page{Paginated: p.Paginated, Total: p.Total, TotalPages: -1}
+					p = stream.PageFacts{Paginated: p.Paginated, Total: p.Total, TotalPages: -1}
 				}
 				return p, nil
 			}
@@ -178,14 +178,14 @@ func TestRefusedRecordsAndCopies(t *testing.T) {
 // TestAnIdWhoseRecordIsRefusedIsNotProven holds that the rows of such an id are
 // not known whole.
 func TestAnIdWhoseRecordIsRefusedIsNotProven(t *testing.T) {
-	read := func(_ context.Context, r fetch.Response) (stream.Page, error) {
+	read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		switch r.Param {
 		case "refused":
-			return stream.Page{Records: 1, Refused: 1}, nil
+			return stream.PageFacts{Records: 1, Refused: 1}, nil
 		case "bare":
-			return stream.Page{Bare: true}, nil
+			return stream.PageFacts{Bare: true}, nil
 		}
-		return stream.Page{Records: 1, IDs: []uint64{hash(r.Param)}}, nil
+		return stream.PageFacts{Records: 1, IDs: []uint64{hash(r.Param)}}, nil
 	}
 	ids := func(yield func(string, error) bool) {
 		_ = yield("whole", nil) && yield("refused", nil) && yield("bare", nil)

@@ -24,7 +24,7 @@ type recaller struct {
 	rejects int
 }
 
-func (c *recaller) readOrRecall(ctx context.Context, r fetch.Response) (stream.Page, error) {
+func (c *recaller) readOrRecall(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Before != nil {
 		c.recalled.Add(1)
 		return *r.Before, nil
@@ -103,7 +103,7 @@ func TestAPageThatChangesBackIsReadAgain(t *testing.T) {
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 3
 	var got recaller
 	first, last := map[int]uint64{}, map[int]fetch.Response{}
-	read := func(ctx context.Context, r fetch.Response) (stream.Page, error) {
+	read := func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if first[r.Page] == 0 {
 			first[r.Page] = r.Seq
 		}
@@ -141,7 +141,7 @@ func TestARecalledPageThatTheDiskLostMovesTheList(t *testing.T) {
 	cfg := quick(service)
 	cfg.Concurrency, cfg.PageSize = 1, 2
 	var got recaller
-	e, err := client(t, cfg, landing(t, dir)).Walk(t.Context(), sniffed, "", func(ctx context.Context, r fetch.Response) (stream.Page, error) {
+	e, err := client(t, cfg, landing(t, dir)).Walk(t.Context(), sniffed, "", func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if r.Pass == 2 && r.Page == 3 {
 			service.pages[1] = []string{"a b", "c g", "d e"}
 			spoil(t, filepath.Join(dir, "000001.bodies"), `"c"`)

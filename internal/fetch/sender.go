@@ -34,7 +34,7 @@ type call struct {
 	// attempt counts the requests that failed before.
 	attempt int
 	// page is set by the reader.
-	page stream.Page
+	page stream.PageFacts
 }
 
 // sender asks the service, or the landing, one question after the other.
@@ -169,7 +169,7 @@ func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
 	}
 	// A landing of an older program may hold what is no answer.
-	page, err := stream.Page{}, error(ErrMalformed)
+	page, err := stream.PageFacts{}, error(ErrMalformed)
 	if isAnswer(r.Status) {
 		page, err = q.read(ctx, r)
 	}

@@ -107,17 +107,17 @@ type collector struct {
 	ids map[string]uint64 // id to the Seq of its latest copy
 }
 
-func (c *collector) read(_ context.Context, r fetch.Response) (stream.Page, error) {
+func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 	e, paginated, err := parse(r.Body)
 	if err != nil {
-		return stream.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ids == nil {
 		c.ids = make(map[string]uint64)
 	}
-	p := stream.Page{
+	p := stream.PageFacts{
 		Records: len(e.Records), Paginated: paginated, Falling: true,
 		Total: value(e.TotalRecords), TotalPages: value(e.TotalPages), Next: next(e.NextPage),
 	}
@@ -129,7 +129,7 @@ func (c *collector) read(_ context.Context, r fetch.Response) (stream.Page, erro
 	return p, nil
 }
 
-func order(p *stream.Page, records []record, i int) {
+func order(p *stream.PageFacts, records []record, i int) {
 	created := records[i].Created
 	if created == nil {
 		p.Falling = false

@@ -133,7 +133,7 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 			continue
 		}
 		var answer uint64
-		body, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.Page, error) {
+		body, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.PageFacts, error) {
 			answer = cmp.Or(r.Same, r.Seq)
 			return w.read(ctx, r)
 		})
@@ -152,7 +152,7 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 // readPage reads one page into the pass.
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	var answer uint64
-	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.Page, error) {
+	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
 		answer = cmp.Or(r.Same, r.Seq)
 		r.Before = p.recall(number, answer)
 		return w.read(ctx, r)
@@ -179,7 +179,7 @@ type pageSizes struct{ cut, whole atomic.Int64 }
 // learn looks at page 1 of a list with a total: one that leaves records
 // over shows at how many the service cuts, one that does not that it cuts at no
 // fewer.
-func (p *pageSizes) learn(page stream.Page) {
+func (p *pageSizes) learn(page stream.PageFacts) {
 	n := int64(page.Records)
 	if !page.Paginated || page.Total < 0 || n == 0 {
 		return

@@ -100,7 +100,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 	}
 	var named []sqlText
 	for _, ref := range st.Parents {
-		for _, name := range stream.Feeding(p.stage.streams, ref.Table) {
+		for _, name := range stream.FilledBy(p.stage.streams, ref.Table) {
 			if name == st.Name || !ref.Lists() {
 				continue
 			}
@@ -108,7 +108,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
-			case list.Over != "":
+			case list.Completes != "":
 			case !list.IsDetail() && !wasRead(name):
 				named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": main}))
 			case list.IsDetail():
@@ -155,8 +155,8 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 	}
 	param := columnList("", []string{st.Param})
 	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
-	if st.Witness.Table != "" {
-		rows = append(rows, p.stage.knownRows(st.Witness.Table, st.Witness.Column))
+	if st.HasEntries.Table != "" {
+		rows = append(rows, p.stage.knownRows(st.HasEntries.Table, st.HasEntries.Column))
 	}
 	known, err := queryTextSet(ctx, p.stage.draft, planSQL.Render("known_params", values{"param": param, "rows": unionAll(rows)}))
 	if err != nil {

@@ -68,7 +68,7 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case detail.Name != "" && parent.Name == root:
 		return compareSQL.Render("scope_of_united_items", values{"parents": parents, "key": columnList("", detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
-			"list_items": stagedTable(detail.Over, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
+			"list_items": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
 	case parent.Name != root:
 		return compareSQL.Render("scope_of_inner_items", values{"parents": parents, "key": columnList("m.", parent.Key),
 			"main": mainTable(parent.Name), "scope": m.scope(parent)})

@@ -141,7 +141,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	read := []string{""}
 	for _, t := range stream.Tables(f.stage.streams) {
 		wasRead := func(name string) bool { return cover[name] != Carried }
-		if !slices.ContainsFunc(stream.Feeding(f.stage.streams, t.Name), wasRead) {
+		if !slices.ContainsFunc(stream.FilledBy(f.stage.streams, t.Name), wasRead) {
 			continue
 		}
 		// An event is read once, so its rejects stay.

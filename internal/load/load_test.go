@@ -50,7 +50,7 @@ type house struct {
 
 func newHouse(t *testing.T, names ...string) *house {
 	t.Helper()
-	streams := slices.DeleteFunc(stream.Known(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	streams := slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
 	h := &house{t: t, dir: t.TempDir(), streams: streams}
 	h.open("test")
 	return h

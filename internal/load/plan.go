@@ -216,7 +216,7 @@ func (p *Details) namedIDs(st stream.Stream) sqlText {
 		parts = append(parts, planSQL.Render("naming_rows", values{"column": sqltext.Name(column), "named": named, "table": at}))
 	}
 	for _, ref := range st.Parents {
-		feeders := stream.Feeding(p.stage.streams, ref.Table)
+		feeders := stream.FilledBy(p.stage.streams, ref.Table)
 		for _, name := range feeders {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
 		}
@@ -258,7 +258,7 @@ func (v voucher) rows(known bool) sqlText {
 		return named
 	}
 	return unionAll([]sqlText{named, planSQL.Render("vouching_rows_of_known", values{"column": column, "list": list,
-		"known": mainTable(v.ref.Known), "known_key": sqltext.Name(v.ref.KnownKey), "key": sqltext.Name(v.list.Root().Key[0])})})
+		"known": mainTable(v.ref.Lookup), "known_key": sqltext.Name(v.ref.LookupKey), "key": sqltext.Name(v.list.Root().Key[0])})})
 }
 
 // fingerprints selects the fingerprint of each id, over all rows that name it tonight and
@@ -266,7 +266,7 @@ func (v voucher) rows(known bool) sqlText {
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, v := range p.vouchers(st) {
-		rows := v.rows(len(stream.Feeding(p.stage.streams, v.ref.Known)) > 0)
+		rows := v.rows(len(stream.FilledBy(p.stage.streams, v.ref.Lookup)) > 0)
 		parts = append(parts, planSQL.Render("vouching_records", values{"rows": rows}))
 		for _, t := range v.list.Tables[1:] {
 			parts = append(parts, planSQL.Render("vouching_items", values{"items": stagedTable(v.list.Name, t.Name), "rows": rows}))

@@ -78,7 +78,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 // compared are the two sides of a merge, stored and desired rows, both without the records
 // that are known to be unchanged.
 func (r *Rows) compared(t stream.Table) (stored, desired sqlText) {
-	feeders := stream.Feeding(r.staging.streams, t.Name)
+	feeders := stream.FilledBy(r.staging.streams, t.Name)
 	if len(feeders) != 1 || !r.completed.has(feeders[0]) {
 		return mainTable(t.Name), desiredTable(t.Name)
 	}

@@ -17,9 +17,9 @@ type streamSet struct {
 // sources returns the streams that fill a table: the lists and, if there is one, the detail
 // stream that completes a list.
 func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.Stream) {
-	for _, name := range stream.Feeding(s.streams, table) {
+	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
-		if st.Over != "" {
+		if st.Completes != "" {
 			detail = st
 		} else {
 			lists = append(lists, st)
@@ -30,15 +30,15 @@ func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.S
 
 // fillsAlone reports whether no other stream fills or completes the tables of a list.
 func (s streamSet) fillsAlone(st stream.Stream) bool {
-	completed := slices.ContainsFunc(s.streams, func(o stream.Stream) bool { return o.Over == st.Name })
-	shared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.Feeding(s.streams, t.Name)) > 1 })
-	return !completed && !shared && st.Over == "" && !st.IsDetail()
+	completed := slices.ContainsFunc(s.streams, func(o stream.Stream) bool { return o.Completes == st.Name })
+	shared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(s.streams, t.Name)) > 1 })
+	return !completed && !shared && st.Completes == "" && !st.IsDetail()
 }
 
 // knownRows selects columns of the staged and stored rows of a table. A table that no
 // stream fills has no rows.
 func (s streamSet) knownRows(table string, cols ...string) sqlText {
-	feeders := stream.Feeding(s.streams, table)
+	feeders := stream.FilledBy(s.streams, table)
 	if len(feeders) == 0 {
 		var nulls []sqlText
 		for _, name := range cols {

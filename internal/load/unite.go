@@ -19,7 +19,7 @@ import (
 func (m *merge) unite(ctx context.Context) error {
 	var err error
 	for _, st := range m.staging.streams {
-		if st.Over != "" && err == nil {
+		if st.Completes != "" && err == nil {
 			err = m.uniteExtras(ctx, st)
 		}
 	}
@@ -43,7 +43,7 @@ func (m *merge) createDesired(t stream.Table) sqlText {
 	def := m.staging.defs[t.Name]
 	if detail.Name == "" || len(lists) == 0 {
 		var parts []sqlText
-		for _, name := range stream.Feeding(m.staging.streams, t.Name) {
+		for _, name := range stream.FilledBy(m.staging.streams, t.Name) {
 			parts = append(parts, uniteSQL.Render("desired_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
 		return uniteSQL.Render("desired_view", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
@@ -69,7 +69,7 @@ func (m *merge) createDesired(t stream.Table) sqlText {
 		of["extra"] = extraTable(t.Name)
 		return uniteSQL.Render("unite_records", of)
 	}
-	of["list"], of["detail_records"] = stagedTable(detail.Over, t.Name), stagedTable(detail.Name, root.Name)
+	of["list"], of["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
 	of["record_key"] = columnList("", root.Key)
 	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + columnEach(def, " AND ", func(c stream.Column) sqlText {
 		return uniteSQL.Render("cell_agrees", values{"column": sqltext.Name(c.Name)})
@@ -79,7 +79,7 @@ func (m *merge) createDesired(t stream.Table) sqlText {
 
 // listRows selects the rows of a list without those of kept details.
 func listRows(detail stream.Stream) sqlText {
-	return uniteSQL.Render("list_rows", values{"list": stagedTable(detail.Over, detail.Root().Name),
+	return uniteSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 }
 

@@ -107,7 +107,7 @@ func TestListsThatWereLeftComeFirst(t *testing.T) {
 		}
 		return all
 	}
-	known := stream.Known()
+	known := stream.AllWithEvents()
 	if got, want := names(listsFirst(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
 		t.Errorf("after no night: %v, want %v", got, want)
 	}
@@ -116,7 +116,7 @@ func TestListsThatWereLeftComeFirst(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if !slices.Equal(names(known), names(stream.Known())) {
+	if !slices.Equal(names(known), names(stream.AllWithEvents())) {
 		t.Error("the streams of the configuration were reordered")
 	}
 }

@@ -80,7 +80,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 
 // readBody is the fetch.Reader of the stream: it says what a body holds, after its
 // rows are decoded. A body that is no answer leaves no row and is asked for again.
-func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, error) {
+func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Before != nil {
 		k.night.cfg.Watch.countAnswer(r, *r.Before)
 		return *r.Before, nil
@@ -90,18 +90,18 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 	select {
 	case d = <-k.decoders:
 	case <-ctx.Done():
-		return stream.Page{}, context.Cause(ctx)
+		return stream.PageFacts{}, context.Cause(ctx)
 	}
 	defer func() { k.decoders <- d }()
 	if err := k.night.faultPoint("answer landed"); err != nil {
-		return stream.Page{}, stageErr(err)
+		return stream.PageFacts{}, stageErr(err)
 	}
 	page, err := k.decodeBody(ctx, d, r)
 	if errors.Is(err, transform.ErrMalformed) {
-		return stream.Page{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
 	}
 	if err != nil {
-		return stream.Page{}, err
+		return stream.PageFacts{}, err
 	}
 	k.count.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
@@ -114,7 +114,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.Page, err
 
 // decodeBody decodes a body. It flushes first when the rows that the decoder holds
 // leave too little room.
-func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.Page, error) {
+func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.PageFacts, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {

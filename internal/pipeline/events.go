@@ -266,7 +266,7 @@ func (n *night) privateColumns(s stream.Stream, rules []string) []string {
 	var columns []string
 	for _, rule := range rules {
 		table, column, _ := strings.Cut(rule, ".")
-		if table != def.Name && !slices.Contains(stream.Kind(s.Like), table) {
+		if table != def.Name && !slices.Contains(stream.SameKind(s.SameKindAs), table) {
 			continue
 		}
 		if _, ok := def.Column(column); !ok {

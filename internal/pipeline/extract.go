@@ -308,7 +308,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 		return err
 	}
 	r.cover = load.Carried
-	if r.stream.Over != "" {
+	if r.stream.Completes != "" {
 		// The list goes on without its details: the plan decides which of them
 		// still describe their record.
 		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {

@@ -84,7 +84,7 @@ func (done results) requireAny(tokenOnly bool) error {
 }
 
 // tableGrade is the worst grade of the streams that fill a table. A carried detail makes
-// old only the tables of Stream.Beyond: the list shows all of the others. Where the token
+// old only the tables of Stream.OnlyInDetail: the list shows all of the others. Where the token
 // may read a list and not its details, the list grades its own table, with a note
 // of what it lacks; what stands inside the records may be left out of a list, so
 // that nothing is proven about it.
@@ -93,8 +93,8 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 		s := r.stream
 		switch {
 		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
-		case s.Over != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.Beyond, table):
-		case s.Over == "" || r.evidence.Grade != fetch.Skipped || !done.wasRead(s.Over):
+		case s.Completes != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.OnlyInDetail, table):
+		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !done.wasRead(s.Completes):
 			grade = grade.Worse(r.evidence.Grade)
 		default:
 			note = fmt.Sprintf("without what %s would add: %s", s.Name, r.evidence.Reason)

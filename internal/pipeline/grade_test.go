@@ -17,7 +17,7 @@ import (
 // resultOf is what a stream of the catalog came to.
 func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage) streamResult {
 	t.Helper()
-	s, ok := stream.Find(stream.Known(), name)
+	s, ok := stream.Find(stream.AllWithEvents(), name)
 	if !ok {
 		t.Fatalf("no stream %s", name)
 	}
@@ -182,7 +182,7 @@ func TestTheGradeOfATable(t *testing.T) {
 			list.cover = load.Carried
 		}
 		if c.beyond != nil {
-			detail.stream.Beyond = c.beyond
+			detail.stream.OnlyInDetail = c.beyond
 		}
 		grade, note := results{list, detail}.tableGrade(c.table)
 		if grade != c.want || note != c.note {

@@ -212,7 +212,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
-			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Over == "" || grades[s.Name] != fetch.Skipped) {
+			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Completes == "" || grades[s.Name] != fetch.Skipped) {
 				grade = grade.Worse(grades[s.Name])
 			}
 		}

@@ -32,10 +32,10 @@ func (t Token) describeAccess() string {
 // is resumed asks again: its token may have been changed since.
 func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
-	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.Page, error) {
+	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		var err error
 		t, err = parseToken(r.Body)
-		return stream.Page{Records: 1}, err
+		return stream.PageFacts{Records: 1}, err
 	})
 	if err != nil {
 		return t, fmt.Errorf("check the token: %w", err)

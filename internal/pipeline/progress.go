@@ -144,7 +144,7 @@ func (w *Watch) setPlanned(s stream.Stream, total int64) {
 }
 
 // countAnswer counts an answer. Each pass over a list begins anew.
-func (w *Watch) countAnswer(r fetch.Response, page stream.Page) {
+func (w *Watch) countAnswer(r fetch.Response, page stream.PageFacts) {
 	w.update(r.Stream, func(p *ledger.StreamProgress) {
 		switch {
 		case w.byID[r.Stream]:

@@ -57,7 +57,7 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 // streamsReadOnce lists the streams of a table that were read in this run and not a
 // second time.
 func (r *runner) streamsReadOnce(table string) []string {
-	return slices.DeleteFunc(stream.Feeding(r.night.cfg.Streams, table), func(name string) bool {
+	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
 		return !r.reader.done.wasRead(name) || r.reread[name]
 	})
 }
@@ -65,7 +65,7 @@ func (r *runner) streamsReadOnce(table string) []string {
 // listsOf are the streams that were read in this run and name ids for the details of a
 // table.
 func (r *runner) listsOf(table string) (names []string) {
-	for _, name := range stream.Feeding(r.night.cfg.Streams, table) {
+	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
 		for _, ref := range s.Parents {
 			if ref.Lists() && ref.Table != table {

@@ -360,7 +360,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
 	}
 	for table, at := range b.olderTables() {
-		if err := load.CarryStreams(ctx, b.draft, b.last.Run, stream.Feeding(b.cfg.Streams, table), at, olderNote(at)); err != nil {
+		if err := load.CarryStreams(ctx, b.draft, b.last.Run, stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func TestWhatTheKindsOfRunsDoDifferently(t *testing.T) {
 func TestARefreshAsksForItsTargets(t *testing.T) {
 	m := runMode{kind: ledger.Refresh, targets: Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}}
 	got := map[string]string{}
-	for _, s := range stream.Known() {
+	for _, s := range stream.AllWithEvents() {
 		for _, id := range m.targetIDs(s) {
 			got[s.Name] += id
 		}
@@ -55,8 +55,8 @@ func TestARefreshAsksForItsTargets(t *testing.T) {
 // newRunner is a run in an empty warehouse.
 func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 	t.Helper()
-	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.Known())}
-	cfg.Log, cfg.Streams = slog.New(slog.DiscardHandler), stream.Known()
+	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.AllWithEvents())}
+	cfg.Log, cfg.Streams = slog.New(slog.DiscardHandler), stream.AllWithEvents()
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		t.Fatal(err)
@@ -169,8 +169,8 @@ func TestATokenThatReadsOtherThings(t *testing.T) {
 func TestPrivateColumnsOfEvents(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	r := newRunner(t, Config{}, runMode{kind: ledger.Night}, now)
-	statuses, _ := stream.Find(stream.Known(), "article_status_events")
-	comments, _ := stream.Find(stream.Known(), "article_comment_events")
+	statuses, _ := stream.Find(stream.AllWithEvents(), "article_status_events")
+	comments, _ := stream.Find(stream.AllWithEvents(), "article_comment_events")
 	for _, c := range []struct {
 		stream stream.Stream
 		rules  []string
@@ -189,7 +189,7 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		}
 	}
 	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
-	lists, _ := stream.Find(stream.Known(), "articles")
+	lists, _ := stream.Find(stream.AllWithEvents(), "articles")
 	if diff := cmp.Diff(r.night.cfg.Privacy, r.night.privacyOf(lists)); diff != "" {
 		t.Errorf("rules of a list (-want +got):\n%s", diff)
 	}

@@ -243,10 +243,10 @@ func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) 
 		}
 		fed = true
 		s, known := graded[st.Name]
-		if st.Over != "" && s.Grade == "bounded" && !slices.Contains(st.Beyond, table) {
+		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.OnlyInDetail, table) {
 			continue // the list shows all of it
 		}
-		if st.Over != "" && s.Grade == "skipped" && ledger.WasRead(graded[st.Over].Grade) {
+		if st.Completes != "" && s.Grade == "skipped" && ledger.WasRead(graded[st.Completes].Grade) {
 			if table == st.Root().Name {
 				continue
 			}

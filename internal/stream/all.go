@@ -2,43 +2,41 @@ package stream
 
 import "slices"
 
-// All returns every stream of the catalog, lists before the details that
-// their records name. A night that runs out of time does not read the last ones, so
-// that details stand in the order of their use: what is being worked on, what
-// was bought, what is on offer.
+// All returns all lists and details, each list before the details that its records name.
+// Details are in the order of their use: current work, purchases, offers. A night that runs
+// out of time leaves the last ones unread.
 func All() []Stream {
 	return slices.Concat(mainLists(), sideLists(), campaignDetails(), orderDetails(), marketDetails())
 }
 
-// Known returns every source of records: the lists, the events, and the details
-// that both name.
-func Known() []Stream {
+// AllWithEvents returns all sources of records: lists, events, and the details that both name.
+func AllWithEvents() []Stream {
 	return slices.Concat(mainLists(), sideLists(), Events(), campaignDetails(), orderDetails(), marketDetails())
 }
 
-// Events returns the streams whose records are webhook events (spec 6).
-// They have topics where other streams have a path: what is delivered waits in
-// the inbox, and each night reads what was received since the last. Their rows stay for
-// good, since an event is never taken back.
+// Events returns the streams whose records are webhook events (spec 6). They have topics
+// instead of a path: each night reads the deliveries received since the last one. Their
+// rows are never removed.
 func Events() []Stream {
 	return []Stream{
 		{
 			Name: "article_status_events", Topics: []string{"article.status_changed"}, Spec: "6.1, 6.3", Envelope: Object,
-			Like:   "articles",
-			Tables: []Table{{Name: "article_status_events", Key: []string{"event_id"}}},
+			SameKindAs: "articles",
+			Tables:     []Table{{Name: "article_status_events", Key: []string{"event_id"}}},
 		},
-		// They differ from the comments endpoint: the contents are rich
-		// text, and they do not say which article they are about.
+		// These events differ from the comments endpoint: contents are rich text, and they
+		// do not name their article.
 		{
 			Name: "article_comment_events", Topics: []string{"comment.created", "comment.updated", "comment.archived"},
-			Spec: "6.1, 6.3", Envelope: Object, Like: "article_comments",
+			Spec: "6.1, 6.3", Envelope: Object, SameKindAs: "article_comments",
 			Tables: []Table{{Name: "article_comment_events", Key: []string{"event_id"}, ID: "comment_id"}},
 		},
 	}
 }
 
-// childTable is a list inside a record: keyed by the enclosing row and the item's
-// position, counted from 1. value is the column of an item that is no object.
+// childTable returns the table of a list inside a record. Its key is the parent column and
+// the position of the item, counted from 1. value is the column for items that are no
+// objects.
 func childTable(name, at, parent, value string) Table {
 	return Table{Name: name, At: at, Key: []string{parent, "position"}, Parents: []string{parent}, Value: value}
 }

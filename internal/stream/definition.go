@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Type is the SQL type of a column. The decoder knows these and no others.
+// Type is the SQL type of a column.
 type Type string
 
-// The types that schema files may use.
+// Types of columns that schema files may use and the decoder supports.
 const (
 	Text    Type = "VARCHAR"
 	Bool    Type = "BOOLEAN"
@@ -22,60 +22,60 @@ const (
 	JSON    Type = "JSON"
 )
 
-// Column is one column as its schema file states it.
+// Column is a column of a schema file.
 type Column struct {
 	// Name is lower case, words joined by underscores.
 	Name string
 	Type Type
-	// NotNull columns have a value in every row; a row without one is refused.
+	// NotNull columns have a value in every row. A row without one is rejected.
 	NotNull bool
-	// Comment states meaning, unit and the section of the spec.
+	// Comment gives the meaning, the unit and the section of the spec.
 	Comment string
-	// FieldID is the number of the column in files, unique within a table and never
-	// another, whatever becomes of the names: readers know columns by it. The line in the
-	// schema file ends with "-- field 3".
+	// FieldID identifies the column in Parquet files and in the lake, also after a
+	// renaming. It is unique within the table and never used again. The line in the schema
+	// file ends with "-- field 3".
 	FieldID int
-	// Untracked columns open no new version in history when they change. Their line in
+	// Untracked columns do not start a new version in history when they change. The line in
 	// the schema file ends with "-- field 3, untracked".
 	Untracked bool
-	// References is the column that the values of this one name; its zero value means none.
+	// References is the column whose values this one contains. The zero value means none.
 	// The line in the schema file ends with "-- field 3, references outlets.id".
 	References Reference
 }
 
-// Reference is a column of a table in the same schema. A value that it lacks is possible:
-// the service may name records that it does not list.
+// Reference names a column of a table in the same schema. The referenced row can be
+// missing: the service may name records that it does not list.
 type Reference struct{ Table, Column string }
 
-// firstSystemField is where the field ids of columns begin that no schema file states.
+// firstSystemField is the first field id of columns that are not in schema files.
 const firstSystemField = 10_001
 
-// SystemColumns are the columns that every table of main has besides those of its schema
-// file. Parquet has no unsigned integers in common with its readers: there, row_hash is
-// the BIGINT with the same bits.
+// SystemColumns returns the columns that every table of main has in addition to its schema
+// file. In Parquet files row_hash is a BIGINT with the same bits, because many readers lack
+// unsigned integers.
 func SystemColumns() []Column {
 	return []Column{
 		{Name: ValidFrom, Type: Instant, NotNull: true, FieldID: firstSystemField,
-			Comment: "Time of the snapshot that first showed this version of the row."},
+			Comment: "Time of the snapshot that first contained this version of the row."},
 		{Name: RowHash, Type: "UBIGINT", NotNull: true, FieldID: firstSystemField + 1,
 			Comment: "Fingerprint of the row's values, stable across program versions: equal means unchanged."},
 	}
 }
 
-// ClosedColumns are the columns that every table of past has besides those of main.
+// ClosedColumns returns the columns that tables of past have in addition to those of main.
 func ClosedColumns() []Column {
 	return []Column{
 		{Name: ValidTo, Type: Instant, NotNull: true, FieldID: firstSystemField + 2,
-			Comment: "Time of the snapshot that no longer showed this version of the row (exclusive)."},
+			Comment: "Time of the snapshot that no longer contained this version of the row (exclusive)."},
 		{Name: "run_id", Type: Text, NotNull: true, FieldID: firstSystemField + 3, Comment: "Run that closed this version."},
 	}
 }
 
-// listedPath is what a comment ends with where the spec lists the field.
+// listedPath matches the end of a comment on a field that the spec lists.
 var listedPath = regexp.MustCompile(`Spec [0-9.]+ [A-Z]\w*\.(\w+(?:\.\w+)*)\.$`)
 
-// Path is where the spec lists the field within its record, dotted, as the comment
-// says; empty where it does not list it.
+// Path returns the dotted path of the field within its record, as the comment gives it. It
+// is empty if the spec does not list the field.
 func (c Column) Path() string {
 	if m := listedPath.FindStringSubmatch(c.Comment); m != nil {
 		return m[1]
@@ -83,20 +83,20 @@ func (c Column) Path() string {
 	return ""
 }
 
-// Definition is one table as its schema file states it, columns in order.
+// Definition is the table definition of a schema file.
 type Definition struct {
 	// Name is the table's name.
 	Name string
 	// Comment is the COMMENT ON TABLE.
 	Comment string
-	// Columns are in the order of the file.
+	// Columns are in file order.
 	Columns []Column
-	// Key are the columns that the header of the file names behind "Key:". Only those
-	// of tables of meta are used: stream literals state the keys of main.
+	// Key are the columns after "Key:" in the header of the file. Only tables of meta use
+	// it: the keys of main are in the stream literals.
 	Key []string
 }
 
-// Column returns the column of that name.
+// Column returns the column with the given name.
 func (d Definition) Column(name string) (Column, bool) {
 	i := slices.IndexFunc(d.Columns, func(c Column) bool { return c.Name == name })
 	if i < 0 {
@@ -105,9 +105,8 @@ func (d Definition) Column(name string) (Column, bool) {
 	return d.Columns[i], true
 }
 
-// The schema files keep to one column a line so that this reader stays
-// trivial; a test of internal/warehouse compares what it reads with what
-// DuckDB makes of the same file.
+// Schema files have one column per line, so that this parser can be simple. A test of
+// internal/warehouse compares its result with DuckDB's.
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
@@ -115,9 +114,8 @@ var (
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
 )
 
-// ParseDefinition reads one schema file: a CREATE TABLE with one column a
-// line, then one COMMENT ON a line for the table and each column. Anything
-// else is an error that names the line.
+// ParseDefinition parses a schema file: a CREATE TABLE with one column per line, then
+// COMMENT ON the table and each column, one per line. Errors name the line.
 func ParseDefinition(name, sql string) (Definition, error) {
 	d := Definition{}
 	for n, line := range strings.Split(sql, "\n") {
@@ -158,13 +156,13 @@ func (d *Definition) addColumn(m []string) error {
 	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != "", References: Reference{m[6], m[7]}}
 	c.FieldID, _ = strconv.Atoi(m[4])
 	if !slices.Contains([]Type{Text, Bool, Int32, Int64, Money, Instant, JSON}, c.Type) {
-		return fmt.Errorf("column %q has type %s, which the decoder does not know", c.Name, c.Type)
+		return fmt.Errorf("column %q has type %s, which the decoder does not support", c.Name, c.Type)
 	}
 	if _, dup := d.Column(c.Name); dup {
-		return fmt.Errorf("column %q is stated twice", c.Name)
+		return fmt.Errorf("column %q is defined twice", c.Name)
 	}
 	if c.FieldID < 1 || c.FieldID >= firstSystemField {
-		return fmt.Errorf("column %q has no field id from 1 to %d: end its line with one that the table never had, such as -- field 3", c.Name, firstSystemField-1)
+		return fmt.Errorf("column %q has no field id from 1 to %d: end its line with an id that the table has never used, such as -- field 3", c.Name, firstSystemField-1)
 	}
 	if i := slices.IndexFunc(d.Columns, func(other Column) bool { return other.FieldID == c.FieldID }); i >= 0 {
 		return fmt.Errorf("columns %q and %q have the same field id %d", d.Columns[i].Name, c.Name, c.FieldID)
@@ -176,7 +174,7 @@ func (d *Definition) addColumn(m []string) error {
 func (d *Definition) addComment(m []string) error {
 	text := strings.ReplaceAll(m[4], "''", "'")
 	if m[2] != d.Name {
-		return fmt.Errorf("comment names table %q in the file of %q", m[2], d.Name)
+		return fmt.Errorf("comment on table %q in the schema file of %q", m[2], d.Name)
 	}
 	if m[1] == "TABLE" {
 		d.Comment = text
@@ -184,7 +182,7 @@ func (d *Definition) addComment(m []string) error {
 	}
 	i := slices.IndexFunc(d.Columns, func(c Column) bool { return c.Name == m[3] })
 	if i < 0 {
-		return fmt.Errorf("comment names column %q, which the table has not", m[3])
+		return fmt.Errorf("comment on column %q, which the table does not have", m[3])
 	}
 	d.Columns[i].Comment = text
 	return nil

@@ -1,6 +1,6 @@
 package stream
 
-// The streams that are asked once for each id that other records name (spec 4.2).
+// These streams are requested once for each id that other records name (spec 4.2).
 
 func campaignDetails() []Stream {
 	return []Stream{
@@ -8,7 +8,7 @@ func campaignDetails() []Stream {
 			Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Object,
 			Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
-			Over: "campaigns", Beyond: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
+			Completes: "campaigns", OnlyInDetail: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
 			Shows: campaignShows(),
 		},
 		{
@@ -27,21 +27,21 @@ func campaignDetails() []Stream {
 			Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Raw,
 			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
-			Witness: Ref{Table: "campaign_articles", Column: "campaign_id"},
-			Tables:  []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
+			HasEntries: Ref{Table: "campaign_articles", Column: "campaign_id"},
+			Tables:     []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
 		},
 		{
 			Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,
 			Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
 			Param:   "id", Rule: WhileLive, Life: AsArticle,
 			Tables: []Table{
-				{Name: "articles", Key: []string{"id"}, Unshown: []string{"support_agent"}},
+				{Name: "articles", Key: []string{"id"}, FreeForm: []string{"support_agent"}},
 				childTable("article_files", "files", "article_id", "value"),
 			},
 			Shows: []Shown{{At: "status", Table: "article_statuses"}},
 		},
-		// Comments nest one level deep (spec 2.6): replies are rows of the same
-		// table that name their comment.
+		// Comments nest one level deep (spec 2.6): a reply is a row of the same table that
+		// names its comment.
 		{
 			Name: "article_comments", Path: "/articles/{id}/comments", Spec: "2.6 Comment, 4.2, 5",
 			Scopes: []string{"articles.read", "articles.lists"}, Envelope: Records,
@@ -60,7 +60,7 @@ func orderDetails() []Stream {
 			Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
 			Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
 			Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
-			Over: "orders", Beyond: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
+			Completes: "orders", OnlyInDetail: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
 			Shows: orderShows(),
 		},
 		{
@@ -106,8 +106,8 @@ func marketDetails() []Stream {
 			},
 			Shows: []Shown{{At: "outlet_channels.disclaimer", Table: "disclaimers"}},
 		},
-		// It has a record type that the spec does not show. It names a
-		// product, by product_id or by id.
+		// The spec does not show the records of this endpoint. They name a product by
+		// product_id or by id.
 		{
 			Name: "outlet_products", Path: "/outlets/{id}/products", Spec: "4.2, 5",
 			Scopes: []string{"outlets.read"}, Envelope: Sniffed, Param: "outlet_id", Rule: ByRow,
@@ -117,8 +117,8 @@ func marketDetails() []Stream {
 				{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"},
 			},
 		},
-		// Products are asked for by every id that a record names, so that a withdrawn
-		// product that was once sold is still described.
+		// Every id that a record names is requested, so that withdrawn products of earlier
+		// orders are described too.
 		{
 			Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
 			Scopes: []string{"products.read"}, Envelope: Object, Param: "id", Rule: ByRow,
@@ -136,13 +136,13 @@ func marketDetails() []Stream {
 	}
 }
 
-// outletRefs are the records that name an outlet. An outlet's own fields show
-// in its listings; an order item names it and shows its name only. A listing that
-// names no outlet belongs to the one that sold the product when it was last read.
+// outletRefs returns the columns that name outlets. A listing shows the fields of its
+// outlet, an order item only the name. A listing without an outlet belongs to the outlet
+// that last sold its product.
 func outletRefs() []Ref {
 	return []Ref{
-		{Table: "outlet_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
-		{Table: "product_listings", Column: "outlet_id", Vouches: true, Known: "outlet_products", KnownKey: "product_id"},
+		{Table: "outlet_listings", Column: "outlet_id", Vouches: true, Lookup: "outlet_products", LookupKey: "product_id"},
+		{Table: "product_listings", Column: "outlet_id", Vouches: true, Lookup: "outlet_products", LookupKey: "product_id"},
 		{Table: "order_items", Column: "outlet_id"},
 	}
 }

@@ -2,48 +2,46 @@ package stream
 
 import "time"
 
-// Page is what one body says, without its records: what the proof of completeness
-// needs. transform fills it, fetch judges it. The zero value is a bare list without
+// PageFacts are the facts about one response body that the proof of completeness needs.
+// transform extracts them, fetch evaluates them. The zero value is a bare array without
 // records.
-type Page struct {
-	// Records counts the records of the body, rejected ones included.
+type PageFacts struct {
+	// Records counts the records of the body, including rejected ones.
 	Records int
-	// IDs are 64-bit hashes of the keys of the accepted records, in body order, each
-	// once.
+	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
+	// duplicates.
 	IDs []uint64
-	// Refused counts the records that were refused whole, those inside other records
-	// included. Which rows they would have been is not known, so that the absence of
-	// any row proves nothing.
+	// Refused counts the records that were rejected whole, including nested ones. Their
+	// keys are unknown, so the absence of a row proves nothing.
 	Refused int
-	// Rejects counts all that was rejected, single values included.
+	// Rejects counts all rejects, including single values.
 	Rejects int
-	// Copies counts the records whose key another record of this body has. One answer
-	// shows one state of the service, so that they are no movement.
+	// Copies counts the records whose key occurs earlier in the same body. A response shows
+	// one state of the service, so these are no sign of a change.
 	Copies int
-	// Bare says that the body is an empty object where entries have no standard form:
-	// an empty map or no answer at all.
+	// Bare means that the body is an empty object where entries have no standard form: an
+	// empty map, or no real answer.
 	Bare bool
-	// Paginated says that a pagination member of spec 4.1 was there. Without one the
-	// next three fields count as absent.
+	// Paginated means that the body has a pagination member of spec 4.1. Otherwise the next
+	// three fields are ignored.
 	Paginated bool
-	// Total and TotalPages are total_records and total_pages; -1: absent or null.
+	// Total and TotalPages are total_records and total_pages; -1 means absent or null.
 	Total, TotalPages int64
-	// Next is next_page; 0: null, which says that this is the last page; -1: absent,
-	// which says nothing.
+	// Next is next_page. 0 means null: this is the last page. -1 means absent, which proves
+	// nothing.
 	Next int64
-	// First and Last are created_at of the first and last accepted record; zero where
-	// it is not given.
+	// First and Last are created_at of the first and last accepted record. Zero means
+	// absent.
 	First, Last time.Time
-	// Falling says that every accepted record has created_at and that it never rises
-	// from one record to the next.
+	// Falling means that all accepted records have created_at, in non-ascending order.
 	Falling bool
-	// Falls counts neighbours whose created_at truly falls: ties show no order.
+	// Falls counts the neighbours with strictly descending created_at.
 	Falls int
 }
 
-// Fingerprint sums up the keys of the body in any order: it is equal for answers that
-// hold the same records.
-func (p Page) Fingerprint() uint64 {
+// Fingerprint returns a hash of the keys, independent of their order. It is equal for
+// bodies with the same records.
+func (p PageFacts) Fingerprint() uint64 {
 	sum := uint64(p.Records)
 	for _, id := range p.IDs {
 		sum += MixBits(id)
@@ -51,90 +49,90 @@ func (p Page) Fingerprint() uint64 {
 	return sum
 }
 
-// Reject is a value, an item or a record that did not fit, kept raw with the reason.
+// Reject is a rejected value, item or record, with its original JSON and the reason.
 type Reject struct {
 	Stream, Table string
-	// Key is the key of the row, its parts joined by "/", or of the record that was
-	// asked for; empty where it cannot be read.
+	// Key is the key of the row, its parts joined by "/", or the requested id. It is empty
+	// if the key cannot be read.
 	Key string
-	// Parent is the key of the row around it, or the path parameter of a list.
+	// Parent is the key of the enclosing row, or the path parameter of a list.
 	Parent string
-	// Column is the dotted path of the field; empty for a whole item.
+	// Column is the dotted path of the field. It is empty for a whole item.
 	Column string
-	// Raw is the JSON text as it was sent, invalid UTF-8 replaced.
+	// Raw is the original JSON, with invalid UTF-8 replaced.
 	Raw    string
 	Reason string
-	// Seq is the number of the response.
+	// Seq is the sequence number of the response.
 	Seq uint64
-	// Pass and Page are those of the list, 0 where there are none, and Position is the
-	// place of the record in the body, from 1. A list is read in passes: what two of
-	// them refuse was refused once.
+	// Pass and Page are those of the list, or 0. Position is the place of the record in the
+	// body, counted from 1. A record that is rejected in several passes counts once.
 	Pass, Page, Position int
-	// Answer is the same for answers to one question that hold the same records: a
-	// service that does not page repeats itself.
+	// Answer is equal for responses to the same request with the same records, since a
+	// service without paging repeats them.
 	Answer uint64
 }
 
-// Drift is a field or value that the schema does not know or that was converted. A
-// value that is not listed has a path of its own, with the value behind an equals
-// sign.
+// Drift is an unknown field or value, or a value that was converted. Each unlisted value of
+// an enumeration has its own path, followed by an equals sign and the value.
 type Drift struct {
 	Table string
-	// Path is the dotted path within the row's object. Envelope members stand under
+	// Path is the dotted path within the row's object. Members of the envelope are below
 	// "$envelope.".
 	Path string
 	Kind string
-	// Sample is the start of the first value seen, Key the key of its record.
+	// Sample is the beginning of the first value, and Key the key of its record.
 	Sample, Key string
 }
 
-// DriftCarrier is a record that showed drift, once for each time it was read: Set is
-// an index into the sets of drift, Record the hash of the record's key, or of the
-// question for what stands around records.
+// DriftCarrier links a record to its drift. There is one for each reading of the record.
+// Set is an index into the sets of drift. Record is the hash of the record's key, or of the
+// request if the drift is in the envelope.
 type DriftCarrier struct {
 	Set    int
 	Record uint64
 }
 
-// Event is one webhook delivery (spec 6.2) as the inbox keeps it.
+// Event is one webhook delivery (spec 6.2) in the inbox.
 type Event struct {
-	// ID identifies the event: the event id of the envelope, or a hash in its place
-	// where the envelope has none that can be stored.
+	// ID identifies the event: the event id of the envelope, or a hash if that is missing
+	// or cannot be stored.
 	ID string `json:"id"`
-	// Topic and Source are those of the envelope, empty when it has none. Unknown
-	// topics are accepted: an all-events subscription gets those that are added later.
+	// Topic and Source are those of the envelope, or empty. Unknown topics are accepted:
+	// subscriptions to all events also get topics added later.
 	Topic  string `json:"topic,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Sent is the envelope's timestamp as it was sent. The signature does not cover it,
-	// nor any other header (spec 6.4).
+	// Sent is the timestamp of the envelope, unparsed. The signature does not cover it, or
+	// any other header (spec 6.4).
 	Sent string `json:"sent,omitempty"`
 	// Received is when the delivery arrived.
 	Received time.Time `json:"received"`
-	// Body are the signed bytes.
+	// Body contains the signed bytes.
 	Body []byte `json:"body"`
-	// Seq is the place of the event in the inbox, from 1; 0 until it is read from there.
+	// Seq is the position of the event in the inbox, counted from 1. It is 0 for an event
+	// that was not read from there.
 	Seq uint64 `json:"-"`
 }
 
-// The columns that rows have besides those of their schema file. The first two are
-// staged, the others stand in the catalog.
+// The columns of rows that are not in their schema file. RowHash and Seq are in staging
+// tables, the others in the catalog.
 const (
-	// RowHash is a 64-bit fingerprint of the row's values.
+	// RowHash is a 64-bit hash of the row's values.
 	RowHash = "row_hash"
-	// Seq numbers the records of a night in the order in which their answers landed;
-	// rows inside a record share it. The copy with the highest one wins.
+	// Seq numbers the records of a night in the order in which their responses were stored.
+	// Rows of the same record share it. The copy of a row with the highest Seq wins.
 	Seq = "seq"
-	// ValidFrom and ValidTo bound the time of a version of a row: inclusive, exclusive.
+	// ValidFrom (inclusive) and ValidTo (exclusive) bound the validity of a version of a
+	// row.
 	ValidFrom = "valid_from"
 	ValidTo   = "valid_to"
 )
 
-// SameTable has the records of a list that a decoder found to be known, as often as they
-// came: their key and seq. "$" stands in the name of no table in schema/.
+// SameTable is the staging table for unchanged records of a list: their key and Seq, one
+// row for each occurrence. No table in schema/ has a "$" in its name.
 const SameTable = "$same"
 
-// MixBits spreads a hash over all bits, by the finaliser of MurmurHash3: sums of plain
-// hashes of similar keys collide. Row hashes are made with it: it must never change.
+// MixBits spreads a hash over all bits with the finalizer of MurmurHash3: sums of plain
+// hashes of similar keys collide. Stored row hashes depend on it, so it must never change.
 func MixBits(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd

@@ -2,21 +2,20 @@ package stream
 
 import "slices"
 
-// Shown says that an object or list inside the records of a stream shows fields that
-// another table describes.
+// Shown says that an object or list inside the records of a stream has fields of another
+// table.
 type Shown struct {
-	// At is its dotted path in the record; empty: the record itself.
+	// At is its dotted path in the record. Empty means the record itself.
 	At string
-	// Table describes it.
+	// Table is the table with these fields.
 	Table string
-	// Columns are those that it shows; nil: any.
+	// Columns are the columns that it contains. Nil means any.
 	Columns []string
 }
 
-// Kind names the tables that describe the same kind of record as one of them, that
-// one first: what is private in a column of one is private in those of the same
-// name in the others.
-func Kind(table string) []string {
+// SameKind returns a table and the other tables with the same kind of record. A private column
+// of one is private in all of them.
+func SameKind(table string) []string {
 	kind := []string{table}
 	for _, same := range [][]string{
 		{"orders", "profile_orders"},
@@ -37,8 +36,8 @@ func Kind(table string) []string {
 	return kind
 }
 
-// listingShows is what a listing shows: some columns of its outlet, flat or nested, and
-// its disclaimer.
+// listingShows returns the other tables' fields in a listing: some columns of its outlet,
+// flat or nested, and its disclaimer.
 func listingShows() []Shown {
 	return []Shown{
 		{Table: "outlets", Columns: []string{"website_url", "logo", "country", "state", "city", "is_indexed"}},

@@ -1,14 +1,14 @@
 package stream
 
-// The streams that are read as one list, or as one object (spec 4.2).
+// These streams are read as one list or one object (spec 4.2).
 
-// mainLists are what is on offer, what was bought and what is being worked on.
+// mainLists returns the lists of offers, purchases and current work.
 func mainLists() []Stream {
 	return []Stream{
 		{
 			Name: "token", Path: "/auth/token", Spec: "2.1, 4.2, 5", Envelope: Object,
-			OneOf:  []string{"token_type", "scopes"},
-			Tables: []Table{{Name: "token", Key: []string{"team_id"}}},
+			RequireOne: []string{"token_type", "scopes"},
+			Tables:     []Table{{Name: "token", Key: []string{"team_id"}}},
 		},
 		{
 			Name: "outlet_listings", Path: "/outlets", Spec: "2.2 OutletListing, 4.2, 5",
@@ -53,7 +53,7 @@ func mainLists() []Stream {
 	}
 }
 
-// sideLists describe what the records of the others name.
+// sideLists returns the lists of records that those of mainLists name.
 func sideLists() []Stream {
 	return []Stream{
 		locationList("country", "countries"), locationList("state", "states"), locationList("city", "cities"),
@@ -79,8 +79,7 @@ func sideLists() []Stream {
 				childTable("profile_primary_goals", "primary_goals", "profile_id", "name"),
 			},
 		},
-		// It has whole records: GET /files/{id} and its download say nothing
-		// about a file that its row does not.
+		// GET /files/{id} and its download add no fields, so files have no details.
 		{
 			Name: "files", Path: "/files", Spec: "2.8 File, 4.2, 5", Scopes: []string{"files.lists"}, Envelope: Sniffed,
 			Tables: []Table{{Name: "files", Key: []string{"id"}}},
@@ -92,8 +91,8 @@ func sideLists() []Stream {
 	}
 }
 
-// orderTables are filled by the list and the detail. A line item has no id before it
-// is paid (spec 2.4), so its position in the order identifies it.
+// orderTables returns the tables of the list and the detail. A line item has no id before
+// it is paid (spec 2.4), so its position in the order identifies it.
 func orderTables() []Table {
 	return []Table{
 		{Name: "orders", Key: []string{"id"}},
@@ -103,17 +102,17 @@ func orderTables() []Table {
 	}
 }
 
-// campaignTables are filled by the list and the detail. A questionnaire may have no id
-// (spec 2.5): then the questionnaire_id of its campaign is its key, or the campaign's id.
+// campaignTables returns the tables of the list and the detail. A questionnaire without an
+// id (spec 2.5) gets the questionnaire_id of its campaign as key, or the campaign's id.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},
-		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}, Named: []string{"questionnaire_id", "id"}},
+		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}, KeyFrom: []string{"questionnaire_id", "id"}},
 	}
 }
 
-// locationList is one of three endpoints with the same kind of answer; the column kind
-// distinguishes their rows.
+// locationList returns one of three endpoints with the same response format. The column
+// kind distinguishes their rows.
 func locationList(kind, list string) Stream {
 	return Stream{
 		Name: list, Path: "/outlets/locations/" + list, Spec: "4.2, 5",

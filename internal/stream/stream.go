@@ -1,114 +1,113 @@
-// Package stream states every endpoint of the service once, as data: where it
-// is, which scopes it needs, how its answer is wrapped, which records name its
-// path parameter and which tables its records fill. It also reads the table
-// definitions of the schema files, the other half of that statement.
+// Package stream defines every endpoint of the service once, as data: its path, scopes and
+// envelope, the records that name its path parameter, and the tables that its records fill.
+// It also parses the table definitions of the schema files.
 //
-// It must not know how a request is sent, how a record is decoded or where a
-// table is stored: it imports nothing of this project.
+// It must not know how requests are sent, records decoded or tables stored: it imports no
+// other package of this project.
 package stream
 
 import "slices"
 
-// Envelope says how an answer wraps its records (spec 4.1).
+// Envelope is the way in which a response wraps its records (spec 4.1).
 type Envelope int
 
 const (
-	// Sniffed is the zero value, for endpoints whose envelope the spec does
-	// not show, marked "any" in spec 4.2: a paginated envelope, a bare array, an
-	// object with records or a single object. The decoder tells them apart by shape.
+	// Sniffed is the zero value, for endpoints whose envelope the spec does not show ("any"
+	// in spec 4.2): a paginated envelope, a bare array, an object with records or a single
+	// object. The decoder detects the shape.
 	Sniffed Envelope = iota
 	// Paginated is the object of spec 4.1 with records and totals.
 	Paginated
-	// Object is one JSON object, which is the record.
+	// Object is one JSON object, the record.
 	Object
 	// Array is a bare JSON array of records.
 	Array
-	// Records is an object holding one list and no totals; Stream.List names
-	// the list, "records" by default.
+	// Records is an object with one list and no totals. Stream.List is the name of the
+	// list.
 	Records
-	// Raw is an object of no standard form; entries are recognised by their
-	// fields.
+	// Raw is an object of no standard form. Entries are recognized by their fields.
 	Raw
 )
 
-// Rule says which details of a stream may be carried forward from the last
-// snapshot instead of being fetched again.
+// Rule decides which details of a stream are carried forward from the last snapshot instead
+// of being requested again.
 type Rule int
 
 const (
-	// EveryNight fetches all of them: lists, and what nothing vouches for.
+	// EveryNight requests all of them. It applies to lists, and to details whose changes no
+	// list shows.
 	EveryNight Rule = iota
-	// ByRow fetches a detail when its row in the list is new or changed.
+	// ByRow requests a detail if its row in the list is new or changed.
 	ByRow
-	// WhileLive fetches a detail every night while its parent is live, since
-	// the parent's row does not show the change.
+	// WhileLive requests a detail every night while its parent is live, because the
+	// parent's row does not show its changes.
 	WhileLive
 )
 
-// Ref names a column whose values are ids.
+// Ref names a column that contains ids.
 type Ref struct {
-	// Table and Column name it, as in main.
+	// Table and Column are names in main.
 	Table  string
 	Column string
-	// Vouches says that the row shows columns of the detail that it names: the detail
-	// is fetched when the row is new or changed. A row that stays the same proves only
-	// the columns that it shows. False: it shows none.
+	// Vouches means that the row contains some columns of the named detail: the detail is
+	// requested if the row is new or changed, and an unchanged row proves only the columns
+	// that it contains. False means that it contains none.
 	Vouches bool
-	// Known names a table of main that holds the id of a row whose Column is empty:
-	// its column KnownKey has the row's key, its own Column the id. Empty: none.
-	Known, KnownKey string
+	// Lookup names a table of main with the id for rows whose Column is empty: its column
+	// LookupKey contains the row's key, and its column Column the id. Empty means that such
+	// rows name no id.
+	Lookup, LookupKey string
 }
 
-// Lists reports whether a row of the table is, or shows, the record that its column
-// names, and does not just refer to it: while the service answers such a row, the record
-// exists.
+// Lists reports whether a row of the table is or contains the record that its column names,
+// instead of only referring to it. While a list contains such a row, the record exists.
 func (r Ref) Lists() bool { return r.Vouches || r.Column == "id" }
 
-// Life says how long a detail of a WhileLive stream is fetched every night.
+// Life defines how long details of a WhileLive stream are live, and so requested every
+// night.
 type Life int
 
 const (
-	// AsCampaign: while its campaign changed lately or holds an article that is not
-	// published yet.
+	// AsCampaign: while the campaign changed recently or has an unpublished article.
 	AsCampaign Life = iota + 1
-	// AsArticle: while its campaign is live, or it is not published yet itself.
+	// AsArticle: while the campaign is live or the article is unpublished.
 	AsArticle
-	// AsProfile: while one of its campaigns is live, or it or an order of it changed
-	// lately.
+	// AsProfile: while one of its campaigns is live, or it or one of its orders changed
+	// recently.
 	AsProfile
 )
 
-// Table is one table that the records of a stream fill. Its columns are stated in
+// Table is a table that the records of a stream fill. Its columns are in
 // schema/<name>.sql.
 type Table struct {
 	// Name is the table's name in main.
 	Name string
-	// At is the dotted path, inside a record, of the list or object whose items are
-	// the rows. Empty: the record itself.
+	// At is the dotted path, inside a record, of the list or object whose items are the
+	// rows. Empty means the record itself.
 	At string
-	// Key are the columns that identify a row, at least one.
+	// Key are the columns that identify a row. There is at least one.
 	Key []string
-	// Parents are the columns that take the key of the enclosing row, in the order of
-	// its key. The enclosing row is the record, or the item of the longest other At
-	// that is a prefix of this one. Nil: the table has the records themselves.
+	// Parents are the columns for the key of the enclosing row, in the order of its key.
+	// The enclosing row is the record, or the item of the longest other At that is a prefix
+	// of this one. Nil means that the rows are the records themselves.
 	Parents []string
-	// Value is the column that takes an item which is a bare string or number where an
-	// object could stand ("name" of a tag). Empty: such an item is refused.
+	// Value is the column for items that are bare strings or numbers instead of objects
+	// ("name" of a tag). Empty means that such items are rejected.
 	Value string
-	// Const fills columns with fixed texts: the kind of a location. Nil: none.
+	// Const has fixed values for columns, such as the kind of a location.
 	Const map[string]string
-	// Named are columns of the enclosing row for items without a key of their own (spec
-	// 2.5): the first that is filled takes its place. Nil: such an item is refused.
-	Named []string
-	// ID is the column that takes the item's "id" where the table calls it
-	// otherwise: the order_id of a profile's order. A field of the column's own name
-	// wins. Empty: "id" fills the column "id".
+	// KeyFrom are columns of the enclosing row that replace a missing key of an item (spec
+	// 2.5). The first one with a value is used. Nil means that such items are rejected.
+	KeyFrom []string
+	// ID is the column for the item's "id" if the table has another name for it: the
+	// order_id of a profile's order. A field with the column's own name takes precedence.
+	// Empty means the column "id".
 	ID string
-	// Unshown are text columns whose shape the spec does not show: an object is no
-	// error, and its fields without a column go to extra. Nil: none.
-	Unshown []string
-	// Link tables only say what belongs to what: the other fields of their records are
-	// described by another table, and are neither stored nor counted as drift.
+	// FreeForm are text columns whose JSON shape the spec does not show. An object is
+	// accepted, and its fields without a column go to extra.
+	FreeForm []string
+	// Link tables contain only keys. Another table describes the other fields of their
+	// records, so these are neither stored nor counted as drift.
 	Link bool
 }
 
@@ -116,70 +115,69 @@ type Table struct {
 type Stream struct {
 	// Name identifies the stream in configuration, logs and meta.streams.
 	Name string
-	// Path is relative to the base URL and holds at most one {parameter}. Empty for
+	// Path is relative to the base URL and has at most one {parameter}. It is empty for
 	// events.
 	Path string
-	// Query is the fixed part of the query string, escaped. Empty: none.
+	// Query is the fixed part of the query string, escaped.
 	Query string
-	// Spec names the sections of docs/service.md that this literal follows.
+	// Spec lists the sections of docs/service.md that define the endpoint.
 	Spec string
-	// Scopes are needed together (spec 5). Nil: the spec shows none; the stream is
-	// tried, and a 403 skips it.
+	// Scopes are all required (spec 5). Nil means that the spec names none: the stream is
+	// requested, and skipped after a 403.
 	Scopes []string
-	// Envelope says how an answer wraps its records. Zero: Sniffed.
+	// Envelope is the way in which a response wraps its records.
 	Envelope Envelope
-	// List is the name of the list in the answer. Empty: "records".
+	// List is the name of the list in the response. Empty means "records".
 	List string
-	// Parents are the columns whose values fill the path parameter. Nil: the path has
-	// none, or it is the team id.
+	// Parents are the columns with the values of the path parameter. Nil means that the
+	// path has none, or that it is the team id.
 	Parents []Ref
-	// Param is the column of the first table that holds the path parameter. A record
-	// that leaves it empty gets the parameter; the only record of an Object answer must
-	// state it. A record that states another one is refused. Empty: none.
+	// Param is the column of the first table for the path parameter. If a record leaves it
+	// empty, it gets the parameter; the record of an Object response must contain it. A
+	// record with another value is rejected. Empty means that there is no such column.
 	Param string
-	// OneOf are columns of the first table of which a record fills at least one, where
-	// its key alone does not tell it from an error. Nil: the key does.
-	OneOf []string
-	// Rule says which details may be carried forward, and Life how long those of
-	// WhileLive are fetched. An event about a detail makes it fetched, whatever the
-	// rule. Zero: every detail is fetched every night.
+	// RequireOne are columns of the first table of which a record has at least one value, where
+	// the key alone does not distinguish a record from an error. Nil means that it does.
+	RequireOne []string
+	// Rule decides which details are carried forward, and Life how long those of WhileLive
+	// are live. An event about a detail makes it requested, whatever the rule.
 	Rule Rule
 	Life Life
-	// Witness names a column whose values are ids that have entries: for such an id an
-	// empty object is no answer. Zero: none.
-	Witness Ref
-	// Over names the stream whose rows this one completes: both fill the same first
-	// table, and neither overwrites a value of the other with NULL. Empty: none.
-	Over string
-	// Beyond names the tables with a column that the list of Over does not show, such as
-	// the unknown fields of the detail. While a detail is carried, its rows in these
-	// tables are as old as the last reading, whatever the list shows. Nil where Over is
-	// empty.
-	Beyond []string
-	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil: the
-	// stream has a path.
+	// HasEntries names a column with ids that have entries. For such an id an empty object is
+	// no valid response. The zero value means none.
+	HasEntries Ref
+	// Completes names the stream whose rows this one completes. Both fill the same first table,
+	// and neither overwrites a value of the other with NULL. Empty means none.
+	Completes string
+	// OnlyInDetail names the tables with columns that the completed list does not contain,
+	// such as unknown fields of the detail. While a detail is carried forward, its rows in
+	// these tables are as old as its last reading. It is nil if Completes is empty.
+	OnlyInDetail []string
+	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil means that
+	// the stream has a path.
 	Topics []string
-	// Like names a table that describes the same kind of record: what is private in its
-	// columns is private in those of the same name here. Empty: none.
-	Like string
-	// Tables are filled by the records, the first by each record itself. At least one.
+	// SameKindAs names a table with the same kind of record: a private column of it is private
+	// here too. Empty means none.
+	SameKindAs string
+	// Tables are the tables that the records fill, at least one. The first has one row for
+	// each record.
 	Tables []Table
-	// Shows lists what the records show of other tables, for the privacy of values that
-	// no column here takes. Nil: nothing.
+	// Shows lists the fields of other tables in the records. It decides about the privacy
+	// of values without a column.
 	Shows []Shown
 }
 
-// Root is the table of a record's own row.
+// Root returns the table with one row for each record.
 func (s Stream) Root() Table { return s.Tables[0] }
 
-// IsDetail reports whether the stream is asked once for each id that other records
-// name, and not walked as one list.
+// IsDetail reports whether the stream is requested once for each id that other records
+// name.
 func (s Stream) IsDetail() bool { return len(s.Parents) > 0 }
 
 // IsEvents reports whether the stream's records are webhook events.
 func (s Stream) IsEvents() bool { return len(s.Topics) > 0 }
 
-// Find returns the stream of that name among streams.
+// Find returns the stream with the given name.
 func Find(streams []Stream, name string) (Stream, bool) {
 	i := slices.IndexFunc(streams, func(s Stream) bool { return s.Name == name })
 	if i < 0 {
@@ -188,8 +186,8 @@ func Find(streams []Stream, name string) (Stream, bool) {
 	return streams[i], true
 }
 
-// Feeding returns the names of the streams that fill a table.
-func Feeding(streams []Stream, table string) []string {
+// FilledBy returns the names of the streams that fill a table.
+func FilledBy(streams []Stream, table string) []string {
 	var names []string
 	for _, s := range streams {
 		if slices.ContainsFunc(s.Tables, func(t Table) bool { return t.Name == table }) {

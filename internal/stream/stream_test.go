@@ -10,22 +10,21 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestLiteralsAreWhole walks every literal: what a misprint would break is
-// named here and not on some night.
-func TestLiteralsAreWhole(t *testing.T) {
+// TestLiteralsAreValid finds misprints in the literals of streams.
+func TestLiteralsAreValid(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range stream.Known() {
+	for _, s := range stream.AllWithEvents() {
 		t.Run(s.Name, func(t *testing.T) {
 			for problem, broken := range map[string]bool{
-				"the name is used twice":                seen[s.Name],
-				"no path":                               !strings.HasPrefix(s.Path, "/") && !s.IsEvents(),
-				"events with a path":                    s.Path != "" && s.IsEvents(),
-				"no section of the spec":                s.Spec == "",
-				"no table":                              len(s.Tables) == 0,
-				"more than one path parameter":          strings.Count(s.Path, "{") > 1,
-				"a parameter that nothing names":        strings.Contains(s.Path, "{") != (s.IsDetail() || strings.Contains(s.Path, "{team_id}")),
-				"details without a column for their id": s.IsDetail() && s.Param == "",
-				"a list that is carried by a rule":      !s.IsDetail() && s.Rule != stream.EveryNight,
+				"the name is used twice":       seen[s.Name],
+				"no path":                      !strings.HasPrefix(s.Path, "/") && !s.IsEvents(),
+				"events with a path":           s.Path != "" && s.IsEvents(),
+				"no section of the spec":       s.Spec == "",
+				"no table":                     len(s.Tables) == 0,
+				"more than one path parameter": strings.Count(s.Path, "{") > 1,
+				"a parameter without parents, or parents without a parameter": strings.Contains(s.Path, "{") != (s.IsDetail() || strings.Contains(s.Path, "{team_id}")),
+				"a detail without a column for its id":                        s.IsDetail() && s.Param == "",
+				"a list with a rule for details":                              !s.IsDetail() && s.Rule != stream.EveryNight,
 			} {
 				if broken {
 					t.Error(problem)
@@ -40,11 +39,11 @@ func TestLiteralsAreWhole(t *testing.T) {
 func checkTables(t *testing.T, s stream.Stream) {
 	t.Helper()
 	if len(s.Tables) > 0 && (s.Root().At != "" || len(s.Root().Parents) > 0) {
-		t.Errorf("the first table, %s, is not the record's own", s.Root().Name)
+		t.Errorf("the first table, %s, is not that of the records themselves", s.Root().Name)
 	}
 	for _, table := range s.Tables[1:] {
 		if table.At == "" || len(table.Parents) == 0 {
-			t.Errorf("child table %s does not say where its rows are or whose they are", table.Name)
+			t.Errorf("child table %s lacks At or Parents", table.Name)
 		}
 	}
 	for _, table := range s.Tables {
@@ -54,43 +53,43 @@ func checkTables(t *testing.T, s stream.Stream) {
 	}
 }
 
-func TestEveryReferenceLeadsToATable(t *testing.T) {
+func TestReferencesNameTables(t *testing.T) {
 	all := stream.All()
 	for _, s := range all {
 		for _, ref := range s.Parents {
-			if len(stream.Feeding(all, ref.Table)) == 0 {
+			if len(stream.FilledBy(all, ref.Table)) == 0 {
 				t.Errorf("%s takes ids from %s.%s, which no stream fills", s.Name, ref.Table, ref.Column)
 			}
 		}
 		for _, shown := range s.Shows {
-			if len(stream.Feeding(all, shown.Table)) == 0 {
-				t.Errorf("%s shows %q of %s, which no stream fills", s.Name, shown.At, shown.Table)
+			if len(stream.FilledBy(all, shown.Table)) == 0 {
+				t.Errorf("%s: Shows names %q of %s, which no stream fills", s.Name, shown.At, shown.Table)
 			}
 		}
-		over, ok := stream.Find(all, s.Over)
-		if s.Over != "" && (!ok || over.Root().Name != s.Root().Name) {
-			t.Errorf("%s completes %q, which is no stream of the same table", s.Name, s.Over)
+		over, ok := stream.Find(all, s.Completes)
+		if s.Completes != "" && (!ok || over.Root().Name != s.Root().Name) {
+			t.Errorf("%s completes %q, which is not a stream of the same first table", s.Name, s.Completes)
 		}
 	}
 }
 
-// TestParentsAreReadFirst holds the order of All: the ids of a stream of
-// details are there when its turn comes.
+// TestParentsAreReadFirst checks the order of AllWithEvents: the ids of details are known before
+// the details are requested.
 func TestParentsAreReadFirst(t *testing.T) {
-	all := stream.Known()
+	all := stream.AllWithEvents()
 	for i, s := range all {
 		for _, ref := range s.Parents {
-			for _, feeder := range stream.Feeding(all, ref.Table) {
-				at := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == feeder })
-				if at > i {
-					t.Errorf("%s stands before %s, which names its ids", s.Name, feeder)
+			for _, feeder := range stream.FilledBy(all, ref.Table) {
+				parent := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == feeder })
+				if parent > i {
+					t.Errorf("%s is before %s, which names its ids", s.Name, feeder)
 				}
 			}
 		}
 	}
 }
 
-func TestTablesAreListedOnce(t *testing.T) {
+func TestTablesHasNoDuplicates(t *testing.T) {
 	var names []string
 	for _, table := range stream.Tables(stream.All()) {
 		names = append(names, table.Name)
@@ -99,7 +98,7 @@ func TestTablesAreListedOnce(t *testing.T) {
 	if once := slices.Compact(slices.Clone(sorted)); !slices.Equal(once, sorted) {
 		t.Errorf("a table is listed twice in %v", sorted)
 	}
-	if got := stream.Feeding(stream.All(), "orders"); !cmp.Equal(got, []string{"orders", "order_details"}) {
+	if got := stream.FilledBy(stream.All(), "orders"); !cmp.Equal(got, []string{"orders", "order_details"}) {
 		t.Errorf("orders is filled by %v", got)
 	}
 }
@@ -118,7 +117,7 @@ COMMENT ON COLUMN prices.views IS 'Times seen.';
 COMMENT ON COLUMN prices.total IS 'Sum.';
 `
 
-func TestParseDefinitionReadsTypesAndComments(t *testing.T) {
+func TestParseDefinition(t *testing.T) {
 	got, err := stream.ParseDefinition("prices.sql", small)
 	if err != nil {
 		t.Fatal(err)
@@ -133,20 +132,20 @@ func TestParseDefinitionReadsTypesAndComments(t *testing.T) {
 	}
 }
 
-func TestParseDefinitionNamesWhatIsWrong(t *testing.T) {
+func TestParseDefinitionErrors(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"a type that no decoder knows": {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
-		"a column stated twice":        {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is stated twice`},
-		"a column without a field id":  {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
-		"a column without a remark":    {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
-		"a field id of the warehouse":  {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
-		"two columns with a field id":  {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
-		"a reference without a column": {"listings.id", "listings", `line 3: unexpected text`},
-		"a column without a comment":   {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
-		"a comment on nothing":         {"prices.views IS", "prices.clicks IS", `names column "clicks"`},
-		"a comment on another table":   {"COLUMN prices.total", "COLUMN costs.total", `names table "costs"`},
-		"other SQL":                    {"-- Two columns.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
-		"no table":                     {small, "-- nothing\n", "no CREATE TABLE"},
+		"an unsupported type":                    {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
+		"a duplicate column":                     {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is defined twice`},
+		"a column without a field id":            {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
+		"a column without a comment in its line": {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
+		"a reserved field id":                    {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
+		"two columns with a field id":            {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
+		"a reference without a column":           {"listings.id", "listings", `line 3: unexpected text`},
+		"a column without COMMENT ON":            {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
+		"a comment on an unknown column":         {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
+		"a comment on another table":             {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
+		"other SQL":                              {"-- Two columns.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
+		"no table":                               {small, "-- nothing\n", "no CREATE TABLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stream.ParseDefinition("prices.sql", strings.Replace(small, c.from, c.to, 1))

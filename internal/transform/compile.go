@@ -87,7 +87,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
-			unshown: slices.Contains(t.Unshown, col.Name),
+			unshown: slices.Contains(t.FreeForm, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)
@@ -171,7 +171,7 @@ func (c *compiler) rootColumns(l *layout) error {
 			return err
 		}
 	}
-	for _, name := range c.stream.OneOf {
+	for _, name := range c.stream.RequireOne {
 		i, err := l.findColumn(name, "one of which is filled")
 		if err != nil {
 			return err
@@ -263,7 +263,7 @@ func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) er
 			up.inheritedKeys = append(up.inheritedKeys, from)
 		}
 	}
-	for _, name := range t.Named {
+	for _, name := range t.KeyFrom {
 		col, err := up.findColumn(name, "stands for the key of "+t.Name)
 		if err != nil {
 			return err

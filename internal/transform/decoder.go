@@ -54,7 +54,7 @@ func (b *Binding) NewDecoder() *Decoder {
 // Decode reads one body and appends its rows. After an error, ErrMalformed or
 // ErrFull, neither rows nor findings of the body are kept. The body is not
 // referred to after the return.
-func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
+func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	d.beginBody(body, o)
 	err := d.answer.readBody()
 	if err == nil && len(d.records.page.IDs) > 1 {
@@ -71,7 +71,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.Page, error) {
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: one column's text is beyond what a batch holds", ErrMalformed)
 		}
-		return stream.Page{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
+		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
 	if fresh := d.report.rejects[d.records.findingsBefore.rejects:]; len(fresh) > 0 {
 		answer := xxh3.HashString(d.in.origin.Param) + d.records.page.Fingerprint()

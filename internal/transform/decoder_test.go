@@ -26,7 +26,7 @@ func TestABrokenBodyLeavesNothing(t *testing.T) {
 				t.Fatalf("the first %d bytes gave page %+v, error %v; want ErrMalformed", n, page, err)
 			}
 		}
-		if diff := cmp.Diff(keep, render(t, d, stream.Page{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
+		if diff := cmp.Diff(keep, render(t, d, stream.PageFacts{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
 			t.Errorf("broken bodies left traces (-want +got):\n%s", diff)
 		}
 	}

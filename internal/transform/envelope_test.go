@@ -98,5 +98,5 @@ func decoded(t *testing.T, s stream.Stream, body string) string {
 	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "param"}); err != nil {
 		t.Fatal(err)
 	}
-	return render(t, d, stream.Page{}, nil)
+	return render(t, d, stream.PageFacts{}, nil)
 }

@@ -77,7 +77,7 @@ func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	if column == extraColumn || column == "position" {
 		return
 	}
-	kind := stream.Kind(table)
+	kind := stream.SameKind(table)
 	for _, l := range b.tables {
 		if slices.Contains(kind, l.name) {
 			b.hideAt(l.place, column, hide)

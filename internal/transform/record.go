@@ -21,7 +21,7 @@ type recordReader struct {
 	report *reporter
 	rows   *rowReader
 	root   *table
-	page   stream.Page
+	page   stream.PageFacts
 	copies copies
 	// memory makes entries of the records; nil: none are made.
 	memory *recollection
@@ -57,7 +57,7 @@ func (r *recordReader) undoBody() {
 }
 
 func (r *recordReader) resetPage() {
-	r.page = stream.Page{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: r.root.created >= 0}
+	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: r.root.created >= 0}
 }
 
 // readRecord reads the value at the position as one record. Prefix is the text

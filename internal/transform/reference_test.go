@@ -125,7 +125,7 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 			w.row[p] = up[upKey[i]]
 		}
 	}
-	for _, name := range t.Named {
+	for _, name := range t.KeyFrom {
 		if w.row[t.Key[0]] == "" {
 			w.row[t.Key[0]] = up[name]
 		}
@@ -272,7 +272,7 @@ func (w *walker) member(prefix string, path []string, v any) {
 		w.lists[child] = v
 	case typ == stream.JSON:
 		w.row[column] = canon(v)
-	case object && column != "" && !slices.Contains(w.table.Unshown, column) && (typ == stream.Text || w.group(full, path)) && !w.fits(full+"_", path, m):
+	case object && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.group(full, path)) && !w.fits(full+"_", path, m):
 		if len(m) > 0 {
 			w.pending = append(w.pending, strings.Join(path, "."))
 		}

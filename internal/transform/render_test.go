@@ -58,7 +58,7 @@ func cell(t testing.TB, c arrow.Array, i int) string {
 }
 
 // render writes everything a body came to as the text of a .want file.
-func render(t testing.TB, d *transform.Decoder, page stream.Page, err error) string {
+func render(t testing.TB, d *transform.Decoder, page stream.PageFacts, err error) string {
 	t.Helper()
 	var b strings.Builder
 	if err != nil {
@@ -83,7 +83,7 @@ func render(t testing.TB, d *transform.Decoder, page stream.Page, err error) str
 	return b.String()
 }
 
-func renderPage(b *strings.Builder, p stream.Page) {
+func renderPage(b *strings.Builder, p stream.PageFacts) {
 	fmt.Fprintf(b, "page records=%d ids=%d", p.Records, len(p.IDs))
 	if p.Paginated {
 		fmt.Fprintf(b, " total=%d pages=%d next=%d", p.Total, p.TotalPages, p.Next)

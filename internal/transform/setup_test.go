@@ -43,7 +43,7 @@ func define(table, columns string) stream.Definition {
 
 func streamNamed(t testing.TB, name string) stream.Stream {
 	t.Helper()
-	s, ok := stream.Find(append(sketches(), stream.Known()...), name)
+	s, ok := stream.Find(append(sketches(), stream.AllWithEvents()...), name)
 	if !ok {
 		t.Fatalf("no stream %q", name)
 	}

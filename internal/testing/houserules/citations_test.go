@@ -208,7 +208,7 @@ func spellOut(list string) []string {
 // stand in.
 func TestStreamsCiteTheService(t *testing.T) {
 	service := readServicePage(projectTree(t))
-	for _, s := range stream.Known() {
+	for _, s := range stream.AllWithEvents() {
 		for _, cited := range spellOut(s.Spec) {
 			for _, what := range service.missing(cited) {
 				t.Errorf("stream %s: %s: correct its Spec, or %s", s.Name, what, servicePage)

@@ -92,12 +92,12 @@ func (p places) literal(s stream.Stream) []finding {
 			namesakes++
 		}
 	}
-	_, known := stream.Find(p.streams, s.Over)
+	_, known := stream.Find(p.streams, s.Completes)
 	refuse(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "fill the field in", "lacks name, path or spec")
 	refuse(len(s.Tables) == 0, "name the table that its records fill", "has no table")
 	refuse(namesakes > 1, "rename one", "is stated twice")
 	refuse(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "say where the id goes in the path and in the table", "has parents, but no parameter")
-	refuse(s.Over != "" && !known, "name the stream whose rows it completes", "lies over %q, which is none", s.Over)
+	refuse(s.Completes != "" && !known, "name the stream whose rows it completes", "lies over %q, which is none", s.Completes)
 	for _, ref := range s.Parents {
 		_, named := p.columns(ref.Table)[ref.Column]
 		refuse(!named, "name a column of a table that a stream fills", "takes its ids from %s.%s, which is no column", ref.Table, ref.Column)
@@ -165,7 +165,7 @@ func (p places) hasCase(name string) bool {
 // four places: the literal, the schema files, the demo service, a case of the decoder.
 func TestStreamsAreComplete(t *testing.T) {
 	project := places{
-		streams: stream.Known(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
+		streams: stream.AllWithEvents(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
 		cases: os.DirFS(filepath.Join("..", "..", "transform", "testdata")), code: os.DirFS(filepath.Join("..", "..", "..")),
 	}
 	for _, f := range project.missing() {
@@ -208,7 +208,7 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
 		{"events have no route", func(p *places) { p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil }, ""},
 		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"no such list", func(p *places) { p.streams[0].Over = "dogs" }, `internal/stream/all.go:4: stream "pets" lies over "dogs"`},
+		{"no such list", func(p *places) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" lies over "dogs"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -225,16 +225,16 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestBeyondNamesTheTablesThatListsDoNotShowWhole derives from the schema files and from
-// the records of a list which tables have a column that the list never shows. A column
-// without a field of the specification, such as extra, can hold anything of the detail.
-func TestBeyondNamesTheTablesThatListsDoNotShowWhole(t *testing.T) {
+// TestOnlyInDetailNamesTheRightTables derives from the schema files and from the records of
+// a list which tables have columns that the list never contains. A column without a field
+// of the specification, such as extra, can contain anything of the detail.
+func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
 	project := places{schema: schema.FS}
 	compared := 0
 	for _, s := range stream.All() {
-		list, _ := stream.Find(stream.All(), s.Over)
+		list, _ := stream.Find(stream.All(), s.Completes)
 		var records []any
 		for _, raw := range service.Records(list.Path) {
 			var record any
@@ -247,7 +247,7 @@ func TestBeyondNamesTheTablesThatListsDoNotShowWhole(t *testing.T) {
 			var hidden []string
 			for _, name := range slices.Sorted(maps.Keys(project.columns(table.Name))) {
 				c := project.columns(table.Name)[name]
-				if slices.Contains(table.Key, name) || slices.Contains(table.Parents, name) || s.Over == "" {
+				if slices.Contains(table.Key, name) || slices.Contains(table.Parents, name) || s.Completes == "" {
 					continue
 				}
 				compared++
@@ -255,10 +255,10 @@ func TestBeyondNamesTheTablesThatListsDoNotShowWhole(t *testing.T) {
 					hidden = append(hidden, name)
 				}
 			}
-			if beyond := slices.Contains(s.Beyond, table.Name); beyond != (len(hidden) > 0) {
-				t.Errorf("stream %s: Beyond has table %s: %v; columns that %q does not show: %q", s.Name, table.Name, beyond, s.Over, hidden)
+			if named := slices.Contains(s.OnlyInDetail, table.Name); named != (len(hidden) > 0) {
+				t.Errorf("stream %s: OnlyInDetail has table %s: %v; columns that %q does not contain: %q", s.Name, table.Name, named, s.Completes, hidden)
 			}
-			if s.Over == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
+			if s.Completes == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
 				t.Errorf("columns of orders that its list does not show: %q", hidden)
 			}
 		}

@@ -119,7 +119,7 @@ func (a *allotted) requireLists(ref *reference) {
 	a.t.Helper()
 	var names []string
 	for _, t := range stream.Tables(a.cfg.Streams) {
-		if !slices.ContainsFunc(stream.Feeding(a.cfg.Streams, t.Name), func(name string) bool {
+		if !slices.ContainsFunc(stream.FilledBy(a.cfg.Streams, t.Name), func(name string) bool {
 			s, _ := stream.Find(a.cfg.Streams, name)
 			return s.IsDetail()
 		}) {

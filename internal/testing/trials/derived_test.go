@@ -18,7 +18,7 @@ func derivedTables(listed []expected) []expected {
 	for _, s := range stream.All() {
 		for _, t := range s.Tables {
 			known := func(e expected) bool { return e.table == t.Name }
-			if slices.ContainsFunc(listed, known) || s.Over != "" || s.Query != "" || strings.Contains(t.At, ".") || len(t.Parents) > 1 {
+			if slices.ContainsFunc(listed, known) || s.Completes != "" || s.Query != "" || strings.Contains(t.At, ".") || len(t.Parents) > 1 {
 				continue
 			}
 			if e, ok := derivedTable(s, t); ok {

@@ -43,7 +43,7 @@ func talk() []string {
 func newMailbox(t *testing.T, opts sim.Options, names ...string) mailbox {
 	t.Helper()
 	h := newHouse(t, opts, names...)
-	h.cfg.Streams = slices.DeleteFunc(stream.Known(), func(s stream.Stream) bool {
+	h.cfg.Streams = slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
 		return len(names) > 0 && len(s.Topics) == 0 && !slices.Contains(names, s.Name)
 	})
 	h.cfg.Warehouse.Tables = stream.Tables(h.cfg.Streams)

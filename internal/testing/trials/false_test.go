@@ -223,7 +223,7 @@ func (f *falseTrial) lied(t *testing.T, s stream.Stream, lie falsehood) bool {
 	}
 	held := f.ref.now()
 	for _, e := range f.ref.once() {
-		if !slices.ContainsFunc(stream.Feeding(f.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
+		if !slices.ContainsFunc(stream.FilledBy(f.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
 			compare(t, e, held, read(t, e, f.catalog(), "main."+e.table), e.table)
 		}
 	}

@@ -153,7 +153,7 @@ func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
 			proven[s.Stream] = s.Grade == string(fetch.Exact) || s.Grade == string(fetch.Repaired)
 		}
 		for _, e := range ref.once() {
-			if !slices.ContainsFunc(stream.Feeding(h.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
+			if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
 				check(t, e, held, catalog, "main."+e.table)
 			}
 		}

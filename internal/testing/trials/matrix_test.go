@@ -240,7 +240,7 @@ func (c *cell) judge(t *testing.T, res pipeline.Result) (whole bool) {
 	}
 	held := c.ref.now()
 	for _, e := range c.ref.once() {
-		if !slices.ContainsFunc(stream.Feeding(c.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
+		if !slices.ContainsFunc(stream.FilledBy(c.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
 			compare(t, e, held, c.rows(t, e), e.table)
 		}
 	}

@@ -120,7 +120,7 @@ func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[str
 	defer client.Close()
 	var mu sync.Mutex
 	rows := map[string]bool{}
-	evidence, err := client.Walk(w.t.Context(), s, "", func(_ context.Context, r fetch.Response) (stream.Page, error) {
+	evidence, err := client.Walk(w.t.Context(), s, "", func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		return w.read(s, r, rows)
@@ -129,11 +129,11 @@ func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[str
 	return evidence, rows
 }
 
-func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (stream.Page, error) {
+func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (stream.PageFacts, error) {
 	d := w.bindings[s.Name].NewDecoder()
 	page, err := d.Decode(r.Body, transform.Origin{Seq: r.Seq})
 	if err != nil {
-		return stream.Page{}, err
+		return stream.PageFacts{}, err
 	}
 	for _, b := range d.Flush() {
 		if b.Table == s.Root().Name {
@@ -144,7 +144,7 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 		}
 		b.Record.Release()
 	}
-	return stream.Page{Records: page.Records, IDs: page.IDs, Total: page.Total, TotalPages: page.TotalPages, Next: page.Next,
+	return stream.PageFacts{Records: page.Records, IDs: page.IDs, Total: page.Total, TotalPages: page.TotalPages, Next: page.Next,
 		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
 }
 

@@ -49,7 +49,7 @@ func missing(s stream.Stream, held []string) []string {
 // completes a list needs the list for its ids.
 func reachable(streams []stream.Stream, held []string) []stream.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s stream.Stream) bool {
-		list, completes := stream.Find(streams, s.Over)
+		list, completes := stream.Find(streams, s.Completes)
 		return len(missing(s, held)) > 0 || completes && len(missing(list, held)) > 0 ||
 			s.Path == "/articles/{id}" && !slices.Contains(held, "articles.read")
 	})
@@ -149,7 +149,7 @@ func TestLostScopesKeepTheirRows(t *testing.T) {
 		}
 		h.requireCarried(first.Run, res.Run, s.Name)
 		for _, table := range s.Tables {
-			lost[table.Name] = s.Over == ""
+			lost[table.Name] = s.Completes == ""
 		}
 	}
 	after, catalog := ref.now(), h.catalog()
