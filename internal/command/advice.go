@@ -16,31 +16,32 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// advise adds what to do to an error of the system that any command may meet: an address
-// that is in use, or missing rights. Errors that give advice themselves stay as they are.
-func advise(err error) error {
-	listening, isNet := errors.AsType[*net.OpError](err)
-	file, isFile := errors.AsType[*fs.PathError](err)
+// addAdvice appends a remedy to system errors that any command can run into, such as a
+// port in use or missing permissions. Errors that contain advice are returned unchanged.
+func addAdvice(err error) error {
+	netErr, isNet := errors.AsType[*net.OpError](err)
+	fileErr, isFile := errors.AsType[*fs.PathError](err)
+	isListen := isNet && netErr.Op == "listen"
 	switch {
 	case errors.As(err, new(*warehouse.PlaceError)), errors.As(err, new(*durable.TempError)), errors.As(err, new(*config.Error)):
 		return err
-	case isNet && listening.Op == "listen" && errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w: another program listens there, which may be this one started before: stop it, or choose another port", err)
-	case isNet && listening.Op == "listen" && errors.Is(err, fs.ErrPermission):
+	case isListen && errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: another program, perhaps an earlier start of this one, listens there: stop it, or choose another port", err)
+	case isListen && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: only root may listen on a port below 1024: choose a higher one", err)
-	case isNet && listening.Op == "listen" && errors.Is(err, syscall.EADDRNOTAVAIL):
+	case isListen && errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%w: this machine does not have the address: choose one of its own, such as 127.0.0.1", err)
-	case isFile && errors.Is(file, fs.ErrPermission):
-		return fmt.Errorf("%w: %s", err, adviseRights(file.Path))
-	case isFile && errors.Is(file, syscall.EROFS):
-		return fmt.Errorf("%w: its file system is mounted read only", err)
+	case isFile && errors.Is(fileErr, fs.ErrPermission):
+		return fmt.Errorf("%w: %s", err, permissionAdvice(fileErr.Path))
+	case isFile && errors.Is(fileErr, syscall.EROFS):
+		return fmt.Errorf("%w: the file system is mounted read-only: remount it, or choose another folder", err)
 	}
 	return err
 }
 
-// adviseRights names the owner of a path, or of the nearest folder above it that may be
-// looked at.
-func adviseRights(path string) string {
+// permissionAdvice names the owner of a path or, if the path is not accessible, of the
+// nearest accessible folder above it.
+func permissionAdvice(path string) string {
 	info, err := os.Lstat(path)
 	for err != nil && path != filepath.Dir(path) {
 		path = filepath.Dir(path)
@@ -55,5 +56,5 @@ func adviseRights(path string) string {
 			return fmt.Sprintf("%s belongs to %s: run the command as that user", path, name)
 		}
 	}
-	return fmt.Sprintf("look at the rights of %s and of the folders above it", path)
+	return fmt.Sprintf("check the permissions of %s and of the folders above it", path)
 }

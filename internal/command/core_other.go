@@ -2,5 +2,5 @@
 
 package command
 
-// forbidCoreDumps has nothing to do where no core is dumped.
+// forbidCoreDumps does nothing: this system writes no core dumps.
 func forbidCoreDumps() {}

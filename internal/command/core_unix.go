@@ -4,8 +4,8 @@ package command
 
 import "golang.org/x/sys/unix"
 
-// forbidCoreDumps also holds for the programs that this one starts. Where the system
-// refuses, its own limits hold.
+// forbidCoreDumps also applies to child processes. If the call fails, the limits of the
+// system remain.
 func forbidCoreDumps() {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }

@@ -9,47 +9,42 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RecordFollow writes the entry of work that followed a publish into the ledger, and sends
-// the alert that it needs if that is one of these events. It does not wait for the lock,
-// which a night may hold for hours: a line is one write.
+// RecordFollow writes the ledger entry of work that followed a publish, such as a backup.
+// It sends an alert if the entry causes one of the given events. It does not wait for the
+// warehouse lock, which a night may hold for hours: a ledger line is one write.
 func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
-	var before ledger.Follow
+	var previous ledger.Follow
 	for _, f := range LastFollows(wh) {
 		if f.Last.Kind == entry.Kind {
-			before = f
+			previous = f
 		}
 	}
-	event := eventOfFollow(entry, before)
+	event := ""
+	switch {
+	case entry.Outcome == ledger.Interrupted:
+	case entry.Outcome != ledger.Complete:
+		event = notify.Behind
+	case previous.Failures > 0:
+		event = notify.Recovered
+	}
 	err := wh.Ledger.Record(entry)
 	if event == "" || !slices.Contains(events, event) {
 		return err
 	}
 	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: ledger.ShortenError(entry.Error),
-		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: before.Since, Program: entry.Program}
+		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: previous.Since, Program: entry.Program}
 	if event == notify.Behind {
-		a.ExitCode, a.Times = ledger.Partial.ExitCode(), before.Failures+1
+		a.ExitCode, a.Times = ledger.Partial.ExitCode(), previous.Failures+1
 	}
-	if night, ok, err := wh.Versions.Latest(); err == nil && ok {
-		a.Run = night // the one that readers see
+	if published, ok, err := wh.Versions.Latest(); err == nil && ok {
+		a.Run = published
 	}
 	sender.Alert(context.WithoutCancel(ctx), a)
 	return err
 }
 
-// eventOfFollow is the kind of alert that an entry needs; empty: none.
-func eventOfFollow(entry ledger.Run, before ledger.Follow) string {
-	switch {
-	case entry.Outcome == ledger.Interrupted:
-	case entry.Outcome != ledger.Complete:
-		return notify.Behind
-	case before.Failures > 0:
-		return notify.Recovered
-	}
-	return ""
-}
-
-// LastFollows sums up what followed publishes. An unreadable ledger is reported where it
-// is written; until then nothing has recovered.
+// LastFollows returns the state of each kind of work that follows a publish. It returns
+// nil if the ledger cannot be read; the next write to the ledger reports that error.
 func LastFollows(wh *warehouse.Warehouse) []ledger.Follow {
 	entries, err := wh.Ledger.Entries()
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAnAlertOfWorkAfterANight is sent when it falls behind and when it has caught up, as
-// the ledger says, by a night and by hand.
-func TestAnAlertOfWorkAfterANight(t *testing.T) {
+// TestAlertsOfFollowingWork checks that an alert is sent when work after a night fails and
+// when it recovers. A command run by hand only reports the recovery.
+func TestAlertsOfFollowingWork(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var a notify.Alert

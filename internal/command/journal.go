@@ -10,19 +10,20 @@ import (
 	"sync"
 )
 
-// FeedsJournal reports whether a file is the stream to journald that systemd named in
-// JOURNAL_STREAM. A child inherits the variable also when its stderr leads elsewhere.
+// FeedsJournal reports whether f is the stream to journald. It compares device and inode
+// with JOURNAL_STREAM, because a child inherits the variable even if its stderr is
+// redirected.
 func FeedsJournal(f *os.File, lookupEnv func(string) (string, bool)) bool {
-	named, ok := lookupEnv("JOURNAL_STREAM")
+	stream, ok := lookupEnv("JOURNAL_STREAM")
 	if !ok {
 		return false
 	}
 	device, inode, ok := identifyFile(f)
-	return ok && named == fmt.Sprintf("%d:%d", device, inode)
+	return ok && stream == fmt.Sprintf("%d:%d", device, inode)
 }
 
-// PrefixLines puts the priority of a level before each line of a text, as sd-daemon(3)
-// has it. journald takes it off again: the lines are found by journalctl -p.
+// PrefixLines puts the priority of a level before each line of a text, as described in
+// sd-daemon(3). journald strips the prefix and stores the priority for journalctl -p.
 func PrefixLines(level slog.Level, text string) string {
 	priority := "<7>"
 	switch {
@@ -40,41 +41,39 @@ func PrefixLines(level slog.Level, text string) string {
 	return b.String()
 }
 
-// journalHandler is a handler whose lines begin with their priority.
+// journalHandler prefixes each line of a handler with its priority.
 type journalHandler struct {
-	slog.Handler // writes to line
-	line         *journalLine
+	slog.Handler // writes to out
+	out          *journalWriter
 }
 
-// Handle implements slog.Handler.
+var _ slog.Handler = journalHandler{}
+
 func (h journalHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.line.mu.Lock()
-	defer h.line.mu.Unlock()
-	h.line.level = r.Level
+	h.out.mu.Lock()
+	defer h.out.mu.Unlock()
+	h.out.level = r.Level
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (h journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return journalHandler{h.Handler.WithAttrs(attrs), h.line}
+	return journalHandler{h.Handler.WithAttrs(attrs), h.out}
 }
 
-// WithGroup implements slog.Handler.
 func (h journalHandler) WithGroup(name string) slog.Handler {
-	return journalHandler{h.Handler.WithGroup(name), h.line}
+	return journalHandler{h.Handler.WithGroup(name), h.out}
 }
 
-// journalLine is where a journalHandler writes one record at a time.
-type journalLine struct {
-	to    io.Writer
-	mu    sync.Mutex // held while a record is written
-	level slog.Level // that of the record
+// journalWriter prefixes the lines of one record at a time.
+type journalWriter struct {
+	w     io.Writer
+	mu    sync.Mutex // held by journalHandler while it handles a record
+	level slog.Level // of that record
 }
 
-// Write implements io.Writer. Priority and line are one write, so that no other line
-// comes between them.
-func (l *journalLine) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(l.to, PrefixLines(l.level, string(p))); err != nil {
+// Write writes priority and line at once, so that no other output comes between them.
+func (l *journalWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(l.w, PrefixLines(l.level, string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -18,9 +18,10 @@ import (
 	"placementsync/internal/command"
 )
 
-// journalStream opens a stream as systemd gives it to a service, and returns what the
-// environment says of it. read closes it and returns what was written.
-func journalStream(t *testing.T) (stderr *os.File, named string, read func() string) {
+// journalStream opens a stream like the stderr that systemd gives to a service. It returns
+// the value of JOURNAL_STREAM for it, and a function that closes the stream and returns
+// the text written to it.
+func journalStream(t *testing.T) (stderr *os.File, variable string, read func() string) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -46,32 +47,33 @@ func journalStream(t *testing.T) (stderr *os.File, named string, read func() str
 	}
 }
 
-// timeOfLine is the time of a line of JSON behind its priority.
+// timeOfLine matches the time in a JSON line with a priority.
 var timeOfLine = regexp.MustCompile(`(?m)^(<\d>{)"time":"20[^"]+",`)
 
-func TestTheJournalIsRecognised(t *testing.T) {
+func TestFeedsJournal(t *testing.T) {
 	t.Parallel()
-	stderr, named, _ := journalStream(t)
-	other, _, _ := journalStream(t)
+	stderr, variable, _ := journalStream(t)
+	redirected, _, _ := journalStream(t)
 	for name, c := range map[string]struct {
-		file *os.File
-		text string
-		set  bool
-		want bool
+		file     *os.File
+		variable string
+		isSet    bool
+		want     bool
 	}{
-		"the stream":                   {stderr, named, true, true},
-		"a variable that is inherited": {other, named, true, false},
-		"no variable":                  {stderr, "", false, false},
-		"another text":                 {stderr, "journal", true, false},
+		"stream to journald": {stderr, variable, true, true},
+		"redirected stderr":  {redirected, variable, true, false},
+		"variable not set":   {stderr, "", false, false},
+		"invalid variable":   {stderr, "journal", true, false},
 	} {
-		if got := command.FeedsJournal(c.file, func(string) (string, bool) { return c.text, c.set }); got != c.want {
+		if got := command.FeedsJournal(c.file, func(string) (string, bool) { return c.variable, c.isSet }); got != c.want {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}
 	}
 }
 
-// TestLinesForTheJournalBeginWithTheirPriority in both formats, those of an error too.
-func TestLinesForTheJournalBeginWithTheirPriority(t *testing.T) {
+// TestJournalLinesBeginWithTheirPriority covers log lines in both formats and the final
+// error.
+func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
 		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s\n<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
@@ -80,8 +82,8 @@ func TestLinesForTheJournalBeginWithTheirPriority(t *testing.T) {
 			`<4>{"level":"WARN","msg":"c\nd","run":1,"g":{"stream":"orders"}}` + "\n" + `<3>{"level":"ERROR","msg":"e"}` + "\n" +
 			`<3>{"level":"ERROR","msg":"command failed","command":"work","exit_code":1,"error":"it answered\ntwo lines"}` + "\n",
 	} {
-		stderr, named, read := journalStream(t)
-		f := command.Flags{Journal: command.FeedsJournal(stderr, func(string) (string, bool) { return named, true })}
+		stderr, variable, read := journalStream(t)
+		f := command.Flags{Journal: command.FeedsJournal(stderr, func(string) (string, bool) { return variable, true })}
 		root := &cobra.Command{Use: "program"}
 		f.AddTo(root)
 		root.AddCommand(&cobra.Command{Use: "work", RunE: command.MarkWork(func(*cobra.Command, []string) error {
@@ -94,10 +96,10 @@ func TestLinesForTheJournalBeginWithTheirPriority(t *testing.T) {
 			return errors.New("it answered\ntwo lines")
 		})})
 		if code := f.Execute(context.Background(), root, []string{"work", "--verbose", "--log-format", format}, io.Discard, stderr); code != 1 {
-			t.Errorf("ended with %d", code)
+			t.Errorf("exit code is %d, want 1", code)
 		}
 		got := read()
-		if format == "json" { // it has the time, which a collector reads
+		if format == "json" { // JSON lines keep the time for log collectors
 			got = timeOfLine.ReplaceAllString(got, "$1")
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

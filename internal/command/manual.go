@@ -13,27 +13,28 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Manual is the content of the manual pages of a program besides the help of its commands.
+// Manual is the content of the manual pages besides the help of the commands.
 type Manual struct {
 	Version                      string
 	Examples, Environment, Files []Fact
 }
 
-// Fact is a name and what it means: a command line, a variable, a file.
+// Fact explains a command line, a variable or a file.
 type Fact struct{ Name, Meaning string }
 
 // Environment lists the variables that both programs read.
 func Environment() []Fact {
 	return []Fact{
 		{"NAME", "The value of ${NAME} in the configuration, such as PLACEMENTSYNC_TOKEN."},
-		{"NAME_FILE", "A file that holds this value, where NAME is not set: users who see the environment of a process do not see its files."},
-		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "Object storage, where the section s3 of the configuration does not say."},
-		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts that are asked without one; this machine itself always is."},
-		{"TMPDIR", "The folder for scratch files, by default /tmp."},
+		{"NAME_FILE", "The path of a file with this value, used if NAME is not set. Users who can see the environment of a process cannot see its files."},
+		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The access to object storage, used for settings that the section s3 of the configuration leaves empty."},
+		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts reached without it. No proxy is used for this machine itself."},
+		{"TMPDIR", "The folder for temporary files, by default /tmp."},
 	}
 }
 
-// ManualCommand writes the manual pages of a program, one for each command.
+// ManualCommand returns the command that writes the manual pages of a program, one for
+// each of its commands.
 func ManualCommand(m Manual) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man FOLDER",
@@ -41,7 +42,7 @@ func ManualCommand(m Manual) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: MarkWork(func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // it would write the day of the build into each page
+			root.DisableAutoGenTag = true // the tag would put the date of the build into each page
 			if completion, _, err := root.Find([]string{"completion"}); err == nil && completion != root {
 				root.RemoveCommand(completion) // its help is about shells, not about this program
 			}
@@ -51,14 +52,14 @@ func ManualCommand(m Manual) *cobra.Command {
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return err
 			}
-			return dontHyphenate(args[0])
+			return disableHyphenation(args[0])
 		}),
 	}
 }
 
-// dontHyphenate keeps commands and paths in one piece, so that they can be copied. The .nh of
-// cobra/doc holds only until the next paragraph.
-func dontHyphenate(dir string) error {
+// disableHyphenation keeps commands and paths in one piece, so that they can be copied. The
+// .nh of cobra/doc ends with the paragraph.
+func disableHyphenation(dir string) error {
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	for _, page := range pages {
 		text, readErr := os.ReadFile(page)
@@ -70,7 +71,7 @@ func dontHyphenate(dir string) error {
 	return err
 }
 
-// helpAsMarkdown turns the help of all commands into the markdown that cobra/doc reads.
+// helpAsMarkdown converts the help of all commands to Markdown, the input of cobra/doc.
 func helpAsMarkdown(cmd *cobra.Command) {
 	text, codes, found := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
 	cmd.Long = asMarkdown(text)
@@ -82,7 +83,7 @@ func helpAsMarkdown(cmd *cobra.Command) {
 	}
 }
 
-// asMarkdown keeps the lines of what is indented: tables and commands.
+// asMarkdown puts indented lines, which are tables and commands, into code blocks.
 func asMarkdown(help string) string {
 	var b strings.Builder
 	code := false

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// RefuseUnknownNames is the rule of a configuration that the streams and columns that it
-// names exist: a typing error would read nothing, or publish private data.
+// RefuseUnknownNames is a [config.Rule]: streams and columns in the configuration must
+// exist. A misspelt name would skip a stream or publish private data.
 func RefuseUnknownNames(c config.Config, refuse func(path string, value any, message string)) {
 	for _, list := range []struct {
 		path     string
@@ -22,12 +22,12 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	}{{"streams.include", c.Streams.Include}, {"streams.exclude", c.Streams.Exclude}} {
 		for i, pattern := range list.patterns {
 			if hint := UnknownStream(pattern); hint != "" {
-				refuse(fmt.Sprintf("%s[%d]", list.path, i), pattern, "is no stream: "+hint)
+				refuse(fmt.Sprintf("%s[%d]", list.path, i), pattern, "is not a stream: "+hint)
 			}
 		}
 	}
 	if len(ChooseStreams(c.Streams.Include, nil)) > 0 && len(ChooseStreams(c.Streams.Include, c.Streams.Exclude)) == 0 {
-		refuse("streams.exclude", nil, "leaves no stream: name fewer, or more in streams.include")
+		refuse("streams.exclude", nil, "excludes every stream: list fewer, or list more in streams.include")
 	}
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
 		for i, name := range columns {
@@ -38,7 +38,8 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	}
 }
 
-// ChooseStreams applies the patterns of streams.include and streams.exclude.
+// ChooseStreams returns the names of the streams that match the patterns of
+// streams.include and do not match those of streams.exclude.
 func ChooseStreams(include, exclude []string) (chosen []string) {
 	for _, name := range streamNames() {
 		if (len(include) == 0 || FitsPattern(name, include)) && !FitsPattern(name, exclude) {
@@ -48,8 +49,8 @@ func ChooseStreams(include, exclude []string) (chosen []string) {
 	return chosen
 }
 
-// UnknownStream says what to use in place of a pattern that no stream fits; empty: one
-// does, or it is no pattern.
+// UnknownStream returns a hint if no stream matches a pattern. It returns "" if one does,
+// and for an invalid pattern, which package config reports.
 func UnknownStream(pattern string) string {
 	names := streamNames()
 	_, err := path.Match(pattern, "")
@@ -69,7 +70,7 @@ func streamNames() (names []string) {
 	return names
 }
 
-// FitsPattern reports whether a name fits one of several patterns, such as outlet*.
+// FitsPattern reports whether a name matches at least one pattern, such as outlet*.
 func FitsPattern(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, name)
@@ -77,8 +78,8 @@ func FitsPattern(name string, patterns []string) bool {
 	})
 }
 
-// unknownColumn says what to use in place of a column that no table has; empty: one does,
-// or it does not have the form of a column.
+// unknownColumn returns a hint if table.column does not exist. It returns "" if it does, and
+// for a name of another form, which package config reports.
 func unknownColumn(name string) string {
 	table, column, ok := strings.Cut(name, ".")
 	def, known := dictionary.Definition(table)
@@ -99,7 +100,7 @@ func unknownColumn(name string) string {
 		return "did you mean " + near + "?"
 	}
 	if known {
-		return "placementsync schema " + table + " lists those of " + table
+		return "placementsync schema " + table + " lists the columns of " + table
 	}
 	return "placementsync schema lists all tables"
 }

@@ -9,26 +9,26 @@ import (
 	"placementsync/internal/command"
 )
 
-// TestUnknownNamesAreReportedWithTheirLines holds that names which only the streams and
-// tables know are problems of the file like all others.
+// TestUnknownNamesAreReportedWithTheirLines checks that unknown streams and columns are
+// reported like all other problems of the file.
 func TestUnknownNamesAreReportedWithTheirLines(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"all that exist": {"streams: {include: ['outlet*', orders], exclude: [outlet_products]}\nprivacy: {drop: [orders.client_secret], raw: keep}", ""},
+		"existing names": {"streams: {include: ['outlet*', orders], exclude: [outlet_products]}\nprivacy: {drop: [orders.client_secret], raw: keep}", ""},
 		"misspelt": {"streams:\n  include: [ordres]\n  exclude: [outlet_prodcuts]\nprivacy:\n  drop:\n    - orders.clientsecret\n    - ordres.guest_email",
-			`F:3: streams.include[0]: "ordres" is no stream: did you mean orders?
-F:4: streams.exclude[0]: "outlet_prodcuts" is no stream: did you mean outlet_products?
+			`F:3: streams.include[0]: "ordres" is not a stream: did you mean orders?
+F:4: streams.exclude[0]: "outlet_prodcuts" is not a stream: did you mean outlet_products?
 F:7: privacy.drop[0]: "orders.clientsecret" is not a column: did you mean orders.client_secret?
 F:8: privacy.drop[1]: "ordres.guest_email" is not a column: did you mean orders.guest_email?`},
-		"far from all": {"streams: {include: ['x*']}\nprivacy: {drop: [orders.nothing_of_ours, qqqqqqqq.zzzzzzzz]}",
-			`F:2: streams.include[0]: "x*" is no stream: use one of token, outlet_listings, *
-F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: placementsync schema orders lists those of orders
+		"unlike any name": {"streams: {include: ['x*']}\nprivacy: {drop: [orders.nothing_of_ours, qqqqqqqq.zzzzzzzz]}",
+			`F:2: streams.include[0]: "x*" is not a stream: use one of token, outlet_listings, *
+F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: placementsync schema orders lists the columns of orders
 F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: placementsync schema lists all tables`},
-		"of another form": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}",
+		"malformed names": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}",
 			`F:2: streams.include[0]: "[a" is not a pattern: close the bracket or write the stream's name
 F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email`},
-		"nothing is left": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: leaves no stream: name fewer, or more in streams.include`},
+		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: list fewer, or list more in streams.include`},
 		"with other problems": {"streams: {include: [ordres], recheck: -1}\nverify: {cron: soon}",
-			`F:2: streams.include[0]: "ordres" is no stream: did you mean orders?
+			`F:2: streams.include[0]: "ordres" is not a stream: did you mean orders?
 F:2: streams.recheck: -1 is below 0: use 0 to 365
 F:3: verify.cron: "soon" is not a schedule *`},
 	} {
@@ -47,7 +47,7 @@ F:3: verify.cron: "soon" is not a schedule *`},
 				return
 			}
 			if err == nil {
-				t.Fatal("accepted")
+				t.Fatal("LoadConfig accepted the file")
 			}
 			got := strings.Split(strings.ReplaceAll(err.Error(), file, "F"), "\n")
 			want := strings.Split(c.want, "\n")
@@ -59,9 +59,9 @@ F:3: verify.cron: "soon" is not a schedule *`},
 					t.Errorf("got  %s\nwant %s", got[i], want[i])
 				}
 			}
-			// A command that needs another section does not mind.
+			// Problems of other sections do not matter.
 			if _, err := f.LoadConfig(nil, "warehouse"); err != nil {
-				t.Errorf("for the warehouse alone: %v", err)
+				t.Errorf("LoadConfig for the section warehouse: %v", err)
 			}
 		})
 	}

@@ -17,13 +17,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Meanings say what the outcomes mean for a command. Wrong use and an interruption mean
-// the same everywhere; an empty one does not occur.
+// Meanings explains the outcomes of a command. An empty one does not occur. Misused and
+// Interrupted mean the same for every command.
 type Meanings struct {
 	Complete, Failed, Partial, Held string
 }
 
-// Table is the table of exit codes for a help text.
+// Table returns the exit codes for a help text.
 func (m Meanings) Table() string {
 	text := "Exit codes:"
 	for _, row := range []struct {
@@ -32,7 +32,7 @@ func (m Meanings) Table() string {
 	}{
 		{ledger.Complete, m.Complete},
 		{ledger.Failed, m.Failed},
-		{ledger.Misused, "usage or configuration, or a name that does not exist"},
+		{ledger.Misused, "wrong usage or configuration, or an unknown name"},
 		{ledger.Partial, m.Partial},
 		{ledger.Held, m.Held},
 		{ledger.Interrupted, "interrupted"},
@@ -44,13 +44,13 @@ func (m Meanings) Table() string {
 	return text
 }
 
-// workError is an error of a command's work, not of its command line.
+// workError is an error of a command that has started.
 type workError struct{ error }
 
 func (e *workError) Unwrap() error { return e.error }
 
-// MarkWork marks the errors of a command that began its work. All others come from
-// cobra reading the command line.
+// MarkWork wraps the errors of run in a workError. Errors without it come from cobra
+// parsing the command line.
 func MarkWork(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := run(cmd, args); err != nil {
@@ -60,15 +60,14 @@ func MarkWork(run func(cmd *cobra.Command, args []string) error) func(*cobra.Com
 	}
 }
 
-// usageError is a wrong use that cobra does not see.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// UsageErr is the error of a wrong use that cobra does not see.
+// UsageErr returns the error of a wrong use that cobra does not detect.
 func UsageErr(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// outcomeError ends the program with an outcome other than its error says.
+// outcomeError has an outcome that overrides the one of its error.
 type outcomeError struct {
 	outcome ledger.Outcome
 	err     error
@@ -83,13 +82,13 @@ func (e *outcomeError) Error() string {
 
 func (e *outcomeError) Unwrap() error { return e.err }
 
-// EndWith returns an error that ends the program with an outcome, whatever err says. Without
-// err it ends silently: the command has said everything.
+// EndWith returns an error that ends the program with the given outcome. If err is nil, no
+// error is printed.
 func EndWith(outcome ledger.Outcome, err error) error { return &outcomeError{outcome, err} }
 
-// namesWrongTemp reports whether TMPDIR names what is no folder, or is closed to the
-// user; a full disk is no wrong use.
-func namesWrongTemp(err error) bool {
+// isInvalidTemp reports whether TMPDIR is not a writable folder. A full disk is not a wrong
+// use.
+func isInvalidTemp(err error) bool {
 	var temp *durable.TempError
 	if !errors.As(err, &temp) {
 		return false
@@ -102,8 +101,7 @@ func namesWrongTemp(err error) bool {
 	return false
 }
 
-// OutcomeOf is the one place where an error becomes an outcome of a program, and with it
-// an exit code.
+// OutcomeOf returns the outcome, and with it the exit code, of a program that ends with err.
 func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 	var known *outcomeError
 	switch {
@@ -112,7 +110,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 	case errors.As(err, &known):
 		return known.outcome
 	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownError)),
-		errors.As(err, new(*ledger.UnknownRunError)), namesWrongTemp(err),
+		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err),
 		!errors.As(err, new(*workError)):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.HeldError)):

@@ -15,9 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestErrorsBecomeOutcomes holds each row of OutcomeOf; the numbers are tested beside
-// warehouse.Outcome.
-func TestErrorsBecomeOutcomes(t *testing.T) {
+// TestOutcomeOf covers each row of the switch. Package ledger tests the exit codes.
+func TestOutcomeOf(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	failed, held := errors.New("disk"), fmt.Errorf("lock: %w", &warehouse.HeldError{})

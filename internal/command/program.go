@@ -1,6 +1,6 @@
-// Package command is what the programs below cmd have in common: flags of every command,
-// errors and exit codes, signals, the log, and the mapping of the configuration to what
-// both of them open. It must not know any command.
+// Package command has the parts that the programs below cmd share: the flags of every
+// command, errors and exit codes, signals, the log, and the options of packages built from
+// the configuration. It must not know any command.
 package command
 
 import (
@@ -16,22 +16,23 @@ import (
 	"placementsync/internal/query"
 )
 
-// DefaultConfig is the configuration file when no flag names one.
+// DefaultConfig is the default of the flag --config.
 const DefaultConfig = "config.yaml"
 
-// Flags are those of every command.
+// Flags are the flags of every command.
 type Flags struct {
-	// Config is the configuration file.
+	// Config is the path of the configuration file.
 	Config string
-	// LogFormat is text or json; Quiet leaves only warnings and errors in the log, Verbose
-	// adds what only matters when something is looked into.
-	LogFormat      string
+	// LogFormat is text or json.
+	LogFormat string
+	// Quiet logs only warnings and errors, Verbose also debug lines.
 	Quiet, Verbose bool
-	// Journal says that stderr leads to journald, see FeedsJournal. It is no flag.
+	// Journal means that stderr is connected to journald, see FeedsJournal. It is not a
+	// flag; the caller sets it.
 	Journal bool
 }
 
-// AddTo adds the flags to a program.
+// AddTo adds the flags to the root command.
 func (f *Flags) AddTo(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&f.Config, "config", DefaultConfig, "configuration `file`")
@@ -40,18 +41,18 @@ func (f *Flags) AddTo(root *cobra.Command) {
 	flags.BoolVar(&f.Verbose, "verbose", false, "log details too, such as each repeated request")
 }
 
-// Check refuses values that mean nothing.
+// Check returns a usage error for invalid or conflicting flags.
 func (f *Flags) Check() error {
 	if f.LogFormat != "text" && f.LogFormat != "json" {
 		return UsageErr("--log-format is %q: use text or json", f.LogFormat)
 	}
 	if f.Quiet && f.Verbose {
-		return UsageErr("--quiet and --verbose exclude each other")
+		return UsageErr("--quiet and --verbose exclude each other: use one of them")
 	}
 	return nil
 }
 
-// NewLogger returns a logger that writes structured lines: constant messages, typed keys.
+// NewLogger returns a logger with the level of the flags --quiet and --verbose.
 func (f *Flags) NewLogger(w io.Writer) *slog.Logger {
 	switch {
 	case f.Quiet:
@@ -62,26 +63,26 @@ func (f *Flags) NewLogger(w io.Writer) *slog.Logger {
 	return f.NewLoggerOf(slog.LevelInfo, w)
 }
 
-// NewLoggerOf is NewLogger with the least level of its lines.
-func (f *Flags) NewLoggerOf(least slog.Level, w io.Writer) *slog.Logger {
-	line := &journalLine{to: w}
+// NewLoggerOf returns a logger of lines with at least the given level.
+func (f *Flags) NewLoggerOf(level slog.Level, w io.Writer) *slog.Logger {
+	journal := &journalWriter{w: w}
 	if f.Journal {
-		w = line
+		w = journal
 	}
-	options := &slog.HandlerOptions{Level: least, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return f.shapeAttr(a) }}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return f.formatAttr(a) }}
 	var handler slog.Handler = slog.NewTextHandler(w, options)
 	if f.LogFormat == "json" {
 		handler = slog.NewJSONHandler(w, options)
 	}
 	if f.Journal {
-		handler = journalHandler{handler, line}
+		handler = journalHandler{handler, journal}
 	}
 	return slog.New(handler)
 }
 
-// shapeAttr leaves out what is empty, rounds durations to milliseconds, which are seconds
-// in JSON, and leaves the time of a text to journald.
-func (f *Flags) shapeAttr(a slog.Attr) slog.Attr {
+// formatAttr omits empty attributes, rounds durations to milliseconds (in JSON a number of
+// seconds), and omits the time of text lines in the journal, which has its own.
+func (f *Flags) formatAttr(a slog.Attr) slog.Attr {
 	none := slog.Attr{}
 	isJSON := f.LogFormat == "json"
 	switch a.Value.Kind() {
@@ -100,28 +101,28 @@ func (f *Flags) shapeAttr(a slog.Attr) slog.Attr {
 	case slog.KindDuration:
 		d := a.Value.Duration().Round(time.Millisecond)
 		if isJSON {
-			return slog.Float64(a.Key, float64(d.Milliseconds())/1000) // digits of a decimal, not of a sum
+			return slog.Float64(a.Key, float64(d.Milliseconds())/1000) // d.Seconds() can have rounding errors
 		}
 		return slog.Duration(a.Key, d)
 	}
 	return a
 }
 
-// Execute runs one command of a program and returns the exit code: results go to stdout,
-// everything else to stderr. An error may quote what a service or a catalog answered, so
-// it is made fit for a terminal.
+// Execute runs one command of a program and returns the exit code. Results go to stdout,
+// everything else to stderr. An error may quote a response of the service or of a catalog,
+// so control characters in it are escaped.
 func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	explainUnknown(root)
-	err := advise(joinSuggestions(root.ExecuteContext(ctx)))
+	err := addAdvice(joinSuggestions(root.ExecuteContext(ctx)))
 	code := OutcomeOf(ctx, err).ExitCode()
 	isWork := errors.As(err, new(*workError))
 	switch {
-	case err == nil || err.Error() == "": // all has been said
-	case isWork && f.LogFormat == "json": // whoever collects the lines gets this one too
+	case err == nil || err.Error() == "": // no error, or EndWith without an error
+	case isWork && f.LogFormat == "json": // log collectors need the error as JSON too
 		name := ""
 		if cmd, _, err := root.Find(args); err == nil {
 			name = cmd.Name()

@@ -14,34 +14,35 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// grace is how long a command may take to end in order after the first signal,
-// unless it called patient. The promise to operators is 5 s.
-const grace = 4 * time.Second
+// gracePeriod is the time that a command has to end after the first signal, unless it
+// called waitForWork. The documentation promises 5 s.
+const gracePeriod = 4 * time.Second
 
-// RunInterruptible runs a command's work and returns its exit code. SIGINT and
-// SIGTERM end the context of the work. Work that does not end within grace, such as
-// a long step of the database, is abandoned with a last line that says what is kept, and
-// at once after a second signal: a program may be killed at any instruction and loses
-// nothing. patient is called by a command that may take longer to end.
-func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Context, patient func()) int) int {
+// RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
+// context of the work. If the work does not end within the grace period, for example during
+// a long statement of the database, or after a second signal, RunInterruptible prints kept
+// and returns without waiting. That is safe because the program may be killed at any
+// instruction without losing data. Work that may need longer to end calls waitForWork,
+// which disables the grace period.
+func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()
-	var patient atomic.Bool
+	var isPatient atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx, func() { patient.Store(true) }) }()
+	go func() { done <- work(ctx, func() { isPatient.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
 	case s := <-signals:
 		cancel(signalError{s})
 	}
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
-	if patient.Load() {
+	if isPatient.Load() {
 		timer.Stop()
 	}
 	select {
@@ -54,16 +55,16 @@ func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Conte
 	return ledger.Interrupted.ExitCode()
 }
 
-// endCrashesBySignal lets the program end by SIGABRT when it crashes. Go would end it with
-// exit code 2 after a panic, when memory runs out, and when a library in C aborts: that is
-// the code of a wrong configuration, after which a supervisor does not start it again.
-// Nothing of its memory is written to disk, since secrets are in it.
+// endCrashesBySignal makes a crash end the program by SIGABRT. By default Go exits with
+// code 2 after a panic, out of memory, or an abort in C code. Code 2 means a wrong
+// configuration, after which a supervisor does not restart the program. Core dumps are
+// disabled because the memory contains secrets.
 func endCrashesBySignal() {
 	debug.SetTraceback("crash")
 	forbidCoreDumps()
 }
 
-// signalError says which signal stopped a command.
+// signalError is the cause of a context that a signal cancelled.
 type signalError struct{ signal os.Signal }
 
 func (e signalError) Error() string {
@@ -73,5 +74,5 @@ func (e signalError) Error() string {
 	return "stopped by a request to terminate (SIGTERM)"
 }
 
-// Unwrap returns what a context that ended returns.
+// Unwrap makes errors.Is(err, context.Canceled) true.
 func (signalError) Unwrap() error { return context.Canceled }

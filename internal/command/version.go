@@ -17,25 +17,25 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Build says what a program was built of, and which files it reads and writes.
+// Build has the versions of a program, of its libraries, and of its file formats.
 type Build struct {
 	Program string `json:"program"`
 	Version string `json:"version"`
-	// Commit ends with +dirty where files were changed beyond it; empty: unknown.
+	// Commit ends with +dirty if the source had changes after it. Empty means unknown.
 	Commit   string `json:"commit"`
 	DuckDB   string `json:"duckdb"`
 	Arrow    string `json:"arrow"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// Storage is the form of the DuckDB files that it writes, Format that of the
-	// warehouse around them, and Schema that of the tables in them.
+	// Storage is the storage version of the DuckDB files that the program writes, Format
+	// the version of the warehouse layout, and Schema the version of the tables.
 	Storage string `json:"storage"`
 	Format  int    `json:"format"`
 	Schema  string `json:"schema"`
 }
 
-// AddVersion adds the command version and the flag --version to a program. A build from a
-// source without its repository states the commit.
+// AddVersion adds the command version and the flag --version to a program. An empty commit
+// is replaced by the one that Go recorded in the build.
 func AddVersion(root *cobra.Command, version, commit string) {
 	commit = cmp.Or(commit, readCommit())
 	root.Version = version
@@ -47,10 +47,11 @@ func AddVersion(root *cobra.Command, version, commit string) {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of the program, and what it was built of",
+		Short: "Print the versions of the program, its libraries and its files",
 		Long: "Print the version of the program and the commit that it was built from; the versions of\n" +
-			"DuckDB, Arrow and Go in it; and which files it writes: the storage version of DuckDB, which\n" +
-			"every later DuckDB opens, the format of the warehouse, and the schema of the tables.",
+			"DuckDB, Arrow and Go; and the versions of the files that it writes: the storage version of\n" +
+			"DuckDB, whose files every later DuckDB opens, the format of the warehouse, and the schema of\n" +
+			"the tables.",
 		Args: cobra.NoArgs,
 		RunE: MarkWork(func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
@@ -72,11 +73,11 @@ func AddVersion(root *cobra.Command, version, commit string) {
 func AddFormat(cmd *cobra.Command, format *string, values ...string) {
 	last := len(values) - 1
 	cmd.Flags().StringVar(format, "format", values[0], strings.Join(values[:last], ", ")+" or "+values[last])
-	// It fails only for a flag that is not there.
+	// The call fails only for an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// readCommit is the commit that the program was built from, as Go recorded it.
+// readCommit returns the commit that Go recorded in the build, or "".
 func readCommit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestVersionOfAProgram holds the forms in which a program says what it is.
-func TestVersionOfAProgram(t *testing.T) {
+// TestVersion covers --version and both formats of the command version.
+func TestVersion(t *testing.T) {
 	run := func(args ...string) string {
 		var f command.Flags
 		var out, problems bytes.Buffer
@@ -26,7 +26,7 @@ func TestVersionOfAProgram(t *testing.T) {
 		f.AddTo(root)
 		command.AddVersion(root, "1.0.0", "0123456789ab")
 		if code := f.Execute(t.Context(), root, args, &out, &problems); code != 0 {
-			t.Fatalf("%q ended with %d: %s", args, code, &problems)
+			t.Fatalf("%q: exit code %d: %s", args, code, &problems)
 		}
 		return out.String()
 	}
@@ -38,7 +38,7 @@ func TestVersionOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !regexp.MustCompile(`^[1-9]+\.\d+\.\d+$`).MatchString(build.DuckDB) {
-		t.Errorf("DuckDB is %q", build.DuckDB)
+		t.Errorf("the version of DuckDB is %q, want three numbers", build.DuckDB)
 	}
 	want := command.Build{Program: "program", Version: "1.0.0", Commit: "0123456789ab", DuckDB: build.DuckDB, Arrow: arrow.PkgVersion,
 		Go: strings.TrimPrefix(runtime.Version(), "go"), Platform: runtime.GOOS + "/" + runtime.GOARCH,

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// LoadConfig reads the configuration. Where sections are named, problems elsewhere in the
-// file, such as a token that only the operator's environment has, do not matter.
+// LoadConfig reads the configuration. If sections are given, problems of other sections are
+// ignored, such as a token variable that is set only for the operator.
 func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...string) (config.Config, error) {
 	cfg, err := config.Load(f.Config, lookupEnv, RefuseUnknownNames)
 	var bad *config.Error
@@ -29,7 +29,7 @@ func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...st
 	return cfg, err
 }
 
-// WarehouseConfig is the warehouse of the configuration, for a program of a version.
+// WarehouseConfig returns the options of [warehouse.Open] for a program of the given version.
 func WarehouseConfig(c config.Config, version string) warehouse.Config {
 	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
 		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
@@ -37,15 +37,15 @@ func WarehouseConfig(c config.Config, version string) warehouse.Config {
 		Tables: stream.Tables(stream.AllWithEvents())}
 }
 
-// BucketConfig is the object storage of the configuration, with its keys.
+// BucketConfig returns the options of object storage. It reads the key files.
 func BucketConfig(s3 config.S3) (object.Config, error) {
 	access, secret, err := s3.ReadKeys(os.ReadFile)
 	return object.Config{Endpoint: s3.Endpoint, Region: s3.Region, PathStyle: s3.PathStyle,
 		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, err
 }
 
-// ChooseProxy finds the proxy for a request as the environment says, in the variables that
-// most programs read; nil: there is none for it.
+// ChooseProxy returns a function for http.Transport.Proxy that uses HTTP_PROXY, HTTPS_PROXY
+// and NO_PROXY, in upper or lower case. It returns nil for a request without a proxy.
 func ChooseProxy(lookupEnv func(string) (string, bool)) func(*http.Request) (*url.URL, error) {
 	read := func(name string) string {
 		value, _ := lookupEnv(name)
@@ -58,8 +58,8 @@ func ChooseProxy(lookupEnv func(string) (string, bool)) func(*http.Request) (*ur
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// NewNotifier sends alerts and heartbeats to whom the configuration names, through the
-// proxies of the process.
+// NewNotifier returns a notifier for the configured addresses, which uses the proxies of the
+// environment.
 func NewNotifier(c config.Notify, version string, log *slog.Logger) *notify.Notifier {
 	return notify.New(notify.Config{FailureURL: c.FailureURL.Reveal(), HeartbeatURL: c.HeartbeatURL.Reveal(),
 		UserAgent: "placementsync/" + version, Proxy: http.ProxyFromEnvironment}, log)

@@ -9,21 +9,20 @@ import (
 	"placementsync/internal/command"
 )
 
-// TestRequestsGoThroughTheProxyOfTheEnvironment, but for hosts that are excepted.
-func TestRequestsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
+func TestChooseProxy(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "by proxy: "+r.URL.String()) }))
 	t.Cleanup(proxy.Close)
 	for name, c := range map[string]struct {
 		env           map[string]string
 		address, want string
 	}{
-		"http":        {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
-		"https":       {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"small":       {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"the other":   {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
-		"an excepted": {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
-		"loopback":    {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
-		"none":        {nil, "https://api.example.com/v1", ""},
+		"http":               {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
+		"https":              {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
+		"lower case":         {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
+		"proxy of http only": {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
+		"host in NO_PROXY":   {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
+		"loopback":           {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
+		"none":               {nil, "https://api.example.com/v1", ""},
 	} {
 		choose := command.ChooseProxy(func(name string) (string, bool) { v, ok := c.env[name]; return v, ok })
 		r := httptest.NewRequest(http.MethodGet, c.address, nil)
@@ -33,12 +32,12 @@ func TestRequestsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 		}
 	}
 	choose := command.ChooseProxy(func(name string) (string, bool) { return proxy.URL, name == "HTTP_PROXY" })
-	answer, err := (&http.Client{Transport: &http.Transport{Proxy: choose}}).Get("http://api.example.com/v1")
+	res, err := (&http.Client{Transport: &http.Transport{Proxy: choose}}).Get("http://api.example.com/v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if text, _ := io.ReadAll(answer.Body); string(text) != "by proxy: http://api.example.com/v1" {
-		t.Errorf("got %q", text)
+	defer res.Body.Close()
+	if text, _ := io.ReadAll(res.Body); string(text) != "by proxy: http://api.example.com/v1" {
+		t.Errorf("got response %q, want that of the proxy", text)
 	}
 }

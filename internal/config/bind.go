@@ -16,17 +16,17 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// binder writes a YAML document into a Config. The decoder of the library stops at
-// the first problem and quotes the source around it, tokens included. This one
-// reports all problems with lines and paths, and shows no secret.
+// binder decodes a YAML document into a Config. The decoder of the library stops at
+// the first problem and quotes the surrounding source, which may contain a token.
+// binder reports all problems with lines and paths, and no secrets.
 type binder struct {
 	lookupEnv func(string) (string, bool)
 	problems  []Problem
 	lines     map[string]int    // line of each key in the file, by path
 	broken    map[string]bool   // paths whose value could not be bound
-	written   map[string]string // text in the file of each value that was expanded, by path
-	secrets   []string          // paths of the secrets that stand in the file as they are
-	files     []variableFile    // files that variables named
+	written   map[string]string // source text of each expanded value, by path
+	secrets   []string          // paths of secrets written in the file itself
+	files     []variableFile    // files named by NAME_FILE variables
 }
 
 func (b *binder) addProblem(line int, path, format string, args ...any) {
@@ -34,8 +34,8 @@ func (b *binder) addProblem(line int, path, format string, args ...any) {
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bindDocument binds the whole file. It returns false if nothing could be read; then
-// the absence of a key means nothing.
+// bindDocument binds the whole file. It returns false if the document could not be
+// read; missing keys must not be reported then.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if len(data) > maxFileSize {
 		b.addProblem(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
@@ -49,10 +49,10 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 			return false
 		}
 	}
-	// Duplicate keys are left to the binder, which reports all of them.
+	// The parser would stop at the first duplicate key; bindSection reports all of them.
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if syntax, ok := errors.AsType[yaml.Error](err); ok {
-		// The message only: the text of the error quotes the source.
+		// Error() quotes the source, GetMessage does not.
 		b.addProblem(lineOfToken(syntax.GetToken()), "", "is not valid YAML: %s", syntax.GetMessage())
 		return false
 	}
@@ -83,8 +83,8 @@ func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 	}
 }
 
-// bindSection binds a mapping. A section without keys, for example with all keys
-// commented out, leaves the defaults.
+// bindSection binds a mapping to a struct. An empty section, for example with all keys
+// commented out, keeps the defaults.
 func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 	if isEmpty(node) {
 		return
@@ -145,10 +145,10 @@ func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
 	v.Set(list)
 }
 
-// defaulter is an item of a list whose keys have defaults.
+// defaulter is a list item whose keys have defaults.
 type defaulter interface{ setDefaults() }
 
-// bindMap binds a mapping whose keys are the user's own.
+// bindMap binds a mapping with arbitrary keys.
 func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 	if isEmpty(node) {
 		return
@@ -208,8 +208,8 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	}
 }
 
-// setValue parses text into v. plain means that text is a number, true or false in
-// YAML; "50" in quotes is not, and is no number.
+// setValue parses text into v. plain means that YAML reads the text as a number or a
+// boolean; the quoted "50" is a string and is rejected for a number.
 func setValue(v reflect.Value, text string, plain bool) bool {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
 		d, err := time.ParseDuration(text)
@@ -235,7 +235,7 @@ func setValue(v reflect.Value, text string, plain bool) bool {
 	panic("config: a field of kind " + v.Kind().String() + " cannot be bound")
 }
 
-// describeKind says what a field of the kind of v takes, and what to write.
+// describeKind returns the expected kind of value for v and an example.
 func describeKind(v reflect.Value) (want, example string) {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
 		return "a duration with a unit", "one such as 30s, 5m or 6h"

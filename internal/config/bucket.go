@@ -9,16 +9,17 @@ import (
 
 var (
 	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	// Other characters are allowed in names of objects, but not by every server.
+	// S3 allows more characters in object keys, but not every server does.
 	prefixName = regexp.MustCompile(`^[A-Za-z0-9!_.*'()/=+@-]*$`)
 	regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 )
 
-// BucketScheme begins an address in object storage.
+// BucketScheme is the prefix of an address in object storage.
 const BucketScheme = "s3://"
 
-// ParseBucket splits s3://bucket/prefix. The prefix has no slash at its ends and may be
-// empty. The error does not quote the text, which may contain credentials.
+// ParseBucket splits s3://bucket/prefix. The returned prefix has no leading or trailing
+// slash and may be empty. The error does not quote the address, which may contain
+// credentials.
 func ParseBucket(address string) (bucket, prefix string, err error) {
 	rest, ok := strings.CutPrefix(address, BucketScheme)
 	bucket, prefix, _ = strings.Cut(rest, "/")
@@ -30,16 +31,16 @@ func ParseBucket(address string) (bucket, prefix string, err error) {
 		return "", "", errors.New("contains credentials or a port: write s3://bucket/prefix, and use the section s3")
 	case !bucketName.MatchString(bucket):
 		return "", "", errors.New("does not name a bucket: write s3://bucket/prefix, where bucket has 3 to 63 lower-case letters, digits, dots and hyphens")
-	case !prefixName.MatchString(prefix) || hasOddPart(prefix):
+	case !prefixName.MatchString(prefix) || hasUnsafeSegment(prefix):
 		return "", "", errors.New("has a prefix that not every server accepts: use letters, digits, and - _ . between single slashes")
 	}
 	return bucket, prefix, nil
 }
 
-// hasOddPart reports whether a part of a prefix is empty or means another folder.
-func hasOddPart(prefix string) bool {
-	for part := range strings.SplitSeq(prefix, "/") {
-		if part == "." || part == ".." || part == "" && prefix != "" {
+// hasUnsafeSegment reports whether a path segment of the prefix is empty, "." or "..".
+func hasUnsafeSegment(prefix string) bool {
+	for segment := range strings.SplitSeq(prefix, "/") {
+		if segment == "." || segment == ".." || segment == "" && prefix != "" {
 			return true
 		}
 	}
@@ -55,7 +56,7 @@ func (v *validator) checkBucket(path, address string) {
 	}
 }
 
-// checkS3 shows only scheme and host of a refused endpoint: the rest may contain
+// checkS3 shows only scheme and host of an invalid endpoint. The rest may contain
 // credentials.
 func (v *validator) checkS3(s S3) {
 	const path = "s3.endpoint"
@@ -70,7 +71,7 @@ func (v *validator) checkS3(s S3) {
 		v.addProblem(path, "%s is followed by a path, query or fragment: end it with the host, and name the bucket where it is used",
 			v.showValue(path, u.Scheme+"://"+u.Host))
 	case u.Scheme == "http" && !s.AllowInsecure && !isLoopback(u.Hostname()):
-		v.addProblem(path, "%s would send what is stored unencrypted: use https, or set s3.allow_insecure: true",
+		v.addProblem(path, "%s would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true",
 			v.showValue(path, u.Scheme+"://"+u.Host))
 	}
 	if !regionName.MatchString(s.Region) {

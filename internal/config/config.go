@@ -1,9 +1,9 @@
-// Package config reads config.yaml: defaults, strict decode, and validation of
-// everything at once. Secrets are hidden wherever a configuration is shown.
+// Package config reads config.yaml. It starts from the defaults, rejects unknown keys,
+// and reports all problems at once. Secrets are hidden wherever a configuration is shown.
 //
 // It knows the file format and the bounds of the values. It must not know the
-// components that use them (cmd/sync passes each its part), nor the names of streams and
-// columns (a [Rule] of internal/command compares them).
+// components that use them (cmd/sync passes each its section), nor the names of streams
+// and columns (a [Rule] of internal/command checks them).
 package config
 
 import (
@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Config is the whole of config.yaml. A value that [Load] or [Parse] returns
-// without error satisfies every rule of [Config.Validate]; do not change it. The
-// defaults are those of [Default]; config.example.yaml explains them to operators.
+// Config is the content of config.yaml. A Config returned by [Load] or [Parse] without
+// error satisfies every rule of [Config.Validate] and must not be changed. [Default]
+// has the defaults; config.example.yaml explains them to operators.
 type Config struct {
 	API       API       `yaml:"api"`
 	Streams   Streams   `yaml:"streams"`
@@ -29,42 +29,41 @@ type Config struct {
 	Lake      Lake      `yaml:"lake"`
 	Queries   Queries   `yaml:"queries"`
 	S3        S3        `yaml:"s3"`
-	// Backup is the bucket and prefix that mirror parquet/ and state/ after each
-	// night, see [ParseBucket]; empty: none.
+	// Backup is the address s3://bucket/prefix, see [ParseBucket]. After each night
+	// parquet/ and state/ are mirrored there. Empty disables the backup.
 	Backup string `yaml:"backup"`
-	// Warnings say which files that hold secrets are open to others; [Load] fills them.
+	// Warnings name files with secrets that other users can read. [Load] sets it.
 	Warnings []string `yaml:"-"`
-	// Watch lists what is looked for after each night.
+	// Watch lists the queries that run after each night.
 	Watch []Watch `yaml:"watch"`
 }
 
-// API is the service to read from, and how requests are sent.
+// API is the service to read from and the limits of requests to it.
 type API struct {
-	// BaseURL is absolute, without query, fragment or credentials. No default.
+	// BaseURL is absolute, without query, fragment or credentials. It has no default.
 	BaseURL string `yaml:"base_url"`
-	// AllowInsecure accepts plain http to hosts other than loopback.
+	// AllowInsecure permits plain http to hosts other than loopback.
 	AllowInsecure bool `yaml:"allow_insecure"`
 	// Token is the bearer token. Exactly one of Token and TokenFile is set.
 	Token Secret `yaml:"token"`
-	// TokenFile is the path of a file holding the token; see [API.ReadToken].
+	// TokenFile is the path of a file with the token; see [API.ReadToken].
 	TokenFile string `yaml:"token_file"`
-	// TeamID selects the team; empty: the one that GET /auth/token names.
+	// TeamID selects the team. Empty means the team that GET /auth/token returns.
 	TeamID string `yaml:"team_id"`
-	// UserAgent is sent with every request; empty: the caller sets
-	// placementsync/<version>.
+	// UserAgent is sent with every request. Empty means placementsync/<version>, which
+	// the caller sets.
 	UserAgent string `yaml:"user_agent"`
-	// RequestsPerSecond limits all workers together; 0: no limit.
+	// RequestsPerSecond limits all workers together. 0 means no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	// Burst is how many requests may start at once after a pause.
+	// Burst is the number of requests that may start at once after a pause.
 	Burst int `yaml:"burst"`
-	// Concurrency is the number of requests in flight.
+	// Concurrency is the maximum number of requests in flight.
 	Concurrency int `yaml:"concurrency"`
-	// PageSize is the limit that paginated endpoints are asked for, in records; the
-	// service may cap it.
+	// PageSize is the number of records requested per page; the service may cap it.
 	PageSize int `yaml:"page_size"`
 	// Timeout limits one attempt, not all retries together (spec section 8).
 	Timeout time.Duration `yaml:"timeout"`
-	// MaxBody limits one answer, for example 64MB; see [API.MaxBodyBytes].
+	// MaxBody limits the body of one response, for example 64MB; see [API.MaxBodyBytes].
 	MaxBody string `yaml:"max_body"`
 	Retry   Retry  `yaml:"retry"`
 }
@@ -72,7 +71,7 @@ type API struct {
 // Retry is the retry rule (spec section 8): before attempt n+1 the client waits
 // min(Max, Base*2^n) plus up to Jitter of that. Max also caps Retry-After.
 type Retry struct {
-	// MaxRetries is the number of repeats; 0: none.
+	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`
 	Base       time.Duration `yaml:"base"`
 	Max        time.Duration `yaml:"max"`
@@ -80,69 +79,69 @@ type Retry struct {
 	Jitter float64 `yaml:"jitter"`
 }
 
-// Streams selects what a night reads and how often it reads it again.
+// Streams selects the streams of a night and how often settled records are read again.
 type Streams struct {
-	// Include lists stream names or patterns (*, ?, [a-z]); empty: all.
+	// Include lists stream names or patterns (*, ?, [a-z]). Empty means all.
 	Include []string `yaml:"include"`
-	// Exclude lists names or patterns to remove from what Include selects.
+	// Exclude lists names or patterns to remove from those of Include.
 	Exclude []string `yaml:"exclude"`
-	// Details says which single records are fetched.
+	// Details selects the single records to fetch.
 	Details Details `yaml:"details"`
-	// LiveDays is how long after its last change a parent counts as live.
+	// LiveDays is the number of days after its last change that a parent counts as live.
 	LiveDays int `yaml:"live_days"`
 	// Recheck is the number of nights within which all settled details are read
-	// again; 0: never.
+	// again. 0 means never.
 	Recheck int `yaml:"recheck"`
-	// MaxPasses limits how often a list that changes meanwhile is walked; a walk
-	// that reaches the limit is graded best_effort.
+	// MaxPasses is the number of times that a list is walked if it keeps changing during
+	// the walk. A list that reaches the limit is graded best_effort.
 	MaxPasses int `yaml:"max_passes"`
-	// MaxPages limits the pages of one walk, whatever total the service states; a
-	// list that reaches the limit is graded best_effort.
+	// MaxPages limits the pages of one walk, regardless of the total that the service
+	// reports. A list that reaches the limit is graded best_effort.
 	MaxPages int `yaml:"max_pages"`
 }
 
-// Details says which records of the N+1 endpoints a night fetches.
+// Details selects the records of the N+1 endpoints that a night fetches.
 type Details string
 
 // The values of streams.details.
 const (
-	DetailsChanged Details = "changed" // new, changed, live, and a rotating share of the rest
-	DetailsAll     Details = "all"     // every one, every night
-	DetailsNone    Details = "none"    // none: lists only
+	DetailsChanged Details = "changed" // new, changed and live records, and a rotating share of the rest
+	DetailsAll     Details = "all"     // every record, every night
+	DetailsNone    Details = "none"    // lists only
 )
 
 // Run limits one night.
 type Run struct {
-	// ResumeMaxAge is the age up to which an interrupted night is resumed; an older
-	// one is dropped and a new night begins. 0: never resume.
+	// ResumeMaxAge is the age up to which an interrupted night is resumed. An older
+	// one is dropped and a new night begins. 0 means never resume.
 	ResumeMaxAge time.Duration `yaml:"resume_max_age"`
-	// MaxDuration is how long a night reads. Then it starts no more requests and
-	// publishes what was read; the following nights read the rest. 0: no limit.
+	// MaxDuration limits the time that a night sends requests. After that it publishes
+	// the records it has; the following nights read the rest. 0 means no limit.
 	MaxDuration time.Duration `yaml:"max_duration"`
-	// MassDeleteShare and MassDeleteRows guard against a service that answers with
-	// half of its records: a night is not published if a table would lose more than
-	// this share (0 to 1) and also more than this many rows.
+	// MassDeleteShare and MassDeleteRows guard against a service that returns only some
+	// of its records. A night is not published if a table would lose more than this
+	// share (0 to 1) and also more than this number of rows.
 	MassDeleteShare float64 `yaml:"mass_delete_share"`
 	MassDeleteRows  int     `yaml:"mass_delete_rows"`
 }
 
-// Warehouse is the folder that is written, and the limits of memory and threads.
+// Warehouse is the output folder and the limits of memory and threads.
 type Warehouse struct {
 	// Dir is relative to the folder of the config file.
 	Dir string `yaml:"dir"`
 	// KeepVersions is the number of published versions kept for rollback.
 	KeepVersions int `yaml:"keep_versions"`
-	// MemoryLimit is that of DuckDB, for example 512MB; the process needs up to
-	// 480 MiB more.
+	// MemoryLimit is the memory limit of DuckDB, for example 512MB. The process needs
+	// up to 480 MiB more.
 	MemoryLimit string `yaml:"memory_limit"`
-	// Threads is the number of threads of DuckDB; 0: all cores.
+	// Threads is the number of DuckDB threads. 0 means all cores.
 	Threads int `yaml:"threads"`
 	// PublishedMode is the file mode of published files, in octal; see
 	// [Warehouse.Mode].
 	PublishedMode string `yaml:"published_mode"`
 }
 
-// Mode is PublishedMode as a number; 0: 0644 without the bits of the umask.
+// Mode returns PublishedMode as a number. 0 means 0644 without the bits of the umask.
 func (w Warehouse) Mode() fs.FileMode {
 	mode, err := strconv.ParseUint(w.PublishedMode, 8, 9)
 	if err != nil {
@@ -151,17 +150,18 @@ func (w Warehouse) Mode() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-// Retention is what prune keeps. The newest snapshot is always kept.
+// Retention limits the files that prune keeps. The newest snapshot is always kept.
 type Retention struct {
-	// RawDays is how long landed bodies are kept, in days.
+	// RawDays is the number of days that landed bodies are kept.
 	RawDays int `yaml:"raw_days"`
-	// Daily, Weekly and Monthly count the snapshots kept at each grain; 0: none.
+	// Daily, Weekly and Monthly are the numbers of snapshots kept, one per day, week
+	// and month.
 	Daily   int `yaml:"daily"`
 	Weekly  int `yaml:"weekly"`
 	Monthly int `yaml:"monthly"`
 }
 
-// Schedule is when the daemon starts a night.
+// Schedule is the time at which the daemon starts a night.
 type Schedule struct {
 	// Cron has five fields or a descriptor such as @daily.
 	Cron string `yaml:"cron"`
@@ -171,88 +171,89 @@ type Schedule struct {
 	CatchUp bool `yaml:"catch_up"`
 }
 
-// Verify is when the daemon reads every byte of the warehouse to find damage.
+// Verify is the time at which the daemon reads every byte of the warehouse to find damage.
 type Verify struct {
-	// Cron is like Schedule.Cron, in the same time zone; empty: never.
+	// Cron is like Schedule.Cron, in the same time zone. Empty means never.
 	Cron string `yaml:"cron"`
 }
 
 // Serve is the HTTP server of the daemon.
 type Serve struct {
-	// Listen is host:port; a host that is not loopback needs AuthToken.
+	// Listen is host:port. A host other than loopback needs AuthToken.
 	Listen string `yaml:"listen"`
-	// Hosts are names that requests may have in their Host header, besides IP
-	// addresses, localhost and the host of Listen.
+	// Hosts are the allowed values of the Host header, besides IP addresses, localhost
+	// and the host of Listen.
 	Hosts []string `yaml:"hosts"`
 	// AuthToken is the bearer token that all endpoints but /hooks and /healthz
-	// require; empty: none.
+	// require. Empty means that no token is required.
 	AuthToken Secret `yaml:"auth_token"`
 	// WebhookSecrets are the signing secrets, several during a rotation (spec
-	// section 6); empty: the webhook endpoint does not exist.
+	// section 6). Without one there is no webhook endpoint.
 	WebhookSecrets []Secret `yaml:"webhook_secrets"`
-	// WebhookMaxAge is how far the timestamp of a delivery may be from now, in
-	// either direction; 0: any. The signature does not cover the timestamp.
+	// WebhookMaxAge is the largest accepted difference between the timestamp of a
+	// delivery and now, in either direction. 0 accepts every timestamp. The signature
+	// does not cover the timestamp.
 	WebhookMaxAge time.Duration `yaml:"webhook_max_age"`
-	// InboxMax is how much may wait in the inbox of webhooks for a night, such as
-	// 500MB; empty: 1GB or a tenth of what is free on its disk, whichever is less.
+	// InboxMax limits the size of the webhook inbox, such as 500MB. Empty means 1GB or
+	// a tenth of the free space on its disk, whichever is less.
 	InboxMax string `yaml:"inbox_max"`
 	// RefreshOnEvent publishes a small version after a status change.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
 }
 
-// Notify has the addresses to call when a night ends, and the receivers of what watches
-// find. The addresses are secrets, since such services put the credential into the path.
-// Empty: no call.
+// Notify has the addresses to call when a night ends and the receivers of findings. The
+// addresses are secrets because such services put the credential into the path. An empty
+// address is not called.
 type Notify struct {
-	// FailureURL gets a JSON POST when a night failed or is partial.
+	// FailureURL receives a JSON POST when a night failed or is partial.
 	FailureURL Secret `yaml:"failure_url"`
-	// HeartbeatURL is called after every success.
+	// HeartbeatURL is called after every complete night.
 	HeartbeatURL Secret `yaml:"heartbeat_url"`
-	// Channels are the receivers that watches name.
+	// Channels are the receivers that watches refer to by name.
 	Channels []Channel `yaml:"channels"`
 }
 
-// Privacy keeps values out of everything that is staged or published.
+// Privacy keeps private values out of all staged and published files.
 type Privacy struct {
 	// Hash lists columns (table.column) replaced by a keyed hash.
 	Hash []string `yaml:"hash"`
-	// Drop lists columns (table.column) left NULL.
+	// Drop lists columns (table.column) set to NULL.
 	Drop []string `yaml:"drop"`
-	// Raw says what happens to the landed bodies after publishing.
+	// Raw decides whether landed bodies are kept after publishing.
 	Raw Raw `yaml:"raw"`
 	// HashKey comes from the environment variable [HashKeyVar], or from the file
-	// that the variable [HashKeyVar]_FILE names, never from config.yaml. It is set
+	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It is set
 	// if Hash is not empty.
 	HashKey Secret `yaml:"-"`
 }
 
-// Queries are named queries of the user's own.
+// Queries are the user's own named queries.
 type Queries struct {
-	// Dir is a folder of files in the form of those under queries, relative to the folder
-	// of the config file; empty: none.
+	// Dir is a folder of query files in the format of those under queries, relative to
+	// the folder of the config file. Empty means none.
 	Dir string `yaml:"dir"`
 }
 
-// S3 is how object storage is reached, for whatever is stored there.
+// S3 is the access to object storage, for lake, backup and export.
 type S3 struct {
-	// Endpoint is the address of the server; empty: that of AWS for the region.
+	// Endpoint is the address of the server. Empty means AWS in the region.
 	Endpoint string `yaml:"endpoint"`
-	// AllowInsecure accepts plain http to hosts other than loopback.
+	// AllowInsecure permits plain http to hosts other than loopback.
 	AllowInsecure bool `yaml:"allow_insecure"`
-	// Region is signed with each request; empty: as the environment says.
+	// Region is the signing region. Empty means that of the AWS environment or profile.
 	Region string `yaml:"region"`
-	// PathStyle puts the bucket into the path, not into the name of the host.
+	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool `yaml:"path_style"`
-	// AccessKeyFile and SecretKeyFile hold one key each; see [S3.ReadKeys]. Empty:
-	// the environment, profile or instance role, as other programs of AWS find them.
+	// AccessKeyFile and SecretKeyFile contain one key each; see [S3.ReadKeys]. Empty
+	// means the AWS environment, profile or instance role.
 	AccessKeyFile string `yaml:"access_key_file"`
 	SecretKeyFile string `yaml:"secret_key_file"`
 }
 
-// HashKeyVar names the environment variable that keys the hashes of privacy.hash.
+// HashKeyVar is the environment variable with the key of the hashes of privacy.hash.
 const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 
-// Raw says what happens to the landed bodies once a night is published.
+// Raw decides what happens to the landed bodies once a night is published.
 type Raw string
 
 // The values of privacy.raw.

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/config"
 )
 
-// env is the environment of the files under testdata.
+// env is the environment that the files under testdata refer to.
 func env(name string) (string, bool) {
 	value, ok := map[string]string{
 		"PLACEMENTSYNC_TOKEN": "pc_hunter2",
@@ -29,7 +29,7 @@ func env(name string) (string, bool) {
 	return value, ok
 }
 
-// envWithHashKey is env after the operator has set the key of the hashes.
+// envWithHashKey is env and the hash key.
 func envWithHashKey(name string) (string, bool) {
 	if name == config.HashKeyVar {
 		return "hash-hunter2", true
@@ -37,17 +37,17 @@ func envWithHashKey(name string) (string, bool) {
 	return env(name)
 }
 
-// minimal is the shortest valid file followed by more.
+// minimal returns the shortest valid file, followed by more.
 func minimal(more string) []byte {
 	return []byte("api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n" + more)
 }
 
-// TestBadFiles holds one file per rule. Its leading "# want:" comments are the whole
-// report, without the file's name.
+// TestBadFiles loads one file per rule. The leading "# want:" comments of a file are its
+// expected problems without the file name.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 90 {
-		t.Fatalf("found %d bad files (%v), want them all", len(files), err)
+		t.Fatalf("testdata/bad has %d files (%v), want at least 90", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestBadFiles(t *testing.T) {
 				t.Fatal("accepted")
 			}
 			got := strings.ReplaceAll(err.Error(), file+":", "")
-			if diff := cmp.Diff(wanted(t, file), strings.Split(got, "\n")); diff != "" {
+			if diff := cmp.Diff(wantedProblems(t, file), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if strings.Contains(got, "hunter2") {
@@ -66,7 +66,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-func wanted(t *testing.T, file string) []string {
+func wantedProblems(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestMinimalFileGivesTheDefaults(t *testing.T) {
 		}
 		want := config.Default()
 		want.API.BaseURL, want.API.Token = got.API.BaseURL, got.API.Token
-		got.Warnings = nil // they are of the mode that a checkout gives it
+		got.Warnings = nil // depends on the file mode that git checked out
 		want.Warehouse.Dir = "testdata/good/warehouse"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
@@ -132,7 +132,7 @@ func TestFullFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Warnings = nil // they are of the mode that a checkout gives it
+	got.Warnings = nil // depends on the file mode that git checked out
 	want := config.Config{
 		API: config.API{
 			BaseURL: "http://api.example.com:8443/v1", AllowInsecure: true,
@@ -183,7 +183,7 @@ func TestConditionsOfWatches(t *testing.T) {
 	for when, want := range map[string]string{"rows": " false ", "amount over 1000": "amount true 1000", "a over b under -0.50": "a over b false -0.50", "over 5": " false "} {
 		column, over, number := config.Watch{When: when}.Condition()
 		if got := fmt.Sprintf("%s %t %s", column, over, number); got != want {
-			t.Errorf("%q is %q, want %q", when, got, want)
+			t.Errorf("condition %q is parsed as %q, want %q", when, got, want)
 		}
 	}
 }
@@ -218,7 +218,7 @@ streams:
 	}
 }
 
-// places returns the problems of err without their messages.
+// places returns lines and paths of the problems of err.
 func places(t *testing.T, err error) []config.Problem {
 	t.Helper()
 	report, ok := errors.AsType[*config.Error](err)
@@ -232,7 +232,7 @@ func places(t *testing.T, err error) []config.Problem {
 	return problems
 }
 
-func TestEmptyFileNamesWhatIsMissing(t *testing.T) {
+func TestEmptyFileLacksAddressAndToken(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing yet\n", "---\n"} {
 		_, err := config.Parse("config.yaml", []byte(text), env)
 		want := []config.Problem{{Path: "api.base_url"}, {Path: "api.token"}}
@@ -242,18 +242,18 @@ func TestEmptyFileNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestMissingFileTellsHowToCreateOne(t *testing.T) {
+func TestErrorOfMissingFileSuggestsInit(t *testing.T) {
 	_, err := config.Load("testdata/none.yaml", env)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}
 	const hint = "placementsync init --config testdata/none.yaml"
 	if err == nil || !strings.Contains(err.Error(), hint) {
-		t.Errorf("got %v, want it to say %s", err, hint)
+		t.Errorf("got %v, want an error with %q", err, hint)
 	}
 }
 
-func TestFilesThatAreNoConfiguration(t *testing.T) {
+func TestBinaryHugeAndUnreadableFilesAreRejected(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"binary":  {"api:\n  team_id: \x00", "f:2: is not UTF-8 text: give the path of a configuration file"},
 		"latin-1": {"api:\n\n  team_id: b\xfcro", "f:3: is not UTF-8 text: give the path of a configuration file"},
@@ -265,7 +265,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		}
 	}
 	if _, err := config.Load("testdata", env); err == nil || !strings.Contains(err.Error(), "testdata: cannot be read: is a directory") {
-		t.Errorf("a folder: got %v", err)
+		t.Errorf("load a folder: got %v, want \"is a directory\"", err)
 	}
 }
 
@@ -276,7 +276,7 @@ func TestVariablesCannotInjectYAML(t *testing.T) {
 	}
 	want, _ := env("QUOTED")
 	if got := cfg.Warehouse.Dir; got != "/data/"+want {
-		t.Errorf("got %q, want the variable's value as it is: %q", got, want)
+		t.Errorf("warehouse.dir is %q, want the value of QUOTED unchanged: %q", got, want)
 	}
 }
 
@@ -287,25 +287,25 @@ func TestVariablesAreNotExpandedInKeys(t *testing.T) {
 	}
 }
 
-func TestWithoutEnvironmentVariablesAreUnset(t *testing.T) {
+func TestNilLookupMeansNoVariables(t *testing.T) {
 	_, err := config.Parse("f", minimal(""), nil)
 	if err == nil || !strings.Contains(err.Error(), "PLACEMENTSYNC_TOKEN is not set") {
-		t.Errorf("got %v, want the variable named", err)
+		t.Errorf("got %v, want an error that PLACEMENTSYNC_TOKEN is not set", err)
 	}
 }
 
-func TestAbsolutePathsStay(t *testing.T) {
+func TestAbsolutePathsAreKept(t *testing.T) {
 	cfg, err := config.Parse("etc/config.yaml", minimal("warehouse: {dir: /data}\n"), env)
 	if err != nil || cfg.Warehouse.Dir != "/data" {
 		t.Errorf("got %q, %v, want /data", cfg.Warehouse.Dir, err)
 	}
 }
 
-func TestValidateChecksAConfigMadeInCode(t *testing.T) {
+func TestValidateChecksAConfigBuiltInCode(t *testing.T) {
 	cfg := config.Default()
 	cfg.API.BaseURL, cfg.API.Token = "http://127.0.0.1:8080", "pc_demo"
 	if err := cfg.Validate(); err != nil {
-		t.Errorf("valid: got %v", err)
+		t.Errorf("validate a valid configuration: %v", err)
 	}
 	cfg.API.PageSize = 0
 	err := cfg.Validate()
@@ -347,12 +347,12 @@ func TestWithin(t *testing.T) {
 	_, err = config.Parse("f", minimal("warehose: {}\n"), env)
 	report, _ = errors.AsType[*config.Error](err)
 	if report.Within("warehouse") == nil {
-		t.Error("an unknown section was dropped, though it may be the misspelt one")
+		t.Error("Within(warehouse) omits the unknown section warehose, which may be a misspelt warehouse")
 	}
 }
 
-// FuzzParse demands that any input gives an error or a configuration that is valid
-// and can be shown.
+// FuzzParse checks that any input gives an *Error, or a valid configuration whose YAML
+// does not depend on its secrets.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "../../config.example.yaml"} {
 		files, _ := filepath.Glob(pattern)
@@ -371,7 +371,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if err := cfg.Validate(); err != nil {
-			t.Errorf("accepted, then refused: %v", err)
+			t.Errorf("Parse accepted a configuration that Validate rejects: %v", err)
 		}
 		text, err := yaml.Marshal(cfg)
 		if err != nil {
@@ -379,7 +379,7 @@ func FuzzParse(f *testing.F) {
 		}
 		other, err := yaml.Marshal(withOtherSecrets(cfg))
 		if diff := cmp.Diff(string(text), string(other)); err != nil || diff != "" {
-			t.Errorf("what is shown depends on the secrets: %v\n%s", err, diff)
+			t.Errorf("the marshalled configuration depends on its secrets: %v\n%s", err, diff)
 		}
 	})
 }
@@ -387,12 +387,12 @@ func FuzzParse(f *testing.F) {
 func TestSizesAreReadAsDuckDBReadsThem(t *testing.T) {
 	for text, want := range map[string]int64{"64MB": 64_000_000, "64 MiB": 64 << 20, "1.5gb": 1_500_000_000, "1e9": 0, "": 0} {
 		if got := (config.API{MaxBody: text}).MaxBodyBytes(); got != want {
-			t.Errorf("%q is %d bytes, want %d", text, got, want)
+			t.Errorf("size %q is %d bytes, want %d", text, got, want)
 		}
 	}
 }
 
-// withOtherSecrets is the configuration with another secret in the place of each.
+// withOtherSecrets replaces each secret of a configuration.
 func withOtherSecrets(cfg config.Config) config.Config {
 	cfg.Serve.WebhookSecrets = slices.Clone(cfg.Serve.WebhookSecrets)
 	cfg.Notify.Channels = slices.Clone(cfg.Notify.Channels)
@@ -430,7 +430,7 @@ func TestParseBucket(t *testing.T) {
 	} {
 		bucket, prefix, err := config.ParseBucket(c.address)
 		if bucket != c.bucket || prefix != c.prefix || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
-			t.Errorf("%q is %q, %q (%v), want %q, %q (%s)", c.address, bucket, prefix, err, c.bucket, c.prefix, c.problem)
+			t.Errorf("ParseBucket(%q) = %q, %q, %v, want %q, %q, error %q", c.address, bucket, prefix, err, c.bucket, c.prefix, c.problem)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("the error of %q shows a secret: %v", c.address, err)
@@ -438,9 +438,9 @@ func TestParseBucket(t *testing.T) {
 	}
 }
 
-// TestTheLakeIsNamedAsABackup: an address that not every server accepts, or with a key in
-// it, is refused and not shown.
-func TestTheLakeIsNamedAsABackup(t *testing.T) {
+// TestAddressOfTheLake checks that an address with credentials, or one that not every
+// server accepts, is rejected without being shown.
+func TestAddressOfTheLake(t *testing.T) {
 	for address, want := range map[string]string{
 		"s3://bucket/lake": "", "./lake": "",
 		"s3://AKIA:hunter2@bucket/x": "contains credentials", "s3://bucket//x": "has a prefix", "s3://bucket/a b": "has a prefix",
@@ -470,19 +470,19 @@ func TestReadKeys(t *testing.T) {
 	s := config.S3{AccessKeyFile: write("access", "AKIA\n"), SecretKeyFile: write("secret", "hunter2 \n")}
 	access, secret, err := s.ReadKeys(os.ReadFile)
 	if err != nil || access.Reveal() != "AKIA" || secret.Reveal() != "hunter2" {
-		t.Errorf("got %d and %d bytes (%v)", len(access), len(secret), err)
+		t.Errorf("ReadKeys returned keys of %d and %d bytes (%v), want AKIA and hunter2", len(access), len(secret), err)
 	}
 	for _, text := range []string{"", "  \n", "aws_secret_access_key = hunter2", "hunter2\nhunter2"} {
 		s.SecretKeyFile = write("bad", text)
 		if _, _, err := s.ReadKeys(os.ReadFile); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: got %v", text, err)
+			t.Errorf("key file %q: got %v, want an error without the secret", text, err)
 		}
 	}
 	s.SecretKeyFile = filepath.Join(dir, "none")
 	if _, _, err := s.ReadKeys(os.ReadFile); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: got %v", err)
+		t.Errorf("missing key file: got %v, want os.ErrNotExist", err)
 	}
 	if access, secret, err := (config.S3{}).ReadKeys(os.ReadFile); access != "" || secret != "" || err != nil {
-		t.Errorf("no files: got %v", err)
+		t.Errorf("no key files: got keys of %d and %d bytes (%v), want none", len(access), len(secret), err)
 	}
 }

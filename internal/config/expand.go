@@ -14,8 +14,8 @@ var (
 
 // expandVariables replaces ${VAR} and $$ in text, and returns a message for each
 // reference that cannot be replaced. Values from the environment are not expanded
-// again; any other dollar sign stands for itself. It calls opened with each file that it
-// reads.
+// again; any other dollar sign is kept. It calls opened with the path of each file that
+// it reads.
 func expandVariables(text string, lookupEnv func(string) (string, bool), opened func(file string)) (string, []string) {
 	var messages []string
 	replace := func(match string) string {
@@ -40,14 +40,13 @@ func expandVariables(text string, lookupEnv func(string) (string, bool), opened 
 	return dollars.ReplaceAllStringFunc(text, replace), messages
 }
 
-// fileSuffix after the name of a variable means that the variable names a file with
-// the value: other users who may inspect this process see its environment, not its
-// files.
+// fileSuffix marks a variable that contains the path of a file with the value. Users who
+// can inspect this process see its environment, but not its files.
 const fileSuffix = "_FILE"
 
-// readVariable reads NAME, or the file that NAME_FILE names, without white space
-// around its text, and calls opened with that file. The message says why it failed,
-// without the content of the file.
+// readVariable returns the value of NAME, or the trimmed content of the file named by
+// NAME_FILE; it calls opened with the path of that file. A message that is not empty is
+// the reason of a failure; it never quotes the file.
 func readVariable(name string, lookupEnv func(string) (string, bool), opened func(file string)) (value string, ok bool, message string) {
 	value, ok = lookupEnv(name)
 	path, named := lookupEnv(name + fileSuffix)

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/config"
 )
 
-// credentials writes files as systemd puts them into $CREDENTIALS_DIRECTORY, and
-// gives an environment that names the folder and has more.
+// credentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned
+// environment has that variable, NAME_FILE for each file, and the variables of more.
 func credentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
 	t.Helper()
 	all := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
@@ -30,7 +30,7 @@ func credentials(t *testing.T, files, more map[string]string) func(string) (stri
 	}
 }
 
-const secretive = `
+const secretsByVariable = `
 api:
   base_url: https://api.example.com
   token_file: ${CREDENTIALS_DIRECTORY}/PLACEMENTSYNC_TOKEN
@@ -46,7 +46,7 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 		"PLACEMENTSYNC_TOKEN": "pc_hunter2\n", "OLD_SECRET": " whsec-hunter2\n", "NEW_SECRET": "whsec-hunter3",
 		"STATUS_TOKEN": "hunter4\r\n", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces\n",
 	}, nil)
-	c, err := config.Parse("config.yaml", []byte(secretive), env)
+	c, err := config.Parse("config.yaml", []byte(secretsByVariable), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,31 +64,31 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	}
 }
 
-func TestASecretFileThatCannotBeUsed(t *testing.T) {
+func TestUnusableSecretFiles(t *testing.T) {
 	const text = "api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\n"
 	for name, test := range map[string]struct {
 		files, more map[string]string
 		want        string
 	}{
-		"is not there": {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
-		"is empty":     {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names has 1 bytes"},
-		"is a dump":    {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names has 14000 bytes"},
-		"is not alone": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
+		"missing":           {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
+		"empty":             {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names has 1 bytes"},
+		"too large":         {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names has 14000 bytes"},
+		"value set as well": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse("config.yaml", []byte(text), credentials(t, test.files, test.more))
 			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: api.token: ") || !strings.Contains(err.Error(), test.want) ||
 				strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v, want %q of api.token, and no secret", err, test.want)
+				t.Errorf("got %v, want an error at api.token with %q and without the secret", err, test.want)
 			}
 		})
 	}
 }
 
-func TestAKeyOfHashesThatCannotBeReadIsAProblemOfPrivacy(t *testing.T) {
+func TestUnreadableHashKeyFileIsReportedAtPrivacyHash(t *testing.T) {
 	env := credentials(t, nil, map[string]string{"TOKEN": "pc_hunter2", config.HashKeyVar + "_FILE": "/none/key"})
 	_, err := config.Parse("f", []byte("api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\nprivacy: {hash: [orders.guest_email]}\n"), env)
 	if err == nil || !strings.Contains(err.Error(), "privacy.hash: the file that "+config.HashKeyVar+"_FILE names cannot be read") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error at privacy.hash about the file", err)
 	}
 }

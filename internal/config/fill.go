@@ -13,14 +13,14 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Fill returns the text of a configuration in which the values at some paths are others,
-// as if somebody had edited their lines. All else stays as it is, comments too. A value is
-// written as the file has it: ${NAME} is a variable, see [EscapeValue].
+// Fill replaces the values at the given paths in the text of a configuration. Everything
+// else is unchanged, including comments. In values, ${NAME} is a variable; see
+// [EscapeValue].
 func Fill(data []byte, values map[string]string) ([]byte, error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, path := range slices.Sorted(maps.Keys(values)) {
 		_, line := scalarAt(data, path)
-		if line == 0 || line > len(lines) { // other ends of lines than \n and \r\n
+		if line == 0 || line > len(lines) { // the file may have line ends other than \n and \r\n
 			return nil, fillErr(path)
 		}
 		text := lines[line-1]
@@ -30,7 +30,7 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 		}
 		key, old, gap, comment, end := match[1], match[2], match[3], match[4], match[5]
 		value := []byte(quoteScalar(values[path]))
-		if len(comment) > 0 { // in its column, if that is free
+		if len(comment) > 0 { // keep the comment in its column if the value is short enough
 			gap = bytes.Repeat([]byte(" "), max(1, len(old)+len(gap)-len(value)))
 		}
 		lines[line-1] = slices.Concat(key, value, gap, comment, end)
@@ -44,20 +44,20 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 	return filled, nil
 }
 
-// EscapeValue writes a text so that no dollar sign in it begins a variable.
+// EscapeValue escapes the dollar signs of a text, so that none begins a variable.
 func EscapeValue(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
-// IsVariable reports whether a text can stand between ${ and }.
+// IsVariable reports whether name is a valid name of a variable, as in ${name}.
 func IsVariable(name string) bool { return variableName.MatchString(name) }
 
 func fillErr(path string) error {
-	return fmt.Errorf("fill in the configuration: there is no line that gives %s a value and nothing else: edit the file", path)
+	return fmt.Errorf("fill in the configuration: the file has no line of the form \"key: value\" for %s: edit the file by hand", path)
 }
 
 var (
-	// valueLine is a key with a value, the gap before a comment, the comment, and the end.
+	// valueLine matches the key, the value, the gap before a comment, the comment, and the line end.
 	valueLine = regexp.MustCompile(`^(\s*[a-z_]+:[ \t]+)("(?:[^"\\]|\\.)*"|'[^']*'|[^"'#\s]\S*)([ \t]*)(#[^\r\n]*)?([\r\n]*)$`)
-	// plainValue needs no quotes in YAML, wherever a value may stand.
+	// plainValue matches values that never need quotes in YAML.
 	plainValue = regexp.MustCompile(`^(?:true|(?:https?://|\$\{)[\w./:@%~${}=&?+-]*[\w/}])$`)
 )
 
@@ -68,8 +68,8 @@ func quoteScalar(text string) string {
 	return strconv.Quote(text)
 }
 
-// scalarAt returns the text of the value at a path, and the line of its key; 0: there is
-// none.
+// scalarAt returns the text of the value at a path and the line of its key, or 0 if the
+// path does not exist.
 func scalarAt(data []byte, path string) (text string, line int) {
 	// The parser counts lines that end with \r\n twice.
 	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)

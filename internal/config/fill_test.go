@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/config"
 )
 
-// TestFillChangesValuesAlone fills in the example, and compares the lines that differ.
-func TestFillChangesValuesAlone(t *testing.T) {
+// TestFillChangesOnlyValues fills in the example and compares the changed lines.
+func TestFillChangesOnlyValues(t *testing.T) {
 	example, err := os.ReadFile("../../config.example.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -32,22 +32,22 @@ func TestFillChangesValuesAlone(t *testing.T) {
 	}
 	want := []string{
 		"  base_url: https://a.example.com   # plain http is accepted for loopback addresses only",
-		"  allow_insecure: true              # true: plain http to any host; the token is readable on the way",
+		"  allow_insecure: true              # true permits plain http to any host, which exposes the token",
 		`  token: ""                         # a read_only token is enough`,
-		`  token_file: "my token # $$1"      # instead of token: a file, read again when the service answers 401`,
+		`  token_file: "my token # $$1"      # file with the token, instead of token; read again after a response 401`,
 		`  dir: "/var/lib/placementsync/warehouse"`,
-		"    token_file: ${TOKENS}/rest      # a file with a bearer token",
+		"    token_file: ${TOKENS}/rest      # file with a bearer token",
 	}
 	if diff := cmp.Diff(want, changed); diff != "" || len(before) != len(after) {
-		t.Errorf("%d lines became %d (-want +got):\n%s", len(before), len(after), diff)
+		t.Errorf("filled file has %d lines, want %d; changed lines (-want +got):\n%s", len(after), len(before), diff)
 	}
 	cfg, err := config.Parse("config.yaml", filled, func(name string) (string, bool) { return "/etc", name == "TOKENS" })
 	if err != nil || cfg.API.TokenFile != "my token # $1" || cfg.Lake.REST.TokenFile != "/etc/rest" || !cfg.API.AllowInsecure {
-		t.Errorf("the file says %+v (%v)", cfg.API, err)
+		t.Errorf("the filled file is parsed as %+v (%v)", cfg.API, err)
 	}
 }
 
-func TestFillWritesWhatIsRead(t *testing.T) {
+func TestFilledValuesAreParsedUnchanged(t *testing.T) {
 	for _, value := range []string{
 		"", "x", "a b", "null", "~", "12", "0x1F", "1e5", "no", "- a", "a: b", "a #b", "#", "'", `"`, `\`, `C:\new`, "${A}", "${A} b", "$$", "https://a.example.com:",
 		"https://a.example.com/x#y", "https://[::1]:8080/v1", "{a}", "[a]", "&a", "*a", "!a", "%a", "@a", "|", ">", "é", "a\tb",
@@ -59,14 +59,14 @@ func TestFillWritesWhatIsRead(t *testing.T) {
 		}
 		cfg, err := config.Parse("f", filled, func(name string) (string, bool) { return "${" + name + "}", !strings.HasSuffix(name, "_FILE") })
 		if want := strings.ReplaceAll(value, "$$", "$"); cfg.API.BaseURL != want {
-			t.Errorf("%q became %q (%v):\n%s", value, cfg.API.BaseURL, err, filled)
+			t.Errorf("filled in %q, parsed %q (%v):\n%s", value, cfg.API.BaseURL, err, filled)
 		}
 	}
 }
 
-// TestFillKeepsFormsOfLines fills in lines of other forms than those of the example, or
-// says that it cannot.
-func TestFillKeepsFormsOfLines(t *testing.T) {
+// TestFillHandlesOtherLineForms covers lines that differ from those of the example. Fill
+// replaces the value and keeps the form of the line, or returns an error (want "").
+func TestFillHandlesOtherLineForms(t *testing.T) {
 	for text, want := range map[string]string{
 		"api:\n    base_url: 'x'":                         "api:\n    base_url: https://b.example.com",
 		"api:\r\n  base_url: x\t# c\r\n  timeout: 1s\r\n": "api:\r\n  base_url: https://b.example.com # c\r\n  timeout: 1s\r\n",
@@ -83,7 +83,7 @@ func TestFillKeepsFormsOfLines(t *testing.T) {
 	} {
 		got, err := config.Fill([]byte(text), map[string]string{"api.base_url": "https://b.example.com"})
 		if string(got) != want || (err == nil) != (want != "") {
-			t.Errorf("%q became %q (%v), want %q", text, got, err, want)
+			t.Errorf("Fill(%q) = %q, %v, want %q", text, got, err, want)
 		}
 	}
 }

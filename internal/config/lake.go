@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Lake is where nights are published as Iceberg tables.
+// Lake is the Iceberg catalog and the location of its tables.
 type Lake struct {
-	// Catalog registers the tables: [LakeSQLite], [LakeServer], or postgres:// with user,
-	// host and database; empty: no lake.
+	// Catalog is [LakeSQLite], [LakeServer], or postgres:// with user, host and
+	// database. Empty disables the lake.
 	Catalog string `yaml:"catalog"`
-	// Warehouse is the folder or the s3:// address of the tables. It is empty where a
-	// REST catalog decides.
+	// Warehouse is the folder or the s3:// address of the tables. It may be empty with a
+	// REST catalog, which then chooses the location.
 	Warehouse string `yaml:"warehouse"`
 	// Namespace is the prefix of the namespaces _current, _past and _meta.
 	Namespace string `yaml:"namespace"`
-	// Name is what readers call an SQL catalog.
+	// Name is the catalog_name in SQLite or Postgres.
 	Name string `yaml:"name"`
-	// KeepNights is the number of nights that readers can ask for by tag; 0: all.
+	// KeepNights is the number of nights that can be read by tag. 0 means all.
 	KeepNights int `yaml:"keep_nights"`
-	// PostgresPasswordFile holds the password; empty: PGPASSWORD or ~/.pgpass.
+	// PostgresPasswordFile contains the password. Empty means PGPASSWORD or ~/.pgpass.
 	PostgresPasswordFile string   `yaml:"postgres_password_file"`
 	REST                 LakeREST `yaml:"rest"`
 }
@@ -36,23 +36,23 @@ const (
 
 // LakeREST is the server of a REST catalog.
 type LakeREST struct {
-	// URI is the address of the server.
 	URI string `yaml:"uri"`
-	// Warehouse is what the server calls the warehouse; empty: it has one.
+	// Warehouse is the server's name of the warehouse. Empty means its only warehouse.
 	Warehouse string `yaml:"warehouse"`
-	// TokenFile holds a bearer token, CredentialFile client_id:client_secret for OAuth 2.
+	// TokenFile contains a bearer token, CredentialFile client_id:client_secret for OAuth 2.
 	TokenFile      string `yaml:"token_file"`
 	CredentialFile string `yaml:"credential_file"`
-	// OAuthURI is where the credential becomes a token; empty: the server itself.
+	// OAuthURI is the OAuth 2 server that issues tokens. Empty means URI.
 	OAuthURI string `yaml:"oauth_uri"`
 	Scope    string `yaml:"scope"`
-	// SigningName and SigningRegion sign requests with the keys of AWS: glue or s3tables.
+	// SigningName (glue or s3tables) and SigningRegion enable request signing with the
+	// AWS keys.
 	SigningName   string `yaml:"signing_name"`
 	SigningRegion string `yaml:"signing_region"`
 }
 
-// ReadPassword returns the content of PostgresPasswordFile, read with readFile; empty
-// without a file. The error never contains it.
+// ReadPassword returns the content of PostgresPasswordFile, or "" if no file is set. The
+// error never contains the password.
 func (l Lake) ReadPassword(readFile func(string) ([]byte, error)) (Secret, error) {
 	return readSecret("lake.postgres_password_file", l.PostgresPasswordFile, readFile)
 }
@@ -77,12 +77,12 @@ func readSecret(path, file string, readFile func(string) ([]byte, error)) (Secre
 	}
 	secret := Secret(strings.TrimSpace(string(data)))
 	if secret == "" || len(secret) > maxTokenSize {
-		return "", fmt.Errorf("read %s %q: it is empty or too long: write the secret alone", path, file)
+		return "", fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", path, file)
 	}
 	return secret, nil
 }
 
-// joinSQLite makes the path of sqlite:FILE relative to a folder.
+// joinSQLite resolves a relative FILE of sqlite:FILE against dir.
 func (l *Lake) joinSQLite(dir string) {
 	if file, ok := strings.CutPrefix(l.Catalog, LakeSQLite+":"); ok && file != "" && !filepath.IsAbs(file) {
 		l.Catalog = LakeSQLite + ":" + filepath.Join(dir, file)
@@ -96,11 +96,11 @@ var (
 
 func (v *validator) checkLake(l Lake) {
 	if !namespaceName.MatchString(l.Namespace) {
-		v.addProblem("lake.namespace", "%s is no name that every engine accepts: use lower-case letters, digits and _, such as placements",
+		v.addProblem("lake.namespace", "%s is not accepted by every engine: use lower-case letters, digits and _, such as placements",
 			v.showValue("lake.namespace", l.Namespace))
 	}
 	if !catalogName.MatchString(l.Name) {
-		v.addProblem("lake.name", "%s is no name: use letters, digits, - and _, such as placementsync", v.showValue("lake.name", l.Name))
+		v.addProblem("lake.name", "%s is not a catalog name: use letters, digits, - and _, such as placementsync", v.showValue("lake.name", l.Name))
 	}
 	checkBetween(v, "lake.keep_nights", l.KeepNights, 0, 36500)
 	remote := strings.Contains(l.Warehouse, "://")
@@ -117,7 +117,7 @@ func (v *validator) checkLake(l Lake) {
 	case l.Warehouse == "":
 		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")
 	case l.Catalog == LakeSQLite && remote:
-		v.addProblem("lake.catalog", "sqlite is a file beside the tables, and lake.warehouse is no folder: name the file as sqlite:FILE, or use Postgres or a REST catalog")
+		v.addProblem("lake.catalog", "sqlite needs a local folder, and lake.warehouse is in object storage: name the catalog file as sqlite:FILE, or use Postgres or a REST catalog")
 	case l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
 		if err := checkPostgres(l.Catalog); err != nil {
 			v.addProblem("lake.catalog", "%v", err)
@@ -125,8 +125,8 @@ func (v *validator) checkLake(l Lake) {
 	}
 }
 
-// checkPostgres checks an address of Postgres. Its error does not quote the address,
-// which may contain a password.
+// checkPostgres returns an error that does not quote the address, which may contain a
+// password.
 func checkPostgres(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
@@ -142,25 +142,25 @@ func checkPostgres(address string) error {
 }
 
 func (v *validator) checkLakeREST(r LakeREST) {
-	for _, one := range []struct {
+	for _, key := range []struct {
 		path, address string
-		needed        bool
+		required      bool
 	}{{"lake.rest.uri", r.URI, true}, {"lake.rest.oauth_uri", r.OAuthURI, false}} {
-		u, err := url.Parse(one.address)
+		u, err := url.Parse(key.address)
 		switch {
-		case one.address == "" && !one.needed:
+		case key.address == "" && !key.required:
 		case err != nil || !isWeb(u):
-			v.addProblem(one.path, "is not an absolute http or https address: write one such as https://catalog.example.com")
+			v.addProblem(key.path, "is not an absolute http or https address: write one such as https://catalog.example.com")
 		case u.User != nil:
-			v.addProblem(one.path, "contains credentials: remove them, and use lake.rest.token_file or lake.rest.credential_file")
+			v.addProblem(key.path, "contains credentials: remove them, and use lake.rest.token_file or lake.rest.credential_file")
 		case u.Scheme == "http" && !isLoopback(u.Hostname()):
-			v.addProblem(one.path, "%s would send credentials unencrypted: use https", v.showValue(one.path, u.Scheme+"://"+u.Host))
+			v.addProblem(key.path, "%s would send credentials unencrypted: use https", v.showValue(key.path, u.Scheme+"://"+u.Host))
 		}
 	}
 	if r.TokenFile != "" && r.CredentialFile != "" {
 		v.addProblem("lake.rest.credential_file", "is set, and lake.rest.token_file too: keep one of the two")
 	}
 	if (r.SigningName == "") != (r.SigningRegion == "") {
-		v.addProblem("lake.rest.signing_name", "and lake.rest.signing_region are set together or not at all")
+		v.addProblem("lake.rest.signing_name", "needs lake.rest.signing_region, and the reverse: set both or neither")
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// maxFileSize is in bytes. It keeps a wrong path (a dump, a device) from being read
-// completely.
+// maxFileSize is the largest accepted configuration, in bytes. A larger file is a wrong
+// path, such as a dump.
 const maxFileSize = 64 << 10
 
-// Rule is a rule of the components, which know names that this package does not. It calls
-// refuse for each value that breaks it, with the path of the value and what is wrong with
-// it and what to do; the message begins with the value unless that is nil.
+// Rule is a check by a caller that knows names unknown to this package. It calls refuse
+// for each invalid value, with its path and a message that names the fault and the fix.
+// A value other than nil is printed before the message.
 type Rule func(c Config, refuse func(path string, value any, message string))
 
-// Load reads, expands, decodes and validates the file at path, also by rules of the
-// caller. The *Error that it returns contains all problems; errors.Is(err,
-// fs.ErrNotExist) means that the file is missing. Of a Config with an error, use only
-// sections for which [Error.Within] is nil.
+// Load reads, expands, decodes and validates the file at path, and applies the rules of
+// the caller. It returns an *Error with all problems; errors.Is(err, fs.ErrNotExist) means
+// that the file is missing. After an error, only sections for which [Error.Within] returns
+// nil may be used.
 func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -34,17 +34,16 @@ func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Co
 	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }
 
-// Parse is [Load] for data that was read already. Problems show name; relative paths
-// are relative to its folder. ${VAR} in a scalar value is replaced through lookupEnv
-// after the YAML was parsed, so that no value can add keys; $$ stands for a dollar
-// sign. A variable that is not set is always a problem, also for an optional key: a
-// misspelt name must not silently mean empty. A variable that is set to nothing is an
-// empty value. If VAR_FILE is set instead, the value is the content of that file.
+// Parse is like [Load] for data in memory. Problems show name; relative paths are
+// resolved against its folder. ${VAR} in a scalar value is replaced through lookupEnv
+// after the YAML was parsed, so that no value can add keys; $$ means a dollar sign. An
+// unset variable is always a problem, even for an optional key: a misspelt name must not
+// silently mean empty. If VAR_FILE is set instead, the value is the content of that file.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	return parse(name, data, lookupEnv, false, nil)
 }
 
-// parse looks at the modes of the files only if name is one of them.
+// parse checks file modes only if name is the path of a file.
 func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool, rules []Rule) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
@@ -68,7 +67,7 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	for _, rule := range rules {
 		rule(cfg, v.refuseValue)
 	}
-	// Under cron or systemd the process works in another folder than that of the file.
+	// Under cron or systemd the working directory is not the folder of the file.
 	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Lake.Warehouse}
 	for _, f := range cfg.secretFiles() {
 		paths = append(paths, f.path)
@@ -83,8 +82,8 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 		b.checkFile(name, &cfg)
 		b.checkSecretFiles(&cfg)
 	}
-	// The line of a problem is that of its key or, if the key is not in the file, of
-	// its section.
+	// A problem is reported at the line of its key or, if the file does not have the key,
+	// at the line of its section.
 	for i, p := range v.problems {
 		for path := p.Path; path != "" && v.problems[i].Line == 0; path = parentPath(path) {
 			v.problems[i].Line = b.lines[path]

@@ -7,20 +7,20 @@ import (
 	"runtime"
 )
 
-// What others than the owner of a file may do with it.
+// Permissions of users other than the owner of a file.
 const (
 	groupWrites fs.FileMode = 0o020
 	othersRead  fs.FileMode = 0o004
 	othersWrite fs.FileMode = 0o002
 )
 
-// secretFile is a file that holds a secret, and the key that names it.
+// secretFile is a file with a secret and the configuration key of its path.
 type secretFile struct {
 	key  string
 	path *string
 }
 
-// variableFile is a file that NAME_FILE named for a key.
+// variableFile is a file named by a NAME_FILE variable, and the key that uses the variable.
 type variableFile struct {
 	line      int
 	key, path string
@@ -39,20 +39,20 @@ func (c *Config) secretFiles() []secretFile {
 	return all
 }
 
-// checkFile refuses a configuration file that everybody may write: whoever does can send
-// the token elsewhere.
+// checkFile rejects a configuration file that every user may write, because a changed
+// base_url would send the token elsewhere.
 func (b *binder) checkFile(file string, c *Config) {
-	switch mode := modeOf(file); {
+	switch mode := permissions(file); {
 	case mode&othersWrite != 0:
-		b.addProblem(0, "", "can be written by every user of this machine, who could send the token elsewhere: chmod o-w it")
+		b.addProblem(0, "", "can be written by every user of this machine, who could send the token elsewhere: run chmod o-w on it")
 	case mode&othersRead != 0 && len(b.secrets) > 0:
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by every user of this machine, and %s is in it: chmod o-rwx it, or write ${NAME} for the value", file, b.secrets[0]))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by every user of this machine, and contains %s: run chmod o-rwx on it, or write ${NAME} for the value", file, b.secrets[0]))
 	}
 }
 
-// checkSecretFiles does the same for the files that hold a secret each, and for those that
-// variables named: whoever may write an address can have the token sent there. A group
-// keeps the right to read: it may be that of the user whom the service runs as.
+// checkSecretFiles checks the secret files and the files of NAME_FILE variables. A
+// variable need not be a secret: a changed address also sends the token elsewhere. The
+// group may read, because the service may run as a user of that group.
 func (b *binder) checkSecretFiles(c *Config) {
 	files := b.files
 	for _, f := range c.secretFiles() {
@@ -61,18 +61,18 @@ func (b *binder) checkSecretFiles(c *Config) {
 		}
 	}
 	for _, f := range files {
-		switch mode := modeOf(f.path); {
+		switch mode := permissions(f.path); {
 		case mode&othersWrite != 0:
-			b.addProblem(f.line, f.key, "%q can be written by every user of this machine: chmod g-w,o-rwx it, and renew what is in it", f.path)
+			b.addProblem(f.line, f.key, "%q can be written by every user of this machine: run chmod g-w,o-rwx on it, and replace its content", f.path)
 		case f.isSecret && mode&(othersRead|groupWrites) != 0:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: chmod g-w,o-rwx it", f.key, f.path))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: run chmod g-w,o-rwx on it", f.key, f.path))
 		}
 	}
 }
 
-// modeOf is the mode of a file; 0 where it says nothing about others, or there is no file,
-// which whoever reads it reports.
-func modeOf(file string) fs.FileMode {
+// permissions returns the permission bits of a file, or 0 on Windows and for a file that
+// is missing or not regular. The reader of the file reports a missing one.
+func permissions(file string) fs.FileMode {
 	info, err := os.Stat(file)
 	if err != nil || runtime.GOOS == "windows" || !info.Mode().IsRegular() {
 		return 0

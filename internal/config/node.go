@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// isEmpty reports a key or document without content.
+// isEmpty reports whether a key or document has no content.
 func isEmpty(node ast.Node) bool {
 	switch node.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -31,8 +31,9 @@ func lineOfToken(t *token.Token) int {
 	return t.Position.Line
 }
 
-// scalarText returns the text of a scalar as it is written, since ids with leading
-// zeros are texts that look like numbers. plain reports a number, true or false.
+// scalarText returns the source text of a scalar, because an id with leading zeros is
+// text that looks like a number. plain reports whether YAML reads it as a number or a
+// boolean.
 func scalarText(node ast.Node) (text string, plain, ok bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -47,8 +48,8 @@ func scalarText(node ast.Node) (text string, plain, ok bool) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
 
-// keyText returns the key, quoted if it has unusual characters: control characters
-// must not reach a terminal.
+// keyText quotes a key with unusual characters, because control characters must not reach
+// a terminal.
 func keyText(key ast.MapKeyNode) string {
 	text := ""
 	if name, ok := key.(*ast.StringNode); ok {
@@ -62,8 +63,8 @@ func keyText(key ast.MapKeyNode) string {
 	return strconv.Quote(text)
 }
 
-// shapeName names the kind of a node for messages. It shows no value: it may be a
-// token in the wrong place.
+// shapeName describes a node for messages, without its value, which may be a token in the
+// wrong place.
 func shapeName(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:

@@ -9,22 +9,22 @@ import (
 
 // Problem is one mistake in a configuration.
 type Problem struct {
-	// Line is counted from 1; 0: unknown.
+	// Line starts at 1. 0 means unknown.
 	Line int
-	// Path is the YAML path, such as api.page_size or privacy.drop[0]; empty: the
+	// Path is the YAML path, such as api.page_size or privacy.drop[0]. Empty means the
 	// whole file.
 	Path string
-	// Message has the value (never a secret), the rule and the fix.
+	// Message gives the value (never a secret), the rule and the fix.
 	Message string
 }
 
 // Error has all problems of one configuration, sorted by line and path.
 type Error struct {
-	// File is the name given to [Load] or [Parse]; empty from [Config.Validate].
+	// File is the name passed to [Load] or [Parse]. It is empty after [Config.Validate].
 	File     string
 	Problems []Problem
 
-	cause error // why the file could not be read, for errors.Is
+	cause error // error of reading the file, for errors.Is
 }
 
 // Error returns one line for each problem: file:line: path: message.
@@ -41,12 +41,12 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns why the file could not be read, or nil.
+// Unwrap returns the error of reading the file, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Within returns the problems for a caller that uses only the named sections, or nil
-// if there are none: an analyst's query needs the warehouse, not the token. Problems
-// outside of all sections (syntax, an unknown key) are included.
+// Within returns the problems of the named sections and those outside of all sections
+// (syntax, an unknown key), or nil if there are none. An analyst's query, for example,
+// needs the warehouse but not the token.
 func (e *Error) Within(sections ...string) error {
 	others := slices.DeleteFunc(keysOf(""), func(key string) bool { return slices.Contains(sections, key) })
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// QuoteWord writes a word of a command line, such as a path, as a shell takes it.
+// QuoteWord quotes a word of a command line, such as a path, for a shell if necessary.
 func QuoteWord(word string) string {
 	const plain = "._-+:,@%=/" + string(filepath.Separator)
 	needs := func(r rune) bool {

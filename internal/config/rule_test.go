@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/config"
 )
 
-// TestRulesOfComponentsAreReportedWithTheOthers holds line and value of what a rule
-// refuses, that a value from the environment is shown as it is written, and that a value
-// which could not be read is not refused twice.
-func TestRulesOfComponentsAreReportedWithTheOthers(t *testing.T) {
+// TestProblemsOfRules checks that problems of a caller's rule are sorted among the others
+// with line and value, that a value from the environment is shown as written in the file,
+// and that a value with a problem gets no second one.
+func TestProblemsOfRules(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const text = "api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n  page_size: 0\nstreams:\n  include: [orders, odrers, \"${CONCURRENCY}\"]\n  exclude: [\"${UNSET}\"]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -16,16 +16,15 @@ var (
 	_ encoding.TextMarshaler = Secret("")
 )
 
-// Secret is a text that prints, logs and marshals as <secret>, or as nothing when it
-// is empty. Store it in exported fields only: package fmt calls no method of an
-// unexported field.
+// Secret is a string that prints, logs and marshals as <secret>, or as "" when it is
+// empty. Store it in exported fields only: package fmt does not call methods of
+// unexported fields.
 type Secret string
 
-// Reveal returns the text. It is the only access, so that a search for Reveal finds
-// every use of a secret.
+// Reveal returns the text. Every use of a secret calls it, so that a search finds them all.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns <secret>, or nothing if it is empty.
+// String returns <secret>, or "" if s is empty.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -33,13 +32,13 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format covers every verb: String alone would let %d show the text.
+// Format covers every verb: with String alone, %d would print the text.
 func (s Secret) Format(state fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'q' || state.Flag('#') {
 		text = strconv.Quote(text)
 	}
-	// Formatter cannot return an error; the next write returns it again.
+	// A Formatter cannot return an error; the next write returns it again.
 	_, _ = io.WriteString(state, text)
 }
 

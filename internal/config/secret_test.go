@@ -37,7 +37,7 @@ func mustHide(t *testing.T, how, got string) {
 		t.Errorf("%s shows the secret: %s", how, got)
 	}
 	if got = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(got); !strings.Contains(got, "<secret>") {
-		t.Errorf("%s does not say that there is a secret: %s", how, got)
+		t.Errorf("%s does not show <secret>: %s", how, got)
 	}
 }
 
@@ -66,12 +66,12 @@ func TestSecretDoesNotLog(t *testing.T) {
 	}
 }
 
-func TestEmptySecretShowsThatItIsEmpty(t *testing.T) {
+func TestEmptySecretPrintsNoMark(t *testing.T) {
 	if got := fmt.Sprint(config.Secret("")); got != "" {
-		t.Errorf("got %q, want nothing", got)
+		t.Errorf("empty secret prints %q, want \"\"", got)
 	}
 	if got := secret.Reveal(); got != "pc_hunter2" {
-		t.Errorf("Reveal: got %q, want the text", got)
+		t.Errorf("Reveal() = %q, want pc_hunter2", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestYAMLShowsEverythingButSecrets(t *testing.T) {
 	}
 	// token, auth_token, two webhook_secrets, three notify addresses, the user of a mail server
 	if got := bytes.Count(text, []byte("<secret>")); got != 8 {
-		t.Errorf("got %d marks, want 8:\n%s", got, text)
+		t.Errorf("got %d times <secret>, want 8:\n%s", got, text)
 	}
 	for _, part := range []string{"hunter2", "5$", "plain$text", "/beat", "hash_key"} {
 		if bytes.Contains(text, []byte(part)) {
@@ -111,20 +111,20 @@ func TestMarshaledDefaultsAreReadBack(t *testing.T) {
 	_, err = config.Parse("f", text, env)
 	const only = `f:4: api.token: is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file`
 	if err == nil || err.Error() != only {
-		t.Errorf("got %v, want only the missing token, from:\n%s", err, text)
+		t.Errorf("got %v, want only the problem of the missing token, from:\n%s", err, text)
 	}
 }
 
 func TestReadToken(t *testing.T) {
 	api := config.API{TokenFile: "token"}
 	for name, test := range map[string]struct{ text, want, fault string }{
-		"trimmed":       {"  pc_hunter2\r\n", "pc_hunter2", ""},
-		"other prefix":  {"hunter2", "hunter2", ""},
-		"empty":         {" \n", "", `api.token_file "token" is empty`},
-		"two lines":     {"pc_a\nhunter2", "", "contains white space"},
-		"control":       {"pc_\x00hunter2", "", "contains white space or characters"},
-		"a wrong file":  {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
-		"quoted header": {"Bearer hunter2", "", "contains white space"},
+		"white space around it": {"  pc_hunter2\r\n", "pc_hunter2", ""},
+		"another prefix":        {"hunter2", "hunter2", ""},
+		"empty":                 {" \n", "", `api.token_file "token" is empty`},
+		"two lines":             {"pc_a\nhunter2", "", "contains white space"},
+		"control character":     {"pc_\x00hunter2", "", "contains white space or characters"},
+		"too long":              {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
+		"a header value":        {"Bearer hunter2", "", "contains white space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := api.ReadToken(func(string) ([]byte, error) { return []byte(test.text), nil })
@@ -138,17 +138,17 @@ func TestReadToken(t *testing.T) {
 	}
 }
 
-func TestReadTokenOfAMissingFile(t *testing.T) {
+func TestReadTokenReportsAMissingFile(t *testing.T) {
 	api := config.API{TokenFile: "gone"}
 	_, err := api.ReadToken(func(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "api.token_file: open gone") {
-		t.Errorf("got %v, want the file named", err)
+		t.Errorf("got %v, want fs.ErrNotExist with key and path", err)
 	}
 }
 
-func TestReadTokenWithoutAFileIsTheToken(t *testing.T) {
+func TestReadTokenWithoutAFileReturnsToken(t *testing.T) {
 	got, err := config.API{Token: secret}.ReadToken(nil)
 	if got != secret || err != nil {
 		t.Errorf("got %v, %v, want the token", got.Reveal(), err)
@@ -157,9 +157,9 @@ func TestReadTokenWithoutAFileIsTheToken(t *testing.T) {
 
 func TestTokenDoubt(t *testing.T) {
 	if got := config.TokenDoubt(secret); got != "" {
-		t.Errorf("got %q, want no doubt", got)
+		t.Errorf("got %q, want no warning", got)
 	}
 	if got := config.TokenDoubt("ghp_hunter2"); !strings.Contains(got, "pc_") || strings.Contains(got, "hunter2") {
-		t.Errorf("got %q, want the prefix named and no more", got)
+		t.Errorf("got %q, want a warning with the prefix and without the token", got)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// index is the place of an item of a list in a path; keyPaths has [] there.
+// index matches the index of a list item in a path. keyPaths writes [] instead.
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 // nearestKey returns the path of the known key that is most similar to an unknown
-// key of section, or "". Of two that are equally similar, that of the section wins.
+// key of section, or "". Between two equally similar keys it prefers that of the section.
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
 	inList := index.ReplaceAllString(section, "[]")
@@ -54,7 +54,7 @@ func keyPaths(t reflect.Type, prefix string) []string {
 	return paths
 }
 
-// keysOf lists the keys of the section at path, "" being the file itself.
+// keysOf lists the keys of the section at path. The path "" means the top level.
 func keysOf(path string) []string {
 	var keys []string
 	path = index.ReplaceAllString(path, "[]")

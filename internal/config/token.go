@@ -10,13 +10,13 @@ import (
 // tokenPrefix begins every token of the service (spec section 5).
 const tokenPrefix = "pc_"
 
-// maxTokenSize is in bytes: more than any token, less than most wrong files.
+// maxTokenSize is in bytes. It is larger than any token and smaller than most files
+// given by mistake.
 const maxTokenSize = 8 << 10
 
-// ReadToken returns the token: the content of the file, read with readFile, or the
-// value itself. After an answer 401 the caller calls it once more, since operators
-// rotate a token by replacing the content of the file. White space around it is
-// removed; the error never contains it.
+// ReadToken returns the trimmed content of TokenFile, or Token. After a response 401 the
+// caller calls it again, because operators rotate a token by replacing the content of the
+// file. The error never contains the token.
 func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 	token, place := a.Token, "api.token"
 	if a.TokenFile != "" {
@@ -32,29 +32,29 @@ func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 	return token, nil
 }
 
-// ReadKeys returns the two keys of the files, read with readFile; both are empty
-// without files. An error never contains a key.
+// ReadKeys returns the contents of AccessKeyFile and SecretKeyFile. Both keys are empty if
+// no files are set. The error never contains a key.
 func (s S3) ReadKeys(readFile func(string) ([]byte, error)) (access, secret Secret, err error) {
-	for _, one := range []struct {
+	for _, key := range []struct {
 		path, file string
-		into       *Secret
+		value      *Secret
 	}{{"s3.access_key_file", s.AccessKeyFile, &access}, {"s3.secret_key_file", s.SecretKeyFile, &secret}} {
-		if one.file == "" {
+		if key.file == "" {
 			continue
 		}
-		data, err := readFile(one.file)
+		data, err := readFile(key.file)
 		if err != nil {
-			return "", "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", one.path, err)
+			return "", "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", key.path, err)
 		}
-		*one.into = Secret(strings.TrimSpace(string(data)))
-		if text := one.into.Reveal(); text == "" || len(text) > maxTokenSize || strings.ContainsFunc(text, unfitForHeader) {
-			return "", "", fmt.Errorf("read %s %q: it does not contain one key alone: write the key, without quotes or a name", one.path, one.file)
+		*key.value = Secret(strings.TrimSpace(string(data)))
+		if text := key.value.Reveal(); text == "" || len(text) > maxTokenSize || strings.ContainsFunc(text, unfitForHeader) {
+			return "", "", fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", key.path, key.file)
 		}
 	}
 	return access, secret, nil
 }
 
-// tokenFault says why token cannot be sent in a header, or "".
+// tokenFault returns the reason why token cannot be sent in a header, or "".
 func tokenFault(token Secret) string {
 	text := token.Reveal()
 	switch {
@@ -70,8 +70,8 @@ func tokenFault(token Secret) string {
 
 func unfitForHeader(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
 
-// TokenDoubt returns a warning if the token can be sent but does not look like one of
-// this service, else "". It is no error: the service may change the prefix.
+// TokenDoubt returns a warning if the token does not begin with the prefix of the service,
+// else "". It is not an error, because the service may change the prefix.
 func TokenDoubt(token Secret) string {
 	if strings.HasPrefix(token.Reveal(), tokenPrefix) {
 		return ""

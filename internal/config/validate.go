@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// Validate reports every rule that c breaks in one *Error without lines, or nil.
-// [Load] and [Parse] call it; this is for a Config that is made in code.
+// Validate returns an *Error with every rule that c breaks, without line numbers, or nil.
+// [Load] and [Parse] check the same rules; Validate is for a Config built in code.
 func (c Config) Validate() error {
 	var v validator
 	v.checkConfig(c)
 	return newError("", v.problems)
 }
 
-// validator collects the rules that are broken. Its maps are those of the binder and
-// may be nil: a path that could not be bound is not checked, and a value from the
-// environment is shown as it is written in the file.
+// validator collects problems. Its maps are those of the binder and may be nil: paths in
+// broken are not checked again, and an expanded value is shown as written in the file.
 type validator struct {
 	problems []Problem
 	broken   map[string]bool
 	written  map[string]string
 }
 
-// addProblem reports that the value at path breaks a rule; the message has the rule and the fix.
+// addProblem adds a problem unless the value at path could not be bound.
 func (v *validator) addProblem(path, format string, args ...any) {
 	for at := path; at != ""; at = parentPath(at) {
 		if v.broken[at] {
@@ -38,7 +37,7 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuseValue reports what a rule of the components found.
+// refuseValue is the callback of a [Rule].
 func (v *validator) refuseValue(path string, value any, message string) {
 	if value != nil {
 		message = v.showValue(path, value) + " " + message
@@ -53,7 +52,7 @@ func (v *validator) showValue(path string, value any) string {
 	return formatValue(value)
 }
 
-// formatValue writes a value as in the file: 10m, not 10m0s.
+// formatValue formats a value as the file does: 10m, not 10m0s.
 func formatValue(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -142,12 +141,12 @@ func (v *validator) checkPatterns(at string, patterns []string) {
 	}
 }
 
-var size = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
+var sizeText = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
-// bytesOf reads a size as DuckDB does: 1 MB is 1,000,000 bytes, 1 MiB 1,048,576; 0 if
-// it is no size.
-func bytesOf(text string) float64 {
-	match := size.FindStringSubmatch(text)
+// parseSize returns a number of bytes, or 0 if text is not a size. As in DuckDB, 1 MB is
+// 1,000,000 bytes and 1 MiB is 1,048,576 bytes.
+func parseSize(text string) float64 {
+	match := sizeText.FindStringSubmatch(text)
 	if match == nil {
 		return 0
 	}
@@ -162,31 +161,32 @@ func bytesOf(text string) float64 {
 	return number * math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2]))))
 }
 
-// MaxBodyBytes is MaxBody in bytes; 0 if it is no size.
-func (a API) MaxBodyBytes() int64 { return int64(min(bytesOf(a.MaxBody), math.MaxInt64/2)) }
+// MaxBodyBytes returns MaxBody in bytes, or 0 if it is not a size.
+func (a API) MaxBodyBytes() int64 { return int64(min(parseSize(a.MaxBody), math.MaxInt64/2)) }
 
-// leastMemory is what a night of all streams needs to plan its details and to merge.
-const leastMemory = "160MB"
+// minMemory is the memory that DuckDB needs for a night of all streams, even of a small
+// catalog.
+const minMemory = "160MB"
 
 func (v *validator) checkWarehouse(w Warehouse) {
 	if w.Dir == "" {
 		v.addProblem("warehouse.dir", "is empty: give a folder, such as ./warehouse")
 	}
 	checkAtLeast(v, "warehouse.keep_versions", w.KeepVersions, 1)
-	// DuckDB accepts percentages too. Those are of the machine; a container may use less.
-	switch limit := bytesOf(w.MemoryLimit); {
+	// DuckDB also accepts a percentage, but of the machine; a container may have less.
+	switch limit := parseSize(w.MemoryLimit); {
 	case limit == 0:
 		v.addProblem("warehouse.memory_limit", "%s is not a size: write one such as 512MB or 2GB",
 			v.showValue("warehouse.memory_limit", w.MemoryLimit))
-	case limit < bytesOf(leastMemory):
-		v.addProblem("warehouse.memory_limit", "%s is too little for a night, however small the catalog is: write %s or more",
-			v.showValue("warehouse.memory_limit", w.MemoryLimit), leastMemory)
+	case limit < parseSize(minMemory):
+		v.addProblem("warehouse.memory_limit", "%s is too little for a night, even with a small catalog: write %s or more",
+			v.showValue("warehouse.memory_limit", w.MemoryLimit), minMemory)
 	}
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
 	checkOneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
 }
 
-var column = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
+var columnPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 
 func (v *validator) checkPrivacy(p Privacy) {
 	v.checkColumns("privacy.hash", p.Hash)
@@ -198,14 +198,14 @@ func (v *validator) checkPrivacy(p Privacy) {
 		}
 	}
 	if len(p.Hash) > 0 && p.HashKey == "" {
-		v.addProblem("privacy.hash", "needs a key: set the environment variable %s and never change it, since another key gives other hashes", HashKeyVar)
+		v.addProblem("privacy.hash", "needs a key: set the environment variable %s and never change it, because another key gives other hashes", HashKeyVar)
 	}
 	checkOneOf(v, "privacy.raw", p.Raw, RawKeep, RawDiscard)
 }
 
 func (v *validator) checkColumns(at string, names []string) {
 	for i, name := range names {
-		if item := fmt.Sprintf("%s[%d]", at, i); !column.MatchString(name) {
+		if item := fmt.Sprintf("%s[%d]", at, i); !columnPath.MatchString(name) {
 			v.addProblem(item, "%s is not table.column: write one such as orders.guest_email", v.showValue(item, name))
 		}
 	}
@@ -217,7 +217,7 @@ func checkBetween[T int | float64 | time.Duration](v *validator, path string, va
 	switch {
 	case value < low:
 		v.addProblem(path, "%s is below %s: use %s to %s", v.showValue(path, value), lowest, lowest, highest)
-	case !(value <= high): // so that NaN is refused as well
+	case !(value <= high): // true for NaN too
 		v.addProblem(path, "%s is above %s: use %s to %s", v.showValue(path, value), highest, lowest, highest)
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"strings"
 	"time"
 
-	_ "time/tzdata" // a minimal machine or container has no time zones of its own
+	_ "time/tzdata" // minimal systems and containers have no time zone database
 
 	"github.com/robfig/cron/v3"
 )
 
-// CheckBaseURL returns what is wrong with BaseURL, or nil.
+// CheckBaseURL returns an *Error if BaseURL is invalid.
 func (a API) CheckBaseURL() error {
 	var v validator
 	v.checkBaseURL(a)
 	return newError("", v.problems)
 }
 
-// checkBaseURL shows only scheme and host of a refused address: the rest may contain
+// checkBaseURL shows only scheme and host of an invalid address. The rest may contain
 // credentials.
 func (v *validator) checkBaseURL(a API) {
 	const path = "api.base_url"
@@ -51,8 +51,8 @@ func isWeb(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// isLoopback looks at the text and asks no resolver: an answer from the network must
-// not decide whether a token may leave unencrypted.
+// isLoopback does not resolve names: a response from the network must not decide whether
+// a token may be sent unencrypted.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -69,7 +69,7 @@ func (v *validator) checkPrintable(path, text string) {
 
 func (v *validator) checkCron(path, text string) {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
-		// The parser panics at a zone without fields.
+		// The parser panics on a time zone without fields.
 		v.addProblem(path, "%s names a time zone: move it to schedule.timezone", v.showValue(path, text))
 		return
 	}
@@ -77,18 +77,19 @@ func (v *validator) checkCron(path, text string) {
 	if err != nil {
 		reason := fmt.Sprintf(" (%v)", err)
 		if v.written[path] != "" {
-			reason = "" // it would quote the value from the environment
+			reason = "" // the error quotes the value from the environment
 		}
 		v.addProblem(path, "%s is not a schedule%s: write five fields such as \"0 2 * * *\"", v.showValue(path, text), reason)
 		return
 	}
-	// Any start will do: the search covers a leap year.
+	// Next searches five years ahead, so any start date finds 29 February.
 	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		v.addProblem(path, "%s is never due: check day and month", v.showValue(path, text))
 	}
 }
 
-// hostName is a name as clients send it: one of another alphabet is sent as xn--.
+// hostName matches the Host header as clients send it. Names in other alphabets are sent
+// in ASCII, as xn--.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
 
 func (v *validator) checkServe(s Serve) {
@@ -101,7 +102,7 @@ func (v *validator) checkServe(s Serve) {
 	}
 	for i, name := range s.Hosts {
 		if item := fmt.Sprintf("serve.hosts[%d]", i); !hostName.MatchString(name) {
-			v.addProblem(item, "%s is not the name of a host: write it alone, such as status.example.com, without scheme, port or *",
+			v.addProblem(item, "%s is not a host name: write one such as status.example.com, without scheme, port or *",
 				v.showValue(item, name))
 		}
 	}
@@ -119,8 +120,8 @@ func (v *validator) checkServe(s Serve) {
 	}
 }
 
-// InboxMaxBytes is InboxMax in bytes; 0 if it is empty.
-func (s Serve) InboxMaxBytes() int64 { return int64(min(bytesOf(s.InboxMax), math.MaxInt64/2)) }
+// InboxMaxBytes returns InboxMax in bytes, or 0 if it is empty.
+func (s Serve) InboxMaxBytes() int64 { return int64(min(parseSize(s.InboxMax), math.MaxInt64/2)) }
 
 func (v *validator) checkSecretText(path string, secret Secret) {
 	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {

@@ -9,55 +9,55 @@ import (
 	"unicode/utf8"
 )
 
-// Channel is a receiver of what watches find.
+// Channel is a receiver of findings.
 type Channel struct {
-	// Name is what Watch.Send calls it.
+	// Name is the name used in Watch.Send.
 	Name string `yaml:"name"`
-	// Type says what the receiver understands.
+	// Type is the message format.
 	Type ChannelType `yaml:"type"`
-	// URL is where webhook and slack post. It is a secret, since such services put the
-	// credential into the path.
+	// URL is the address for webhook and slack. It is a secret because such services put
+	// the credential into the path.
 	URL Secret `yaml:"url"`
-	// From and To are the addresses of an e-mail.
+	// From and To are e-mail addresses.
 	From string   `yaml:"from"`
 	To   []string `yaml:"to"`
 	SMTP SMTP     `yaml:"smtp"`
 }
 
-// ChannelType is the form of a message.
+// ChannelType is the format of a message.
 type ChannelType string
 
 // The values of notify.channels.type.
 const (
 	ChannelWebhook ChannelType = "webhook" // a JSON object
-	ChannelSlack   ChannelType = "slack"   // a text in JSON, as Slack and its kin take it
+	ChannelSlack   ChannelType = "slack"   // a text in JSON, as Slack, Mattermost and others accept it
 	ChannelEmail   ChannelType = "email"
 )
 
-// SMTP is the server that e-mails go through.
+// SMTP is the mail server.
 type SMTP struct {
 	Host string `yaml:"host"`
-	// Port is 0 for that of TLS: 587, 465 or 25.
+	// Port 0 means 587 with starttls, 465 with tls and 25 with none.
 	Port int     `yaml:"port"`
 	TLS  MailTLS `yaml:"tls"`
-	// User and Password log in; empty: no login.
+	// User and Password are the login. An empty User means no login.
 	User     Secret `yaml:"user"`
 	Password Secret `yaml:"password"`
-	// PasswordFile is read for each message, instead of Password.
+	// PasswordFile replaces Password. It is read for each message.
 	PasswordFile string `yaml:"password_file"`
 }
 
-// MailTLS is how the connection to a mail server is encrypted.
+// MailTLS is the encryption of the connection to a mail server.
 type MailTLS string
 
 // The values of notify.channels.smtp.tls.
 const (
-	MailStartTLS MailTLS = "starttls" // encrypted before anything is said; never without
+	MailStartTLS MailTLS = "starttls" // STARTTLS is required
 	MailFullTLS  MailTLS = "tls"      // encrypted from the first byte
-	MailPlain    MailTLS = "none"     // on this machine only
+	MailPlain    MailTLS = "none"     // for a server on this machine only
 )
 
-// ReadPassword returns the password: the content of the file, or the value itself.
+// ReadPassword returns the content of PasswordFile, or Password.
 func (s SMTP) ReadPassword(readFile func(string) ([]byte, error)) (Secret, error) {
 	if s.PasswordFile == "" {
 		return s.Password, nil
@@ -65,25 +65,24 @@ func (s SMTP) ReadPassword(readFile func(string) ([]byte, error)) (Secret, error
 	return readSecret("notify.channels.smtp.password_file", s.PasswordFile, readFile)
 }
 
-// Watch is a question that is asked after each night, and whose findings are sent.
+// Watch is a query that runs after each night and whose findings are sent to channels.
 type Watch struct {
-	// Name is the name of its state file, too.
+	// Name is also the name of the state file.
 	Name string `yaml:"name"`
 	// Query is the name of a query, or SQL.
-	Query string `yaml:"query"`
-	// Params are the parameters of the query, as texts.
+	Query  string            `yaml:"query"`
 	Params map[string]string `yaml:"params"`
-	// When says which rows are findings, see [Watch.Condition].
+	// When selects the rows that are findings; see [Watch.Condition].
 	When string `yaml:"when"`
-	// Key lists the columns by which a finding is known again; empty: all.
+	// Key lists the columns that identify a finding from night to night. Empty means all.
 	Key []string `yaml:"key"`
-	// Show lists the columns of a message; empty: all.
+	// Show lists the columns of a message. Empty means all.
 	Show []string `yaml:"show"`
-	// NewOnly sends a finding once. Otherwise each night sends all.
+	// NewOnly sends each finding once. Otherwise each night sends all findings.
 	NewOnly bool `yaml:"new_only"`
-	// Advice is a line of the message: what to do.
+	// Advice is a line of the message that tells the reader how to react.
 	Advice string `yaml:"advice"`
-	// Send names the channels.
+	// Send lists the names of channels.
 	Send []string `yaml:"send"`
 }
 
@@ -92,8 +91,8 @@ const whenRows = "rows"
 
 var whenText = regexp.MustCompile(`^(\S.*) (over|under) (-?[0-9]{1,38}(?:\.[0-9]{1,38})?)$`)
 
-// Condition reads When: the column and the number that it must be over or under. The
-// column is empty if every row is a finding.
+// Condition parses When into a column, the direction, and the bound as a decimal number.
+// The column is empty if every row is a finding.
 func (w Watch) Condition() (column string, over bool, number string) {
 	match := whenText.FindStringSubmatch(w.When)
 	if match == nil {
@@ -102,25 +101,28 @@ func (w Watch) Condition() (column string, over bool, number string) {
 	return match[1], match[2] == "over", match[3]
 }
 
-// setDefaults implements defaulter.
+var (
+	_ defaulter = (*Watch)(nil)
+	_ defaulter = (*Channel)(nil)
+)
+
 func (w *Watch) setDefaults() {
 	*w = Watch{Params: map[string]string{}, When: whenRows, Key: []string{}, Show: []string{}, NewOnly: true, Send: []string{}}
 }
 
-// setDefaults implements defaulter.
 func (c *Channel) setDefaults() { *c = Channel{To: []string{}, SMTP: SMTP{TLS: MailStartTLS}} }
 
-// itemName is the name of a channel or a watch. It begins no option and leads to no other
-// folder.
+// itemName matches the name of a channel or a watch. Such a name cannot be mistaken for a
+// flag or lead out of a folder.
 var itemName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// checkName demands a name that no item before it has.
-func (v *validator) checkName(path, name string, before []string) {
+// checkName requires a valid name that is not among the earlier ones.
+func (v *validator) checkName(path, name string, earlier []string) {
 	switch {
 	case !itemName.MatchString(name):
 		v.addProblem(path, "%s is not a name: use lower-case letters, digits, - and _, such as price-drops", v.showValue(path, name))
-	case slices.Contains(before, name):
-		v.addProblem(path, "%s is the name of another one: give each its own", v.showValue(path, name))
+	case slices.Contains(earlier, name):
+		v.addProblem(path, "%s is already used: choose another name", v.showValue(path, name))
 	}
 }
 
@@ -154,7 +156,7 @@ func (v *validator) checkChannelURL(path string, address Secret) {
 	case err != nil || !isWeb(u):
 		v.addProblem(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		v.addProblem(path, "would send what was found unencrypted: use https")
+		v.addProblem(path, "would send findings unencrypted: use https")
 	}
 }
 
@@ -182,7 +184,7 @@ func (v *validator) checkSMTP(at string, s SMTP) {
 	checkOneOf(v, at+".tls", s.TLS, MailStartTLS, MailFullTLS, MailPlain)
 	switch {
 	case s.TLS == MailPlain && !isLoopback(s.Host):
-		v.addProblem(at+".tls", "none is for a mail server on this machine: use starttls or tls")
+		v.addProblem(at+".tls", "none is allowed only for a mail server on this machine: use starttls or tls")
 	case s.TLS == MailPlain && s.User != "":
 		v.addProblem(at+".user", "would be sent unencrypted: use starttls or tls, or remove it")
 	}
@@ -192,12 +194,12 @@ func (v *validator) checkSMTP(at string, s SMTP) {
 	case s.Password != "" && s.PasswordFile != "":
 		v.addProblem(at+".password_file", "is set, and password too: keep one of the two")
 	case hasPassword != (s.User != ""):
-		v.addProblem(at+".user", "and password are set together or not at all")
+		v.addProblem(at+".user", "needs a password, and the reverse: set both or neither")
 	}
 }
 
-// mostAdvice is in characters.
-const mostAdvice = 500
+// maxAdvice is in characters.
+const maxAdvice = 500
 
 func (v *validator) checkWatches(watches []Watch, channels []string) {
 	var names []string
@@ -209,14 +211,14 @@ func (v *validator) checkWatches(watches []Watch, channels []string) {
 			v.addProblem(at+".query", "is empty: name a query, see placementsync query --list, or write SQL")
 		}
 		if w.When != whenRows && !whenText.MatchString(w.When) {
-			v.addProblem(at+".when", "%s is no condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"",
+			v.addProblem(at+".when", "%s is not a condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"",
 				v.showValue(at+".when", w.When))
 		}
-		if utf8.RuneCountInString(w.Advice) > mostAdvice {
-			v.addProblem(at+".advice", "is longer than %d characters: shorten it", mostAdvice)
+		if utf8.RuneCountInString(w.Advice) > maxAdvice {
+			v.addProblem(at+".advice", "is longer than %d characters: shorten it", maxAdvice)
 		}
 		if len(w.Send) == 0 {
-			v.addProblem(at+".send", "is empty: name one of notify.channels or more")
+			v.addProblem(at+".send", "is empty: name at least one of notify.channels")
 		}
 		for n, name := range w.Send {
 			item := fmt.Sprintf("%s.send[%d]", at, n)
