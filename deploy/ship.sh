@@ -33,7 +33,7 @@ if tools "the scripts" shellcheck; then
 fi
 
 step packages of the release before, stamped 0.9.0, with another example
-sed '1s/^# placementsync: /# placementsync 0.9.0: /' config.example.yaml > "$work/example.yaml"
+sed '1s/^# Configuration of placementsync/# Configuration of placementsync 0.9.0/' config.example.yaml > "$work/example.yaml"
 EXAMPLE=$work/example.yaml make packages VERSION=0.9.0 DIST="$work/before" "${stamp[@]}"
 step packages
 make packages VERSION="$version" "${stamp[@]}"

@@ -72,7 +72,7 @@ packaged=$STAGE/usr/share/placementsync/config.yaml
 mkdir -p "${packaged%/*}"
 # shellcheck disable=SC2016
 sed -e 's|^  token: \${PLACEMENTSYNC_TOKEN}|  token: ""                    |' \
-	-e 's|^  token_file: ""                    # instead|  token_file: /etc/placementsync/token # instead|' \
+	-e 's|^  token_file: ""                    # file with|  token_file: /etc/placementsync/token # file with|' \
 	-e 's|^  dir: ./warehouse$|  dir: /var/lib/placementsync/warehouse|' \
 	"$example" > "$packaged"
 if [ "$(diff "$example" "$packaged" | grep -c '^>')" != 3 ]; then
