@@ -11,35 +11,34 @@ import (
 
 // Kinds of channels.
 const (
-	Webhook = "webhook" // gets Message.Body
-	Slack   = "slack"   // gets Message.Text, in the JSON that Slack takes
-	Email   = "email"   // gets Message.Subject and Message.Text
+	Webhook = "webhook" // receives Message.Body
+	Slack   = "slack"   // receives Message.Text as Slack JSON
+	Email   = "email"   // receives Message.Subject and Message.Text
 )
 
 // Channel is a receiver of messages.
 type Channel struct {
 	Kind string
-	// URL is where Webhook and Slack post. It is a secret: no error contains it.
+	// URL is the address for Webhook and Slack. It is a secret; errors never contain it.
 	URL string
 	// Mail is for Email.
 	Mail Mail
 }
 
-// Message is what a channel delivers.
+// Message has the forms of a message for all kinds of channels.
 type Message struct {
-	// ID lets a receiver know a message again that comes twice.
+	// ID is the idempotency key: a receiver can drop a second delivery.
 	ID string
 	// Subject is one line.
 	Subject string
-	// Text is for people. It may contain whatever the service sent.
+	// Text is for people. It may contain untrusted text of the service.
 	Text string
 	// Body is a JSON object for programs.
 	Body []byte
 }
 
-// Deliver sends a message, with retries. Without an error, the receiver has taken it;
-// with one, it may have. The error is a *RefusedError if the receiver answered and does
-// not take this message.
+// Deliver sends a message, with retries. After an error the message may have arrived. The
+// error is a *RefusedError if the receiver responded and rejected this message.
 func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	switch c.Kind {
 	case Webhook:
@@ -47,17 +46,17 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	case Slack:
 		body, err := json.Marshal(newSlackText(m.Text))
 		if err != nil {
-			return fmt.Errorf("write the text: %w", err)
+			return fmt.Errorf("encode the message for Slack: %w", err)
 		}
 		return n.request(ctx, request{method: http.MethodPost, address: c.URL, body: body, id: m.ID})
 	case Email:
-		return n.tryAgain(ctx, func(ctx context.Context) (bool, error) { return n.mailOnce(ctx, c.Mail, m) })
+		return n.retry(ctx, func(ctx context.Context) (bool, error) { return n.mailOnce(ctx, c.Mail, m) })
 	}
-	return fmt.Errorf("no kind of channel is called %q", c.Kind)
+	return fmt.Errorf("send a message: unknown kind of channel %q", c.Kind)
 }
 
-// slackText is a message to Slack and its kin, in which nothing of the text acts: no
-// markup, no mention, and no address is fetched for a preview.
+// slackText is the JSON body for Slack and compatible services. It disables markup and the
+// previews of links.
 type slackText struct {
 	Text        string `json:"text"`
 	Markdown    bool   `json:"mrkdwn"`
@@ -65,27 +64,26 @@ type slackText struct {
 	UnfurlMedia bool   `json:"unfurl_media"`
 }
 
-// newSlackText escapes the three characters by which Slack knows links and mentions.
+// newSlackText escapes the three characters of Slack's links and mentions.
 func newSlackText(text string) slackText {
 	return slackText{Text: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentions(text))}
 }
 
-// breakMentions puts a space without width behind what begins a mention in a plain text,
-// and between the brackets of a link or an image: Mattermost reads both whatever the
-// message says.
+// breakMentions inserts zero-width spaces after the @ of a mention and between the brackets
+// of a link or an image. Mattermost interprets both even with markup disabled.
 func breakMentions(text string) string {
-	const space = '\u200b'
+	const zeroWidthSpace = '\u200b'
 	var b strings.Builder
-	before := ' '
+	previous := ' '
 	for _, r := range text {
-		if before == ']' && (r == '(' || r == '[') {
-			b.WriteRune(space)
+		if previous == ']' && (r == '(' || r == '[') {
+			b.WriteRune(zeroWidthSpace)
 		}
 		b.WriteRune(r)
-		if r == '@' && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
-			b.WriteRune(space)
+		if r == '@' && !unicode.IsLetter(previous) && !unicode.IsDigit(previous) {
+			b.WriteRune(zeroWidthSpace)
 		}
-		before = r
+		previous = r
 	}
 	return b.String()
 }

@@ -18,21 +18,22 @@ import (
 	"placementsync/internal/notify"
 )
 
-// sender delivers without a pause between attempts, each within a time.
-func sender(timeout time.Duration) *notify.Notifier {
+// newNotifier returns a notifier with the given timeout and almost no pause between
+// attempts.
+func newNotifier(timeout time.Duration) *notify.Notifier {
 	return notify.New(notify.Config{UserAgent: "test", Timeout: timeout, Backoff: time.Millisecond}, slog.New(slog.DiscardHandler))
 }
 
 const (
-	patient = 20 * time.Second      // whoever answers does so earlier
-	hasty   = 20 * time.Millisecond // for those who never do
+	longTimeout  = 20 * time.Second       // never reached by a receiver that responds
+	shortTimeout = 100 * time.Millisecond // for receivers that never respond
 )
 
-func letter() notify.Message {
+func testMessage() notify.Message {
 	return notify.Message{ID: "0123abcd", Subject: "placementsync: bills: 2 new findings", Text: "bills: 2 new findings\n- a\n.\n- ä <b>&", Body: []byte(`{"id":"0123abcd"}`)}
 }
 
-func TestChannelsByHTTP(t *testing.T) {
+func TestDeliverByHTTP(t *testing.T) {
 	t.Parallel()
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -40,13 +41,13 @@ func TestChannelsByHTTP(t *testing.T) {
 		got = append(got, strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), r.Header.Get("Content-Type"), string(body)}, " "))
 	}))
 	defer server.Close()
-	hostile := letter()
+	hostile := testMessage()
 	hostile.Text = "see <https://evil.example|here> & <!channel>\n*all* @all,@here a@b.example ![](https://evil.example) [a][b]"
 	for _, c := range []struct {
 		kind string
 		m    notify.Message
-	}{{notify.Webhook, letter()}, {notify.Slack, hostile}} {
-		if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: c.kind, URL: server.URL + "/s3cret"}, c.m); err != nil {
+	}{{notify.Webhook, testMessage()}, {notify.Slack, hostile}} {
+		if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: c.kind, URL: server.URL + "/s3cret"}, c.m); err != nil {
 			t.Error(err)
 		}
 	}
@@ -55,37 +56,37 @@ func TestChannelsByHTTP(t *testing.T) {
 		`POST /s3cret 0123abcd application/json {"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b]","mrkdwn":false,"unfurl_links":false,"unfurl_media":false}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("arrived (-want +got):\n%s", diff)
+		t.Errorf("received requests (-want +got):\n%s", diff)
 	}
 	var slack struct{ Text string }
 	_, body, _ := strings.Cut(got[1], "json ")
 	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all* @\u200ball,@\u200bhere a@b.example ![]\u200b(https://evil.example) [a]\u200b[b]" {
-		t.Errorf("Slack reads %q (%v)", slack.Text, err)
+		t.Errorf("the decoded text for Slack is %q (%v)", slack.Text, err)
 	}
-	if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: "fax"}, letter()); err == nil {
-		t.Error("a kind that is none was taken")
+	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: "fax"}, testMessage()); err == nil {
+		t.Error("Deliver accepted the unknown channel kind fax")
 	}
 }
 
-// TestReceiversThatFail: each fails in its way, in bounded time, and the error shows no
-// address.
-func TestReceiversThatFail(t *testing.T) {
+// TestDeliverToFailingReceivers checks that each kind of failure ends in bounded time with
+// an error that does not contain the address.
+func TestDeliverToFailingReceivers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		answer http.HandlerFunc
-		calls  int64
-		want   string
-		within time.Duration
+		respond http.HandlerFunc
+		calls   int64
+		want    string
+		timeout time.Duration
 	}{
-		"refuses":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver answered 404 Not Found", patient},
-		"fails":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver answered 500", patient},
-		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", hasty},
-		"hangs up": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", patient},
-		"drips": {func(w http.ResponseWriter, r *http.Request) {
+		"status 404":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver answered 404 Not Found", longTimeout},
+		"status 500":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver answered 500", longTimeout},
+		"no response":    {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", shortTimeout},
+		"closed at once": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", longTimeout},
+		"status 200 with an endless body": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, 1, "", hasty},
+		}, 1, "", shortTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,12 +94,12 @@ func TestReceiversThatFail(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				calls.Add(1)
 				_, _ = io.Copy(io.Discard, r.Body)
-				c.answer(w, r)
+				c.respond(w, r)
 			}))
 			defer server.Close()
-			err := sender(c.within).Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, letter())
-			if refused := errors.As(err, new(*notify.RefusedError)); refused != (name == "refuses") {
-				t.Errorf("refused is %t (%v)", refused, err)
+			err := newNotifier(c.timeout).Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, testMessage())
+			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != (name == "status 404") {
+				t.Errorf("error is a RefusedError: %t (%v)", isRefused, err)
 			}
 			if c.want == "" != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret")) || calls.Load() != c.calls {
 				t.Errorf("%d calls, %v; want %d, %q", calls.Load(), err, c.calls, c.want)
@@ -113,8 +114,8 @@ func TestReceiversThatFail(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := sender(patient).Deliver(t.Context(), notify.Channel{Kind: notify.Slack, URL: "http://" + address + "/s3cret"}, letter()); err == nil ||
+	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: notify.Slack, URL: "http://" + address + "/s3cret"}, testMessage()); err == nil ||
 		!strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("closed port: got %v, want connection refused without the address", err)
 	}
 }

@@ -15,60 +15,60 @@ import (
 
 // Encryption of the connection to a mail server.
 const (
-	StartTLS = "starttls" // the server has to offer it
+	StartTLS = "starttls" // required, not opportunistic
 	FullTLS  = "tls"      // from the first byte
 	NoTLS    = "none"
 )
 
-// Mail is a mail server, and who gets what it sends.
+// Mail is a mail server with the sender and the recipients of its messages.
 type Mail struct {
 	Host string
-	// Port is 0 for that of TLS: 587, 465 or 25.
+	// Port 0 means 587 with StartTLS, 465 with FullTLS and 25 with NoTLS.
 	Port int
 	TLS  string
-	// Trust has the certificates that are trusted; nil: those of the system.
+	// Trust has the trusted certificates. Nil means those of the system.
 	Trust *tls.Config
-	// User and Password log in; empty: no login.
+	// User and Password are the login. An empty User means no login.
 	User, Password string
 	From           string
 	To             []string
 }
 
-// mailPatience is how many times longer an e-mail may take than a request: a mail server
-// asks others before it takes a message.
-const mailPatience = 3
+// mailTimeoutFactor extends the timeout of a request for an e-mail, because mail servers
+// query others before they accept a message.
+const mailTimeoutFactor = 3
 
-// mailOnce makes one attempt; again reports whether another one could help. The error has
-// the number that the server answered, and none of its text, which may repeat what it was
-// sent.
-func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (again bool, err error) {
+// mailOnce makes one attempt. The error has the reply code of the server, but not its text,
+// which may repeat the password.
+func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient bool, err error) {
 	message, err := newMail(c, m)
 	if err != nil {
 		return false, err
 	}
-	ctx, stop := context.WithTimeout(ctx, mailPatience*n.cfg.Timeout)
+	timeout := mailTimeoutFactor * n.cfg.Timeout
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	var line mailLine
-	dial := func(inner context.Context, network, address string) (net.Conn, error) {
-		return line.dial(ctx, inner, network, address)
+	var conn mailConn
+	dial := func(dialCtx context.Context, network, address string) (net.Conn, error) {
+		return conn.dial(ctx, dialCtx, network, address)
 	}
-	client, err := c.newClient(&line, mailPatience*n.cfg.Timeout, mail.WithDialContextFunc(dial))
+	client, err := c.newClient(&conn, timeout, mail.WithDialContextFunc(dial))
 	if err != nil {
 		return false, fmt.Errorf("prepare the e-mail: %w", err)
 	}
-	defer line.hangUp()
+	defer conn.close()
 	session, err := client.DialToSMTPClientWithContext(ctx)
 	if err == nil {
 		err = client.SendWithSMTPClient(session, message)
 	}
-	if message.IsDelivered() { // whatever came after that
+	if message.IsDelivered() { // later errors do not matter
 		_ = client.CloseWithSMTPClient(session)
 		return false, nil
 	}
 	return mailErr(ctx, err)
 }
 
-// newMail writes the e-mail. It has no value of the service in its head.
+// newMail returns the e-mail. Its headers contain no value of the service.
 func newMail(c Mail, m Message) (*mail.Msg, error) {
 	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	err := message.From(c.From)
@@ -76,17 +76,17 @@ func newMail(c Mail, m Message) (*mail.Msg, error) {
 		err = message.To(c.To...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write the e-mail: %w", err)
+		return nil, fmt.Errorf("write the e-mail: %w: correct the addresses in the configuration", err)
 	}
 	message.Subject(m.Subject)
 	message.SetMessageIDWithValue(m.ID + "@placementsync.invalid")
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // no answer by machines
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // prevents automatic replies
 	message.SetBodyString(mail.TypeTextPlain, m.Text)
 	return message, nil
 }
 
-// newClient makes a client whose connection is that of the line.
-func (c Mail) newClient(line *mailLine, timeout time.Duration, options ...mail.Option) (*mail.Client, error) {
+// newClient returns a client that connects through conn.
+func (c Mail) newClient(conn *mailConn, timeout time.Duration, options ...mail.Option) (*mail.Client, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.Trust != nil {
 		trust = c.Trust.Clone()
@@ -96,7 +96,7 @@ func (c Mail) newClient(line *mailLine, timeout time.Duration, options ...mail.O
 	port := mail.DefaultPortTLS
 	switch c.TLS {
 	case FullTLS:
-		port, line.encrypt = mail.DefaultPortSSL, trust
+		port, conn.tls = mail.DefaultPortSSL, trust
 		options = append(options, mail.WithSSL())
 	case NoTLS:
 		port = mail.DefaultPort
@@ -111,62 +111,61 @@ func (c Mail) newClient(line *mailLine, timeout time.Duration, options ...mail.O
 	return mail.NewClient(c.Host, append(options, mail.WithPort(cmp.Or(c.Port, port)))...)
 }
 
-// mailLine is the connection of one attempt. The library leaves it open when the server
-// refuses a login, and does not watch the context once it stands.
-type mailLine struct {
-	encrypt *tls.Config // nil: the library does it, or nobody
+// mailConn is the connection of one attempt. The library does not close it when the server
+// rejects a login, and ignores the context once it is connected.
+type mailConn struct {
+	tls     *tls.Config // set for FullTLS; otherwise the library handles encryption
 	conn    net.Conn
 	release func() bool
 }
 
-// dial connects. The context of the attempt lasts as long as the connection, the other one
-// until it stands.
-func (l *mailLine) dial(attempt, ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+// dial connects. The connection is closed when ctx is done; dialCtx limits the dialing.
+func (c *mailConn) dial(ctx, dialCtx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(dialCtx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	l.conn, l.release = conn, context.AfterFunc(attempt, func() { _ = conn.Close() })
-	if l.encrypt == nil {
+	c.conn, c.release = conn, context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if c.tls == nil {
 		return conn, nil
 	}
-	secure := tls.Client(conn, l.encrypt)
-	if err := secure.HandshakeContext(ctx); err != nil {
+	secure := tls.Client(conn, c.tls)
+	if err := secure.HandshakeContext(dialCtx); err != nil {
 		return nil, err
 	}
 	return secure, nil
 }
 
-func (l *mailLine) hangUp() {
-	if l.conn != nil {
-		l.release()
-		_ = l.conn.Close()
+func (c *mailConn) close() {
+	if c.conn != nil {
+		c.release()
+		_ = c.conn.Close()
 	}
 }
 
-// mailErr says in our words why an e-mail was not taken.
-func mailErr(ctx context.Context, err error) (again bool, _ error) {
+// mailErr replaces an error of the library by one without the text of the server.
+func mailErr(ctx context.Context, err error) (isTransient bool, _ error) {
 	code := 0
-	var failed *mail.SendError
-	var answer *textproto.Error
+	var sendErr *mail.SendError
+	var replyErr *textproto.Error
 	switch {
-	case errors.As(err, &failed):
-		code = failed.ErrorCode()
-	case errors.As(err, &answer):
-		code = answer.Code
+	case errors.As(err, &sendErr):
+		code = sendErr.ErrorCode()
+	case errors.As(err, &replyErr):
+		code = replyErr.Code
 	}
-	const least, permanent = 400, 500
+	const firstTransient, firstPermanent = 400, 500
 	switch {
 	case ctx.Err() != nil:
 		return true, fmt.Errorf("reach the mail server: %w", context.Cause(ctx))
-	case failed != nil && code >= permanent:
-		return false, &RefusedError{fmt.Sprintf("the mail server answered %d: %s", code, failed.Reason)}
-	case failed != nil && code >= least:
-		return true, fmt.Errorf("the mail server answered %d: %s", code, failed.Reason)
-	case code >= least:
-		return code < permanent, fmt.Errorf("the mail server answered %d before the message: look at user, password and tls", code)
+	case sendErr != nil && code >= firstPermanent:
+		return false, &RefusedError{fmt.Sprintf("the mail server answered %d: %s", code, sendErr.Reason)}
+	case sendErr != nil && code >= firstTransient:
+		return true, fmt.Errorf("the mail server answered %d: %s", code, sendErr.Reason)
+	case code >= firstTransient:
+		return code < firstPermanent, fmt.Errorf("the mail server answered %d before the message: check user, password and tls", code)
 	case errors.As(err, new(textproto.ProtocolError)):
-		return true, errors.New("reach the mail server: it does not speak SMTP: look at host, port and tls")
+		return true, errors.New("reach the mail server: it does not speak SMTP: check host, port and tls")
 	}
 	return true, fmt.Errorf("reach the mail server: %w", err)
 }

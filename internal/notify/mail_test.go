@@ -22,45 +22,48 @@ import (
 	"placementsync/internal/notify"
 )
 
-// postOffice is a real mail server. It accepts one user, and answers as its fields say.
-type postOffice struct {
+// mailServer is a real SMTP server. It accepts the user robot, and returns the errors of its
+// fields.
+type mailServer struct {
 	mu       sync.Mutex
-	mailErrs []error // of MAIL, one after the other
-	rcptErr  map[string]error
+	mailErrs []error          // of successive MAIL commands
+	rcptErr  map[string]error // of RCPT, by recipient
 	dataErr  error
 	authErr  error
-	hangUp   bool // after the message, instead of an answer
-	calls    int  // connections
+	hangUp   bool // close the connection once instead of confirming a message
+	conns    int
 	users    []string
-	got      []letterSent
+	received []receivedMail
 }
 
-type letterSent struct {
+type receivedMail struct {
 	from, text string
 	to         []string
 }
 
-type postSession struct {
-	office *postOffice
-	conn   *smtp.Conn
-	now    letterSent
+type mailSession struct {
+	server  *mailServer
+	conn    *smtp.Conn
+	current receivedMail
 }
 
-// NewSession implements smtp.Backend.
-func (o *postOffice) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	return &postSession{office: o, conn: c}, nil
+var (
+	_ smtp.Backend     = (*mailServer)(nil)
+	_ smtp.AuthSession = (*mailSession)(nil)
+)
+
+func (o *mailServer) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	return &mailSession{server: o, conn: c}, nil
 }
 
-// AuthMechanisms implements smtp.AuthSession.
-func (s *postSession) AuthMechanisms() []string { return []string{sasl.Plain} }
+func (s *mailSession) AuthMechanisms() []string { return []string{sasl.Plain} }
 
-// Auth implements smtp.AuthSession.
-func (s *postSession) Auth(string) (sasl.Server, error) {
+func (s *mailSession) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
-		s.office.mu.Lock()
-		defer s.office.mu.Unlock()
-		if s.office.authErr != nil {
-			return s.office.authErr
+		s.server.mu.Lock()
+		defer s.server.mu.Unlock()
+		if s.server.authErr != nil {
+			return s.server.authErr
 		}
 		if user != "robot" || password != "hunter2" {
 			return smtp.ErrAuthFailed
@@ -69,78 +72,73 @@ func (s *postSession) Auth(string) (sasl.Server, error) {
 		if !encrypted {
 			return errors.New("not encrypted")
 		}
-		s.office.users = append(s.office.users, user)
+		s.server.users = append(s.server.users, user)
 		return nil
 	}), nil
 }
 
-// Mail implements smtp.Session.
-func (s *postSession) Mail(from string, _ *smtp.MailOptions) error {
-	s.office.mu.Lock()
-	defer s.office.mu.Unlock()
-	if errs := s.office.mailErrs; len(errs) > 0 {
-		s.office.mailErrs = errs[1:]
+func (s *mailSession) Mail(from string, _ *smtp.MailOptions) error {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if errs := s.server.mailErrs; len(errs) > 0 {
+		s.server.mailErrs = errs[1:]
 		if errs[0] != nil {
 			return errs[0]
 		}
 	}
-	s.now = letterSent{from: from}
+	s.current = receivedMail{from: from}
 	return nil
 }
 
-// Rcpt implements smtp.Session.
-func (s *postSession) Rcpt(to string, _ *smtp.RcptOptions) error {
-	s.now.to = append(s.now.to, to)
-	return s.office.rcptErr[to]
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.current.to = append(s.current.to, to)
+	return s.server.rcptErr[to]
 }
 
-// Data implements smtp.Session.
-func (s *postSession) Data(r io.Reader) error {
+func (s *mailSession) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	s.office.mu.Lock()
-	defer s.office.mu.Unlock()
-	if s.office.dataErr != nil {
-		return s.office.dataErr
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if s.server.dataErr != nil {
+		return s.server.dataErr
 	}
-	s.now.text = string(text)
-	s.office.got = append(s.office.got, s.now)
-	if s.office.hangUp {
-		s.office.hangUp = false
+	s.current.text = string(text)
+	s.server.received = append(s.server.received, s.current)
+	if s.server.hangUp {
+		s.server.hangUp = false
 		return s.conn.Close()
 	}
 	return nil
 }
 
-// Reset implements smtp.Session.
-func (*postSession) Reset() {}
+func (*mailSession) Reset() {}
 
-// Logout implements smtp.Session.
-func (*postSession) Logout() error { return nil }
+func (*mailSession) Logout() error { return nil }
 
-// open starts the server and returns the mail that goes through it. encryption is what the
-// server has: StartTLS, FullTLS or NoTLS.
-func (o *postOffice) open(t *testing.T, encryption string) notify.Mail {
+// start starts the server with one of StartTLS, FullTLS and NoTLS, and returns the options
+// of a client.
+func (o *mailServer) start(t *testing.T, encryption string) notify.Mail {
 	t.Helper()
 	secure := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
 	defer secure.Close()
 	s := smtp.NewServer(o)
 	s.Domain, s.AllowInsecureAuth = "127.0.0.1", true
-	s.ErrorLog = silence{}
+	s.ErrorLog = discardLog{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := &tls.Config{Certificates: secure.TLS.Certificates}
+	serverTLS := &tls.Config{Certificates: secure.TLS.Certificates}
 	port := portOf(listener)
-	listener = countedListener{listener, o}
+	listener = countingListener{listener, o}
 	switch encryption {
 	case notify.StartTLS:
-		s.TLSConfig = own
+		s.TLSConfig = serverTLS
 	case notify.FullTLS:
-		listener = tls.NewListener(listener, own)
+		listener = tls.NewListener(listener, serverTLS)
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
@@ -152,28 +150,26 @@ func (o *postOffice) open(t *testing.T, encryption string) notify.Mail {
 		Trust: secure.Client().Transport.(*http.Transport).TLSClientConfig}
 }
 
-// silence is a log that nobody reads.
-type silence struct{}
+type discardLog struct{}
 
-// Printf implements smtp.Logger.
-func (silence) Printf(string, ...any) {}
+var _ smtp.Logger = discardLog{}
 
-// Println implements smtp.Logger.
-func (silence) Println(...any) {}
+func (discardLog) Printf(string, ...any) {}
 
-// countedListener counts the connections of a server.
-type countedListener struct {
+func (discardLog) Println(...any) {}
+
+// countingListener counts the connections of a server.
+type countingListener struct {
 	net.Listener
-	office *postOffice
+	server *mailServer
 }
 
-// Accept implements net.Listener.
-func (l countedListener) Accept() (net.Conn, error) {
+func (l countingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err == nil {
-		l.office.mu.Lock()
-		defer l.office.mu.Unlock()
-		l.office.calls++
+		l.server.mu.Lock()
+		defer l.server.mu.Unlock()
+		l.server.conns++
 	}
 	return conn, err
 }
@@ -182,7 +178,7 @@ func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
 func deliver(t *testing.T, m notify.Mail, message notify.Message) error {
 	t.Helper()
-	return sender(patient).Deliver(t.Context(), notify.Channel{Kind: notify.Email, Mail: m}, message)
+	return newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: notify.Email, Mail: m}, message)
 }
 
 func TestEmailArrives(t *testing.T) {
@@ -190,26 +186,26 @@ func TestEmailArrives(t *testing.T) {
 	for _, encryption := range []string{notify.StartTLS, notify.FullTLS, notify.NoTLS} {
 		t.Run(encryption, func(t *testing.T) {
 			t.Parallel()
-			office := &postOffice{}
-			m := office.open(t, encryption)
+			server := &mailServer{}
+			m := server.start(t, encryption)
 			if encryption != notify.NoTLS {
 				m.User, m.Password = "robot", "hunter2"
 			}
-			if err := deliver(t, m, letter()); err != nil {
+			if err := deliver(t, m, testMessage()); err != nil {
 				t.Fatal(err)
 			}
-			if len(office.got) != 1 || (len(office.users) == 1) != (m.User != "") {
-				t.Fatalf("%d letters, logged in %q", len(office.got), office.users)
+			if len(server.received) != 1 || (len(server.users) == 1) != (m.User != "") {
+				t.Fatalf("received %d e-mails, logins %q", len(server.received), server.users)
 			}
-			checkLetter(t, office.got[0])
+			checkMail(t, server.received[0])
 		})
 	}
 }
 
-func checkLetter(t *testing.T, got letterSent) {
+func checkMail(t *testing.T, got receivedMail) {
 	t.Helper()
 	if got.from != "robot@example.com" || strings.Join(got.to, " ") != "a@example.com b@example.com" {
-		t.Errorf("from %s to %q", got.from, got.to)
+		t.Errorf("envelope is from %s to %q", got.from, got.to)
 	}
 	m, err := mail.ReadMessage(strings.NewReader(got.text))
 	if err != nil {
@@ -221,126 +217,125 @@ func checkLetter(t *testing.T, got letterSent) {
 	} {
 		decoded, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get(name))
 		if decoded != want || err != nil || len(m.Header[name]) != 1 {
-			t.Errorf("%s is %q, want %q", name, m.Header[name], want)
+			t.Errorf("header %s is %q, want %q", name, m.Header[name], want)
 		}
 	}
 	if kind, _, err := mime.ParseMediaType(m.Header.Get("Content-Type")); kind != "text/plain" || err != nil {
-		t.Errorf("it is %s (%v)", kind, err)
+		t.Errorf("content type is %s (%v), want text/plain", kind, err)
 	}
 	if at, err := m.Header.Date(); err != nil || time.Since(at).Abs() > time.Hour {
-		t.Errorf("its date is %s (%v)", at, err)
+		t.Errorf("date is %s (%v), want now", at, err)
 	}
 	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
-	if got := strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")); err != nil || got != letter().Text {
-		t.Errorf("its text is %q (%v)", got, err)
+	if got := strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")); err != nil || got != testMessage().Text {
+		t.Errorf("text is %q (%v), want %q", got, err, testMessage().Text)
 	}
 }
 
-// TestNothingOfAMessageIsAHeader: a subject and a text with line ends add no header and no
-// recipient.
-func TestNothingOfAMessageIsAHeader(t *testing.T) {
+// TestMailHeadersCannotBeInjected sends a subject and a text with line ends.
+func TestMailHeadersCannotBeInjected(t *testing.T) {
 	t.Parallel()
-	office := &postOffice{}
-	m := letter()
+	server := &mailServer{}
+	m := testMessage()
 	m.Subject = "x\r\nBcc: all@example.com\r\n\r\n<b>"
 	m.Text = "\r\n.\r\nMAIL FROM:<evil@example.com>\r\nBcc: all@example.com"
-	if err := deliver(t, office.open(t, notify.NoTLS), m); err != nil {
+	if err := deliver(t, server.start(t, notify.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}
-	got, err := mail.ReadMessage(strings.NewReader(office.got[0].text))
+	got, err := mail.ReadMessage(strings.NewReader(server.received[0].text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Header.Get("Bcc") != "" || len(office.got) != 1 || len(office.got[0].to) != 2 {
-		t.Errorf("headers %v, recipients %q", got.Header, office.got[0].to)
+	if got.Header.Get("Bcc") != "" || len(server.received) != 1 || len(server.received[0].to) != 2 {
+		t.Errorf("headers %v, recipients %q", got.Header, server.received[0].to)
 	}
 }
 
-// TestMailServersThatFail: each fails in its way, in bounded time; nobody gets part of a
-// message, and no error shows a password.
-func TestMailServersThatFail(t *testing.T) {
+// TestDeliverToFailingMailServers checks that each kind of failure ends in bounded time,
+// without a partial message, and with an error that does not contain the password.
+func TestDeliverToFailingMailServers(t *testing.T) {
 	t.Parallel()
 	busy := &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later, hunter2"}
 	full := &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2}, Message: "full, hunter2"}
 	for name, c := range map[string]struct {
-		office     *postOffice
-		has, wants string // encryption
-		change     func(*notify.Mail)
-		calls      int
-		letters    int
-		fails      string
+		server            *mailServer
+		offered, required string // encryption; empty required means offered
+		change            func(*notify.Mail)
+		conns             int // 0 means any number
+		received          int
+		want              string // beginning of the error
 	}{
-		"busy, then not":   {office: &postOffice{mailErrs: []error{busy, busy}}, has: notify.StartTLS, calls: 3, letters: 1},
-		"busy":             {office: &postOffice{mailErrs: []error{busy, busy, busy}}, has: notify.StartTLS, calls: 3, fails: "the mail server answered 451"},
-		"full":             {office: &postOffice{dataErr: full}, has: notify.StartTLS, calls: 1, fails: "the mail server answered 552"},
-		"one is refused":   {office: &postOffice{rcptErr: map[string]error{"b@example.com": full}}, has: notify.StartTLS, calls: 1, fails: "the mail server answered 552"},
-		"a wrong password": {office: &postOffice{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, has: notify.StartTLS, calls: 1, fails: "the mail server answered 535 before the message: look at user, password and tls"},
-		"no encryption":    {office: &postOffice{}, has: notify.NoTLS, wants: notify.StartTLS, calls: 3, fails: "reach the mail server: "},
-		"no TLS":           {office: &postOffice{}, has: notify.NoTLS, wants: notify.FullTLS, fails: "reach the mail server: tls: "},
-		"an unknown name":  {office: &postOffice{}, has: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, fails: "reach the mail server: tls: failed to verify certificate"},
-		"hangs up at once": {office: &postOffice{hangUp: true}, has: notify.StartTLS, calls: 2, letters: 2},
-		"nobody is there":  {office: &postOffice{}, has: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, fails: "reach the mail server: dial tcp"},
+		"busy twice, then ready":         {server: &mailServer{mailErrs: []error{busy, busy}}, offered: notify.StartTLS, conns: 3, received: 1},
+		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, conns: 3, want: "the mail server answered 451"},
+		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 552"},
+		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 552"},
+		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 535 before the message: check user, password and tls"},
+		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, conns: 3, want: "reach the mail server: "},
+		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, want: "reach the mail server: tls: "},
+		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, want: "reach the mail server: tls: failed to verify certificate"},
+		"closed before the confirmation": {server: &mailServer{hangUp: true}, offered: notify.StartTLS, conns: 2, received: 2},
+		"closed port":                    {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, want: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := c.office.open(t, c.has)
-			if c.has != notify.NoTLS {
+			m := c.server.start(t, c.offered)
+			if c.offered != notify.NoTLS {
 				m.User, m.Password = "robot", "hunter2"
 			}
-			if c.wants != "" {
-				m.TLS = c.wants
+			if c.required != "" {
+				m.TLS = c.required
 			}
 			if c.change != nil {
 				c.change(&m)
 			}
-			err := deliver(t, m, letter())
-			if refused := errors.As(err, new(*notify.RefusedError)); refused != strings.HasSuffix(c.fails, "552") {
-				t.Errorf("refused is %t (%v)", refused, err)
+			err := deliver(t, m, testMessage())
+			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != strings.HasSuffix(c.want, "552") {
+				t.Errorf("error is a RefusedError: %t (%v)", isRefused, err)
 			}
-			if (err == nil) != (c.fails == "") || err != nil && (!strings.HasPrefix(err.Error(), c.fails) || strings.Contains(err.Error(), "hunter2")) {
-				t.Errorf("got %v, want %q", err, c.fails)
+			if (err == nil) != (c.want == "") || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2")) {
+				t.Errorf("got %v, want %q", err, c.want)
 			}
-			c.office.mu.Lock()
-			defer c.office.mu.Unlock()
-			if c.calls > 0 && c.office.calls != c.calls || len(c.office.got) != c.letters {
-				t.Errorf("%d calls and %d letters, want %d and %d", c.office.calls, len(c.office.got), c.calls, c.letters)
+			c.server.mu.Lock()
+			defer c.server.mu.Unlock()
+			if c.conns > 0 && c.server.conns != c.conns || len(c.server.received) != c.received {
+				t.Errorf("%d connections and %d e-mails, want %d and %d", c.server.conns, len(c.server.received), c.conns, c.received)
 			}
 		})
 	}
 }
 
-// TestAMailServerThatHangsIsLeft: before its greeting, or with a greeting that never ends.
-func TestAMailServerThatHangsIsLeft(t *testing.T) {
+// TestMailServerTimesOut connects to servers that never complete an SMTP greeting.
+func TestMailServerTimesOut(t *testing.T) {
 	t.Parallel()
-	for name, greeting := range map[string]string{"silent": "", "half a line": "220 mail", "other words": "HTTP/1.1 400 hunter2\r\n"} {
+	for name, greeting := range map[string]string{"no greeting": "", "half a line": "220 mail", "another protocol": "HTTP/1.1 400 hunter2\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
-			held := make(chan struct{})
+			closed := make(chan struct{})
 			go func() {
-				defer close(held)
+				defer close(closed)
 				for {
 					conn, err := listener.Accept()
 					if err != nil {
 						return
 					}
 					_, _ = io.WriteString(conn, greeting)
-					_, _ = io.Copy(io.Discard, conn) // until the client leaves
+					_, _ = io.Copy(io.Discard, conn) // until the client disconnects
 					_ = conn.Close()
 				}
 			}()
 			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 			defer stop()
 			m := notify.Mail{Host: "127.0.0.1", Port: portOf(listener), TLS: notify.StartTLS, User: "robot", Password: "hunter2", From: "a@example.com", To: []string{"b@example.com"}}
-			err = sender(hasty).Deliver(ctx, notify.Channel{Kind: notify.Email, Mail: m}, letter())
+			err = newNotifier(shortTimeout).Deliver(ctx, notify.Channel{Kind: notify.Email, Mail: m}, testMessage())
 			if err == nil || !strings.HasPrefix(err.Error(), "reach the mail server: ") || strings.Contains(err.Error(), "hunter2") || ctx.Err() != nil {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want an error that the mail server was not reached", err)
 			}
 			_ = listener.Close()
-			<-held
+			<-closed
 		})
 	}
 }
