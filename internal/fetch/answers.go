@@ -10,33 +10,33 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Answer is one landed answer, as the journal has it.
+// Answer is one stored answer as described by the journal.
 type Answer struct {
 	Request
 	// Seq and Same are those of its Response.
 	Seq, Same uint64
 	Status    int
-	// Encoding is that of the stored bytes: zstd or gzip as they came, or s2.
+	// Encoding is that of the stored bytes: zstd or gzip as received, or s2.
 	Encoding string
-	// Stored and Size are the lengths of what is stored and of the body, in bytes.
+	// Stored and Size are the lengths of the stored bytes and of the body.
 	Stored, Size int64
 	At           time.Time
 	Took         time.Duration
-	// Replaced says that a later answer to the same request landed, which counts.
+	// Replaced means that a later answer to the same request landed, which is used.
 	Replaced bool
 
 	place entry
 }
 
-// Answers reads a landing and changes nothing. A run may be writing it meanwhile.
+// Answers reads a landing without changing it. A run may be writing it at the same time.
 type Answers struct {
 	landing *Landing
-	end     int64 // of the journal when it was opened
+	end     int64 // size of the journal when it was opened
 }
 
-// OpenAnswers opens the landing in dir, which is there.
+// OpenAnswers opens the landing in dir.
 func OpenAnswers(dir string) (_ *Answers, err error) {
-	a := &Answers{landing: &Landing{dir: dir, unpacker: newUnpacker(maxLanded), index: map[xxh3.Uint128]entry{}}}
+	a := &Answers{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]entry{}}}
 	l := a.landing
 	defer func() {
 		if err != nil {
@@ -63,11 +63,11 @@ func OpenAnswers(dir string) (_ *Answers, err error) {
 	return a, nil
 }
 
-// ErrDamagedLine stands for an answer whose line in the journal is damaged.
+// ErrDamagedLine is yielded for an answer whose line in the journal is damaged.
 var ErrDamagedLine = errors.New("a line of the journal is damaged")
 
-// All yields the answers in the order in which they landed, and ErrDamagedLine for each
-// damaged line. A torn last line is none: a killed run can write one.
+// All yields the answers in landing order, and ErrDamagedLine for each damaged line. It
+// ignores an incomplete last line, which a killed run can leave.
 func (a *Answers) All() iter.Seq2[Answer, error] {
 	return func(yield func(Answer, error) bool) {
 		for s, err := range a.landing.readLines(a.end) {
@@ -88,19 +88,19 @@ func (a *Answers) All() iter.Seq2[Answer, error] {
 
 func (a *Answers) describe(n line) Answer {
 	e := n.toEntry()
-	shown := e.coding
-	if shown == codedOlder {
-		shown = codedZstd
+	encoding := e.coding
+	if encoding == codedOlder {
+		encoding = codedZstd
 	}
 	return Answer{
-		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: shown.String(),
+		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: encoding.String(),
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
 		Replaced: !a.landing.isLatest(&n), place: e,
 	}
 }
 
-// Body returns the body of an answer as it was decoded, or an error when it is not the
-// one that landed.
+// Body returns the decoded body of an answer. It returns an error if the stored bytes do
+// not match their checksums.
 func (a *Answers) Body(of Answer) ([]byte, error) {
 	body, err := a.landing.loadBody(of.place, nil)
 	if err != nil {
@@ -109,19 +109,19 @@ func (a *Answers) Body(of Answer) ([]byte, error) {
 	return body, nil
 }
 
-// Close closes the files.
+// Close closes the files of the landing.
 func (a *Answers) Close() error { return a.landing.landingErr(a.landing.closeFiles()) }
 
-// Checked is what CheckLanding found.
+// Checked is the result of CheckLanding.
 type Checked struct {
-	// Answers were read, Bytes of them as they are stored.
+	// Answers counts the answers read, and Bytes their stored bytes.
 	Answers int
 	Bytes   int64
-	// Damaged counts lines of the journal and bodies that differ from what was landed.
+	// Damaged counts damaged lines of the journal and damaged bodies.
 	Damaged int
 }
 
-// CheckLanding reads every answer of a landing and changes nothing.
+// CheckLanding reads all answers of a landing without changing it.
 func CheckLanding(dir string) (c Checked, err error) {
 	a, err := OpenAnswers(dir)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// largeBody is the size in bytes beyond which one body is received or decoded at a time, so
-// that several huge ones do not fill the memory before they are refused.
+// largeBody is the size in bytes beyond which only one body at a time is received or
+// decoded, so that several huge ones cannot fill the memory.
 const largeBody = 8 << 20
 
-// readBody reads the whole body into q and decodes it, both up to the limit. A body shorter
-// than its Content-Length is an error of the transport.
+// readBody reads and decodes the whole body into q, both up to the limit. It returns an
+// error if the body is shorter than its Content-Length.
 func (s *sender) readBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
-		return fmt.Errorf("%w: %d bytes are announced, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
+		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
 	}
 	if q.coding, err = codingOf(response.Header); err != nil {
 		return err
@@ -26,34 +26,34 @@ func (s *sender) readBody(q *call, response *http.Response) (err error) {
 		q.body, err = s.receiveBody(q, response, q.body)
 		return err
 	}
-	if q.packed, err = s.receiveBody(q, response, q.packed); err != nil {
+	if q.compressed, err = s.receiveBody(q, response, q.compressed); err != nil {
 		return err
 	}
-	if len(q.packed) == 0 {
-		return fmt.Errorf("%w as %s: %w", errPacked, q.coding, io.ErrUnexpectedEOF)
+	if len(q.compressed) == 0 {
+		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.unpacker.unpack(q.coding, q.packed, q.body)
+	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.body)
 	if errors.Is(err, errFull) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
-		// Growing step by step would leave more garbage than the body has bytes.
+		// Growing in steps would allocate several times the size of the body.
 		q.body = slices.Grow(q.body[:0], int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
-		q.body, err = s.largeUnpacker.unpack(q.coding, q.packed, q.body)
+		q.body, err = s.largeDecompressor.decompress(q.coding, q.compressed, q.body)
 	}
 	switch {
 	case errors.Is(err, errFull):
 		q.body = nil
-		return fmt.Errorf("%w: %d bytes of %s hold more than %d", ErrTooLarge, len(q.packed), q.coding, s.cfg.MaxBody)
+		return fmt.Errorf("%w: %d bytes of %s decode to more than %d", ErrTooLarge, len(q.compressed), q.coding, s.cfg.MaxBody)
 	case err != nil:
-		return fmt.Errorf("%w as %s: %w", errPacked, q.coding, err)
+		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, err)
 	}
 	return nil
 }
 
-// receiveBody reads the bytes of the wire into a buffer. The limit is the same for packed
-// and plain ones.
+// receiveBody reads the encoded bytes into a buffer. The limit is the same for compressed
+// and plain bodies.
 func (s *sender) receiveBody(q *call, response *http.Response, b []byte) ([]byte, error) {
-	// A Content-Length alone does not make the client allocate more than a mebibyte.
+	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
 	b = slices.Grow(b[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
 	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
 	if err == nil && len(b) > largeBody {
@@ -63,34 +63,33 @@ func (s *sender) receiveBody(q *call, response *http.Response, b []byte) ([]byte
 	}
 	q.received = int64(len(b))
 	if err == nil && q.received > s.cfg.MaxBody {
-		err = fmt.Errorf("%w: more than %d bytes came", ErrTooLarge, s.cfg.MaxBody)
+		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)
 	}
 	return b, err
 }
 
-// readUpTo appends r to b, to its end or until b has one byte more than the limit.
+// readUpTo appends r to b until r ends or b is one byte longer than the limit.
 func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	buffer := bytes.NewBuffer(b)
 	_, err := buffer.ReadFrom(io.LimitReader(r, limit+1-int64(len(b))))
 	return buffer.Bytes(), err
 }
 
-// scrubAnswer removes tokens from an answer, which is then stored decoded. So is one whose
-// packed bytes show a token, as a comment of gzip could.
+// scrubAnswer removes tokens from an answer, which is then stored decoded. It also decodes
+// answers whose compressed bytes contain a token, as a gzip comment could.
 func (s *sender) scrubAnswer(q *call) {
-	var inBody, inPacked bool
+	var inBody, inCompressed bool
 	q.body, inBody = s.tokens.scrubBody(q.body)
 	if q.coding != plain {
-		_, inPacked = s.tokens.scrubBody(q.packed)
+		_, inCompressed = s.tokens.scrubBody(q.compressed)
 	}
-	if inBody || inPacked {
+	if inBody || inCompressed {
 		q.coding = plain
 	}
 }
 
-// readRefusal returns the beginning of the body of an answer that is a refusal, decoded as
-// far as possible. A body that is read whole lets the connection be used again; a longer one
-// is not worth it.
+// readRefusal returns the beginning of the body of an error response, decoded as far as
+// possible. A short body is read whole, so that the connection can be reused.
 func (s *sender) readRefusal(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.received = int64(len(head))
@@ -101,6 +100,6 @@ func (s *sender) readRefusal(q *call, response *http.Response) []byte {
 	case c == plain:
 		return head
 	}
-	text, _ := s.unpacker.unpack(c, head, nil)
+	text, _ := s.decompressor.decompress(c, head, nil)
 	return text
 }

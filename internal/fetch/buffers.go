@@ -2,11 +2,11 @@ package fetch
 
 import "sync"
 
-// maxPooled is the size in bytes beyond which a buffer is not kept for later use: it would
-// stay in memory for the whole run.
+// maxPooled is the size in bytes above which a buffer is not reused: it would occupy memory
+// for the whole run.
 const maxPooled = 8 << 20
 
-// bufferPool holds buffers for later use.
+// bufferPool keeps buffers for reuse.
 type bufferPool struct{ pool sync.Pool }
 
 func (p *bufferPool) get() *[]byte {

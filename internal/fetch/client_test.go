@@ -15,13 +15,14 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// script answers each request with its next step and repeats the last one.
+// script is a service that answers the nth request with step n, and further ones with the
+// last step.
 type script struct {
 	steps []http.HandlerFunc
 	n     atomic.Int64
 }
 
-func play(steps ...http.HandlerFunc) *script { return &script{steps: steps} }
+func newScript(steps ...http.HandlerFunc) *script { return &script{steps: steps} }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i := int(s.n.Add(1)) - 1
@@ -39,14 +40,14 @@ func body(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
-func with(code int, text string) http.HandlerFunc {
+func respondWith(code int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		io.WriteString(w, text)
 	}
 }
 
-// truncated promises more than it sends and cuts the connection.
+// truncated sends less than its Content-Length and closes the connection.
 func truncated(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
 	io.WriteString(w, `{"id":"`)
@@ -55,20 +56,20 @@ func truncated(w http.ResponseWriter, _ *http.Request) {
 
 func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-func one(t *testing.T, c *fetch.Client) error {
+func getToken(t *testing.T, c *fetch.Client) error {
 	t.Helper()
 	var got collector
 	_, err := c.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token", Query: "access_token=hidden&x=1"}, got.read)
 	return err
 }
 
-func TestFailuresAreRetriedAsTheSpecSays(t *testing.T) {
+func TestRetries(t *testing.T) {
 	good := body(`{"id":"a"}`)
 	cases := []struct {
 		name     string
 		steps    []http.HandlerFunc
 		requests int64
-		want     string // in the error; empty: success
+		want     string // part of the error; empty means success
 	}{
 		{"429 is retried", []http.HandlerFunc{status(429), good}, 2, ""},
 		{"500 is retried", []http.HandlerFunc{status(500), good}, 2, ""},
@@ -79,28 +80,28 @@ func TestFailuresAreRetriedAsTheSpecSays(t *testing.T) {
 		{"a truncated body is retried", []http.HandlerFunc{truncated, good}, 2, ""},
 		{"HTML is retried", []http.HandlerFunc{body("<html>"), good}, 2, ""},
 		{"an empty body is retried", []http.HandlerFunc{body(""), good}, 2, ""},
-		{"200 and 203 are answers", []http.HandlerFunc{with(203, `{"id":"a"}`)}, 1, ""},
-		{"201 is no answer", []http.HandlerFunc{with(201, `{"id":"a"}`), good}, 2, ""},
-		{"202 is no answer", []http.HandlerFunc{with(202, `{"id":"a"}`), good}, 2, ""},
-		{"204 is no answer", []http.HandlerFunc{with(204, ""), good}, 2, ""},
-		{"206 is no answer", []http.HandlerFunc{with(206, `{"id":"a"}`), good}, 2, ""},
-		{"206 for good is told", []http.HandlerFunc{with(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
+		{"203 is an answer", []http.HandlerFunc{respondWith(203, `{"id":"a"}`)}, 1, ""},
+		{"201 is no answer", []http.HandlerFunc{respondWith(201, `{"id":"a"}`), good}, 2, ""},
+		{"202 is no answer", []http.HandlerFunc{respondWith(202, `{"id":"a"}`), good}, 2, ""},
+		{"204 is no answer", []http.HandlerFunc{respondWith(204, ""), good}, 2, ""},
+		{"206 is no answer", []http.HandlerFunc{respondWith(206, `{"id":"a"}`), good}, 2, ""},
+		{"a persistent 206 is reported", []http.HandlerFunc{respondWith(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
 		{"400 is final", []http.HandlerFunc{status(400), good}, 1, "answered 400 Bad Request"},
-		{"401 is final", []http.HandlerFunc{status(401), good}, 1, "issue or configure a valid one"},
+		{"401 is final", []http.HandlerFunc{status(401), good}, 1, "configure a valid one"},
 		{"403 is final", []http.HandlerFunc{status(403), good}, 1, "lacks the scope"},
-		{"404 is final", []http.HandlerFunc{status(404), good}, 1, "no such record"},
+		{"404 is final", []http.HandlerFunc{status(404), good}, 1, "does not exist"},
 		{"501 is final", []http.HandlerFunc{status(501), good}, 1, "answered 501 Not Implemented"},
 		{"505 is final", []http.HandlerFunc{status(505), good}, 1, "answered 505"},
 		{"retries are bounded", []http.HandlerFunc{status(503)}, 3, "after 3 attempts"},
-		{"HTML for good is told", []http.HandlerFunc{body("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
+		{"persistent HTML is reported", []http.HandlerFunc{body("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
 		{"a body beyond the limit is final", []http.HandlerFunc{body(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			service := play(tc.steps...)
-			cfg := served(t, service)
+			service := newScript(tc.steps...)
+			cfg := serverConfig(t, service)
 			cfg.MaxBody = 4096
-			err := one(t, client(t, cfg, nil))
+			err := getToken(t, client(t, cfg, nil))
 			if n := service.n.Load(); n != tc.requests {
 				t.Errorf("made %d requests, want %d", n, tc.requests)
 			}
@@ -117,20 +118,20 @@ func checkError(t *testing.T, err error, want string) {
 	case want != "" && err == nil:
 		t.Errorf("got no error, want %q", want)
 	case err != nil && !strings.Contains(err.Error(), want):
-		t.Errorf("got error %q, want %q in it", err, want)
+		t.Errorf("got error %q, want it to contain %q", err, want)
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		if text := err.Error(); strings.Contains(text, token) || strings.Contains(text, "hidden") {
-			t.Errorf("error tells a secret: %q", text)
+			t.Errorf("the error contains a secret: %q", text)
 		}
 	}
 }
 
-func TestErrorsAreDecisions(t *testing.T) {
+func TestErrorTypes(t *testing.T) {
 	for code, matches := range map[int]func(error) bool{
-		401: is[*fetch.AuthError], 403: is[*fetch.ScopeError], 404: is[*fetch.GoneError], 400: is[*fetch.StatusError],
+		401: isError[*fetch.AuthError], 403: isError[*fetch.ScopeError], 404: isError[*fetch.GoneError], 400: isError[*fetch.StatusError],
 	} {
-		err := one(t, client(t, quick(play(status(code))), nil))
+		err := getToken(t, client(t, testConfig(newScript(status(code))), nil))
 		if !matches(err) {
 			t.Errorf("error for %d is %T", code, err)
 		}
@@ -139,25 +140,25 @@ func TestErrorsAreDecisions(t *testing.T) {
 			t.Errorf("status error for %d is %+v", code, failed)
 		}
 	}
-	err := one(t, client(t, quick(play(body("<html>"))), nil))
+	err := getToken(t, client(t, testConfig(newScript(body("<html>"))), nil))
 	if !errors.Is(err, fetch.ErrMalformed) {
 		t.Errorf("error for HTML is %v, want ErrMalformed", err)
 	}
 }
 
-func is[E error](err error) bool {
+func isError[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-func TestRequestsCarryTheHeadersOfTheSpec(t *testing.T) {
+func TestRequestHeaders(t *testing.T) {
 	var seen *http.Request
-	cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen = r
 		io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.UserAgent = "placementsync/1"
-	if err := one(t, client(t, cfg, nil)); err != nil {
+	if err := getToken(t, client(t, cfg, nil)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -173,9 +174,9 @@ func TestRequestsCarryTheHeadersOfTheSpec(t *testing.T) {
 	}
 }
 
-func TestARotatedTokenIsPickedUpOnce(t *testing.T) {
+func TestRotatedTokenIsReadOnce(t *testing.T) {
 	reads := 0
-	cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer pc_new" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -188,7 +189,7 @@ func TestARotatedTokenIsPickedUpOnce(t *testing.T) {
 	}
 	c := client(t, cfg, nil)
 	for range 3 {
-		if err := one(t, c); err != nil {
+		if err := getToken(t, c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,20 +198,20 @@ func TestARotatedTokenIsPickedUpOnce(t *testing.T) {
 	}
 }
 
-func TestAnUnreadableTokenSourceIsAnAuthError(t *testing.T) {
-	service := play(status(200))
-	cfg := quick(service)
+func TestEmptyTokenIsAuthError(t *testing.T) {
+	service := newScript(status(200))
+	cfg := testConfig(service)
 	cfg.Token = func(context.Context) (string, error) { return " ", nil }
-	err := one(t, client(t, cfg, nil))
-	if !is[*fetch.AuthError](err) || service.n.Load() != 0 {
+	err := getToken(t, client(t, cfg, nil))
+	if !isError[*fetch.AuthError](err) || service.n.Load() != 0 {
 		t.Errorf("got %v after %d requests, want an AuthError and no request", err, service.n.Load())
 	}
 }
 
-// TestATokenThatCannotBeReadIsNoRefusal: whoever has the wrong rights on a file would look
-// for another token.
-func TestATokenThatCannotBeReadIsNoRefusal(t *testing.T) {
-	cfg := quick(status(401))
+// TestUnreadableTokenError: the message must not suggest that the service rejected the
+// token.
+func TestUnreadableTokenError(t *testing.T) {
+	cfg := testConfig(status(401))
 	reads := 0
 	for name, readable := range map[string]int{"at once": 0, "after a refusal": 1} {
 		reads = 0
@@ -220,8 +221,8 @@ func TestATokenThatCannotBeReadIsNoRefusal(t *testing.T) {
 			}
 			return "pc_old", nil
 		}
-		err := one(t, client(t, cfg, nil))
-		if !is[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; without a token") {
+		err := getToken(t, client(t, cfg, nil))
+		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; requests need a token") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if answered := strings.Contains(err.Error(), "answered 401"); answered != (readable > 0) {
@@ -231,44 +232,44 @@ func TestATokenThatCannotBeReadIsNoRefusal(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	elsewhere := play(body(`{"id":"stolen"}`))
+	elsewhere := newScript(body(`{"id":"stolen"}`))
 	other := httptest.NewServer(elsewhere)
 	t.Cleanup(other.Close)
 	to := func(target string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }
 	}
-	t.Run("to another host is refused", func(t *testing.T) {
-		checkError(t, one(t, client(t, served(t, to(other.URL+"/?token="+token)), nil)), "the token would go with it")
+	t.Run("a redirect to another host is not followed", func(t *testing.T) {
+		checkError(t, getToken(t, client(t, serverConfig(t, to(other.URL+"/?token="+token)), nil)), "it would receive the token")
 		if elsewhere.n.Load() != 0 {
-			t.Error("the other host was asked")
+			t.Error("the other host received a request")
 		}
 	})
-	t.Run("within the host is followed", func(t *testing.T) {
-		checkError(t, one(t, client(t, served(t, play(to("/elsewhere"), body(`{"id":"a"}`))), nil)), "")
+	t.Run("a redirect within the host is followed", func(t *testing.T) {
+		checkError(t, getToken(t, client(t, serverConfig(t, newScript(to("/elsewhere"), body(`{"id":"a"}`))), nil)), "")
 	})
-	t.Run("in a circle ends", func(t *testing.T) {
-		checkError(t, one(t, client(t, served(t, to("/again")), nil)), "in a row")
+	t.Run("a redirect loop ends", func(t *testing.T) {
+		checkError(t, getToken(t, client(t, serverConfig(t, to("/again")), nil)), "in a row")
 	})
 }
 
-func TestATimeoutCoversTheBodyOfOneAttempt(t *testing.T) {
+func TestTimeoutIncludesTheBody(t *testing.T) {
 	trickle := func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "{")
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}
-	cfg := served(t, play(trickle, body(`{"id":"a"}`)))
+	cfg := serverConfig(t, newScript(trickle, body(`{"id":"a"}`)))
 	cfg.Timeout = 50 * time.Millisecond
-	checkError(t, one(t, client(t, cfg, nil)), "")
-	cfg = served(t, play(trickle))
+	checkError(t, getToken(t, client(t, cfg, nil)), "")
+	cfg = serverConfig(t, newScript(trickle))
 	cfg.Timeout, cfg.Retry.MaxRetries = 20*time.Millisecond, 1
-	checkError(t, one(t, client(t, cfg, nil)), "after 2 attempts: the attempt ran out of time (20ms)")
+	checkError(t, getToken(t, client(t, cfg, nil)), "after 2 attempts: the attempt timed out (20ms)")
 }
 
-func TestCancellingAbortsWhatIsInFlight(t *testing.T) {
+func TestCancelAbortsRequestsInFlight(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("interrupted")
-	cfg := served(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	cfg := serverConfig(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		cancel(stop)
 		<-r.Context().Done()
 	}))
@@ -279,8 +280,8 @@ func TestCancellingAbortsWhatIsInFlight(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatMakesNoSense(t *testing.T) {
-	bad := quick(nil)
+func TestNewRejectsInvalidConfig(t *testing.T) {
+	bad := testConfig(nil)
 	bad.BaseURL, bad.PageSize, bad.Retry.Jitter, bad.RequestsPerSecond = "ftp://u:pw@host", -1, 2, -1
 	_, err := fetch.New(bad, nil, nil)
 	if err == nil || strings.Contains(err.Error(), "pw") {

@@ -23,7 +23,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// gzipped packs a text; the comment is in the header, outside of it.
+// gzipped compresses a text with gzip. The comment is stored uncompressed in the header.
 func gzipped(text, comment string) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
@@ -33,18 +33,18 @@ func gzipped(text, comment string) []byte {
 	return out.Bytes()
 }
 
-// zstandard packs a text into one frame that says its size.
+// zstandard compresses a text into one zstd frame that states its size.
 func zstandard(text string) []byte {
 	z, _ := zstd.NewWriter(nil)
 	return z.EncodeAll([]byte(text), nil)
 }
 
-// skippable is a frame of zstd that a decoder skips.
+// skippable returns a zstd frame that decoders skip.
 func skippable(text string) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{0x50, 0x2a, 0x4d, 0x18}, uint32(len(text))), text...)
 }
 
-// streamed packs a text into a frame that does not say its size.
+// streamed compresses a text into a zstd frame that does not state its size.
 func streamed(text string) []byte {
 	var out bytes.Buffer
 	z, _ := zstd.NewWriter(&out)
@@ -53,64 +53,64 @@ func streamed(text string) []byte {
 	return out.Bytes()
 }
 
-// coded answers with bytes that it says to be in a coding.
-func coded(packed []byte, codings ...string) http.HandlerFunc {
-	return codedStatus(http.StatusOK, packed, codings...)
+// encoded answers with the given bytes and Content-Encoding.
+func encoded(compressed []byte, codings ...string) http.HandlerFunc {
+	return encodedStatus(http.StatusOK, compressed, codings...)
 }
 
-func codedStatus(code int, packed []byte, codings ...string) http.HandlerFunc {
+func encodedStatus(code int, compressed []byte, codings ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Encoding"] = codings
 		w.WriteHeader(code)
-		_, _ = w.Write(packed)
+		_, _ = w.Write(compressed)
 	}
 }
 
-// wished notes what each request accepts.
-func wished(h http.Handler, wishes *[]string) http.HandlerFunc {
+// recordEncodings records the Accept-Encoding of each request.
+func recordEncodings(h http.Handler, accepted *[]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		*wishes = append(*wishes, r.Header.Get("Accept-Encoding"))
+		*accepted = append(*accepted, r.Header.Get("Accept-Encoding"))
 		h.ServeHTTP(w, r)
 	}
 }
 
-// pageText is JSON as a list answers it.
+// pageText is a response with 4,000 records.
 var pageText = `{"records":[` + strings.TrimSuffix(strings.Repeat(`{"id":"a","price":12.5},`, 4000), ",") + `]}`
 
-func TestPackedAnswersLandAsTheyCame(t *testing.T) {
+func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 	for name, c := range map[string]struct {
-		packed   []byte
-		header   []string
-		encoding string
+		compressed []byte
+		header     []string
+		encoding   string
 	}{
-		"gzip":                  {gzipped(pageText, ""), []string{"gzip"}, "gzip"},
-		"gzip, other spelling":  {gzipped(pageText, ""), []string{" X-GZIP "}, "gzip"},
-		"gzip of two members":   {slices.Concat(gzipped(pageText[:9], ""), gzipped(pageText[9:], "")), []string{"gzip"}, "gzip"},
-		"zstd":                  {zstandard(pageText), []string{"zstd"}, "zstd"},
-		"zstd without a size":   {streamed(pageText), []string{"ZSTD"}, "zstd"},
-		"gzip with a comment":   {gzipped(pageText, "of the service"), []string{"gzip"}, "gzip"},
-		"zstd, a frame skipped": {slices.Concat(skippable("a"), zstandard(pageText)), []string{"zstd"}, "zstd"},
-		"zstd of two frames":    {slices.Concat(streamed(pageText[:9]), zstandard(pageText[9:])), []string{"zstd"}, "zstd"},
-		"plain":                 {[]byte(pageText), nil, "s2"},
-		"identity":              {[]byte(pageText), []string{"identity"}, "s2"},
+		"gzip":                   {gzipped(pageText, ""), []string{"gzip"}, "gzip"},
+		"gzip, another spelling": {gzipped(pageText, ""), []string{" X-GZIP "}, "gzip"},
+		"gzip of two members":    {slices.Concat(gzipped(pageText[:9], ""), gzipped(pageText[9:], "")), []string{"gzip"}, "gzip"},
+		"zstd":                   {zstandard(pageText), []string{"zstd"}, "zstd"},
+		"zstd without a size":    {streamed(pageText), []string{"ZSTD"}, "zstd"},
+		"gzip with a comment":    {gzipped(pageText, "a comment"), []string{"gzip"}, "gzip"},
+		"zstd, a frame skipped":  {slices.Concat(skippable("a"), zstandard(pageText)), []string{"zstd"}, "zstd"},
+		"zstd of two frames":     {slices.Concat(streamed(pageText[:9]), zstandard(pageText[9:])), []string{"zstd"}, "zstd"},
+		"plain":                  {[]byte(pageText), nil, "s2"},
+		"identity":               {[]byte(pageText), []string{"identity"}, "s2"},
 	} {
-		t.Run(name, func(t *testing.T) { checkLandedAsItCame(t, pageText, c.packed, c.header, c.encoding) })
+		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, pageText, c.compressed, c.header, c.encoding) })
 	}
 	long, blank := strings.Repeat(pageText, 20), strings.Repeat(" ", 1<<20)
 	for name, text := range map[string]string{"many blocks": long, "blocks of one letter": blank, "blocks of all types": blank + long + blank} {
-		t.Run(name, func(t *testing.T) { checkLandedAsItCame(t, text, streamed(text), []string{"zstd"}, "zstd") })
+		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, text, streamed(text), []string{"zstd"}, "zstd") })
 	}
 }
 
-// checkLandedAsItCame asks for a text that comes packed, and once more for what landed.
-func checkLandedAsItCame(t *testing.T, text string, packed []byte, header []string, encoding string) {
+// checkStoredAsReceived requests a compressed text, and then reads it from the landing.
+func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header []string, encoding string) {
 	t.Helper()
 	dir := t.TempDir()
-	l := open(t, dir, fetch.LandingOptions{})
-	c1 := client(t, served(t, coded(packed, header...)), l)
+	l := openLanding(t, dir, fetch.LandingOptions{})
+	c1 := client(t, serverConfig(t, encoded(compressed, header...)), l)
 	var read string
 	for range 2 {
-		_, err := c1.Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+		_, err := c1.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			read = string(r.Body)
 			return stream.PageFacts{}, nil
 		})
@@ -118,13 +118,13 @@ func checkLandedAsItCame(t *testing.T, text string, packed []byte, header []stri
 			t.Fatalf("read %.40q: %v", read, err)
 		}
 	}
-	if m := c1.Telemetry()[0]; m.Bytes != int64(len(packed)) || m.Hits != 1 {
-		t.Errorf("received %d bytes and hit %d times, want %d and 1", m.Bytes, m.Hits, len(packed))
+	if m := c1.Telemetry()[0]; m.Bytes != int64(len(compressed)) || m.Hits != 1 {
+		t.Errorf("received %d bytes and hit %d times, want %d and 1", m.Bytes, m.Hits, len(compressed))
 	}
-	shut(t, l)
+	closeLanding(t, l)
 	kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
-	if err != nil || encoding != "s2" && !bytes.Equal(kept, packed) {
-		t.Errorf("other bytes landed than those that came: %v", err)
+	if err != nil || encoding != "s2" && !bytes.Equal(kept, compressed) {
+		t.Errorf("the stored bytes differ from those received: %v", err)
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, encoding)) {
@@ -132,88 +132,87 @@ func checkLandedAsItCame(t *testing.T, text string, packed []byte, header []stri
 	}
 }
 
-// TestWhatCannotBeUnpackedIsAskedForPlain answers with lies: none is read, and what is
-// asked for next is a plain answer.
-func TestWhatCannotBeUnpackedIsAskedForPlain(t *testing.T) {
+// TestUndecodableBodyIsRequestedPlain sends bodies that do not match their encoding. They
+// are rejected, and the next request accepts only plain bodies.
+func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 	good, text := zstandard(pageText), []byte(`{"id":"a"}`)
 	for name, c := range map[string]struct {
-		packed []byte
-		header []string
-		want   string
+		compressed []byte
+		header     []string
+		want       string
 	}{
-		"plain named gzip":        {text, []string{"gzip"}, "cannot be read as gzip"},
-		"plain named zstd":        {text, []string{"zstd"}, "cannot be read as zstd"},
-		"gzip named zstd":         {gzipped(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
-		"nothing named gzip":      {nil, []string{"gzip"}, "cannot be read as gzip"},
-		"nothing named zstd":      {nil, []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
-		"gzip cut off":            {gzipped(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
-		"gzip without its sum":    {gzipped(pageText, "")[:len(gzipped(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
-		"zstd cut off":            {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
-		"a second member cut off": {slices.Concat(gzipped(pageText, ""), gzipped(" ", "")[:12]), []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
-		"text behind gzip":        {slices.Concat(gzipped(pageText, ""), text), []string{"gzip"}, "cannot be read as gzip"},
-		"text behind zstd":        {slices.Concat(good, text), []string{"zstd"}, "cannot be read as zstd"},
-		"a byte changed":          {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
-		// Its window is 4 GiB, and it contains a byte.
+		"plain named gzip":          {text, []string{"gzip"}, "cannot be read as gzip"},
+		"plain named zstd":          {text, []string{"zstd"}, "cannot be read as zstd"},
+		"gzip named zstd":           {gzipped(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
+		"empty, named gzip":         {nil, []string{"gzip"}, "cannot be read as gzip"},
+		"empty, named zstd":         {nil, []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
+		"truncated gzip":            {gzipped(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
+		"gzip without its checksum": {gzipped(pageText, "")[:len(gzipped(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
+		"truncated zstd":            {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
+		"truncated second member":   {slices.Concat(gzipped(pageText, ""), gzipped(" ", "")[:12]), []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
+		"text after gzip":           {slices.Concat(gzipped(pageText, ""), text), []string{"gzip"}, "cannot be read as gzip"},
+		"text after zstd":           {slices.Concat(good, text), []string{"zstd"}, "cannot be read as zstd"},
+		"a byte changed":            {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
+		// The window is 4 GiB, the content one byte.
 		"zstd of a huge window":    {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xb0, 0x09, 0, 0, 'x'}, []string{"zstd"}, "cannot be read as zstd: window size exceeded"},
-		"br":                       {text, []string{"br"}, "a content encoding that was not asked for"},
-		"zstd in gzip":             {gzipped(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not asked for"},
-		"zstd in gzip, in 2 lines": {gzipped(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not asked for"},
+		"br":                       {text, []string{"br"}, "a content encoding that was not requested"},
+		"zstd in gzip":             {gzipped(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not requested"},
+		"zstd in gzip, in 2 lines": {gzipped(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var wishes []string
-			lie := coded(c.packed, c.header...)
-			checkError(t, one(t, client(t, served(t, wished(play(lie, body(`{"id":"a"}`)), &wishes)), nil)), "")
-			if got := strings.Join(wishes, " then "); got != "zstd, gzip then identity" {
-				t.Errorf("asked for %s", got)
+			var accepted []string
+			lie := encoded(c.compressed, c.header...)
+			checkError(t, getToken(t, client(t, serverConfig(t, recordEncodings(newScript(lie, body(`{"id":"a"}`)), &accepted)), nil)), "")
+			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
+				t.Errorf("the requests accept %s", got)
 			}
 			dir := t.TempDir()
-			checkError(t, one(t, client(t, served(t, lie), landing(t, dir))), c.want)
+			checkError(t, getToken(t, client(t, serverConfig(t, lie), testLanding(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
 	}
 }
 
-// TestAPackedAnswerIsNotAskedForAgainAfterALie lets the plain attempt fail too, for another
-// reason.
-func TestAPackedAnswerIsNotAskedForAgainAfterALie(t *testing.T) {
-	var wishes []string
+// TestRetriesAfterUndecodableBodyStayPlain lets the plain attempt fail for another reason.
+func TestRetriesAfterUndecodableBodyStayPlain(t *testing.T) {
+	var accepted []string
 	short := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"id":`)
 	}
-	answers := play(coded([]byte("no gzip"), "gzip"), short, body(`{"id":"a"}`))
-	checkError(t, one(t, client(t, served(t, wished(answers, &wishes)), nil)), "")
-	if got := strings.Join(wishes, " then "); got != "zstd, gzip then identity then identity" {
-		t.Errorf("asked for %s", got)
+	answers := newScript(encoded([]byte("no gzip"), "gzip"), short, body(`{"id":"a"}`))
+	checkError(t, getToken(t, client(t, serverConfig(t, recordEncodings(answers, &accepted)), nil)), "")
+	if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity then identity" {
+		t.Errorf("the requests accept %s", got)
 	}
 }
 
-func TestPackedBodiesThatExplodeMeetTheLimit(t *testing.T) {
+func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 	const limit = 8 << 20
 	blank := strings.Repeat(" ", 40<<20)
 	bomb := gzipped(blank, "")
-	// These frames claim 256 MiB and 4 GiB and contain a byte.
+	// These frames state 256 MiB and 4 GiB and contain one byte.
 	liar := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 0x09, 0, 0, 'x'}
 	greater := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0, 0, 'x'}
 	small := bytes.Clone(bomb)
-	copy(small[len(small)-4:], []byte{1, 0, 0, 0}) // it says that one byte comes
+	copy(small[len(small)-4:], []byte{1, 0, 0, 0}) // states a size of one byte
 	for name, h := range map[string]http.HandlerFunc{
-		"gzip":                     coded(bomb, "gzip"),
-		"gzip that says less":      coded(small, "gzip"),
-		"gzip of many members":     coded(bytes.Repeat(gzipped(blank[:1<<18], ""), 100), "gzip"),
-		"zstd":                     coded(zstandard(blank), "zstd"),
-		"zstd without a size":      coded(streamed(blank), "zstd"),
-		"zstd that claims 256 MiB": coded(liar, "zstd"),
-		"zstd that claims 4 GiB":   coded(greater, "zstd"),
-		"more packed than is due":  coded(gzipped(strings.Repeat("x", limit), string(bytes.Repeat([]byte("c"), limit+1))), "gzip"),
+		"gzip":                            encoded(bomb, "gzip"),
+		"gzip that states less":           encoded(small, "gzip"),
+		"gzip of many members":            encoded(bytes.Repeat(gzipped(blank[:1<<18], ""), 100), "gzip"),
+		"zstd":                            encoded(zstandard(blank), "zstd"),
+		"zstd without a size":             encoded(streamed(blank), "zstd"),
+		"zstd that states 256 MiB":        encoded(liar, "zstd"),
+		"zstd that states 4 GiB":          encoded(greater, "zstd"),
+		"compressed body above the limit": encoded(gzipped(strings.Repeat("x", limit), string(bytes.Repeat([]byte("c"), limit+1))), "gzip"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := served(t, h)
+			cfg := serverConfig(t, h)
 			cfg.MaxBody = limit
 			c := client(t, cfg, nil)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := one(t, c)
+			err := getToken(t, c)
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, fetch.ErrTooLarge) {
 				t.Errorf("got %v", err)
@@ -225,18 +224,18 @@ func TestPackedBodiesThatExplodeMeetTheLimit(t *testing.T) {
 	}
 }
 
-func TestNoTokenIsLandedPacked(t *testing.T) {
+func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 	echo := `{"id":"` + token + `"}`
 	for name, h := range map[string]http.HandlerFunc{
-		"gzip":              coded(gzipped(echo, ""), "gzip"),
-		"zstd":              coded(zstandard(echo), "zstd"),
-		"a comment of gzip": coded(gzipped(`{"id":"<secret>"}`, token), "gzip"),
-		"a skippable frame": coded(slices.Concat(zstandard(`{"id":"<secret>"}`), skippable(token)), "zstd"),
+		"gzip":              encoded(gzipped(echo, ""), "gzip"),
+		"zstd":              encoded(zstandard(echo), "zstd"),
+		"a comment of gzip": encoded(gzipped(`{"id":"<secret>"}`, token), "gzip"),
+		"a skippable frame": encoded(slices.Concat(zstandard(`{"id":"<secret>"}`), skippable(token)), "zstd"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			l := landing(t, dir)
-			checkError(t, one(t, client(t, served(t, h), l)), "")
+			l := testLanding(t, dir)
+			checkError(t, getToken(t, client(t, serverConfig(t, h), l)), "")
 			for r, err := range l.Replay() {
 				if err != nil || string(r.Body) != `{"id":"<secret>"}` {
 					t.Errorf("landed %s: %v", r.Body, err)
@@ -244,58 +243,58 @@ func TestNoTokenIsLandedPacked(t *testing.T) {
 			}
 			kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
 			if err != nil || bytes.Contains(kept, []byte(token)) || !bytes.Contains(kept, []byte("<secret>")) {
-				t.Errorf("the file holds %q: %v", kept, err)
+				t.Errorf("the file contains %q: %v", kept, err)
 			}
 		})
 	}
 }
 
-// TestNoErrorShowsATokenThatCameAsACoding echoes the token in the header: neither the whole
-// of it nor its beginning is shown, in letters of any case.
-func TestNoErrorShowsATokenThatCameAsACoding(t *testing.T) {
+// TestTokenInContentEncodingIsNotShown echoes the token in the header. The error must not
+// contain it or its beginning, in any case.
+func TestTokenInContentEncodingIsNotShown(t *testing.T) {
 	const secret = "pc_LIVE_4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
-	cfg := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	cfg := serverConfig(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		_, _ = io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.Token = func(context.Context) (string, error) { return secret, nil }
-	err := one(t, client(t, cfg, nil))
-	checkError(t, err, "a content encoding that was not asked for")
+	err := getToken(t, client(t, cfg, nil))
+	checkError(t, err, "a content encoding that was not requested")
 	if strings.Contains(strings.ToLower(err.Error()), "pc_live") {
-		t.Errorf("the error shows how the token begins: %v", err)
+		t.Errorf("the error contains the beginning of the token: %v", err)
 	}
 }
 
-func TestPackedRefusalsAreShown(t *testing.T) {
+func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 	reason := "no such thing for " + token + strings.Repeat(" at all", 100)
-	for name, packed := range map[string][]byte{"gzip": gzipped(reason, ""), "zstd": zstandard(reason)} {
+	for name, compressed := range map[string][]byte{"gzip": gzipped(reason, ""), "zstd": zstandard(reason)} {
 		for _, code := range []int{400, 403, 500} {
-			err := one(t, client(t, served(t, codedStatus(code, packed, name)), nil))
+			err := getToken(t, client(t, serverConfig(t, encodedStatus(code, compressed, name)), nil))
 			checkError(t, err, `body begins "no such thing for <secret> at all`)
 		}
-		err := one(t, client(t, served(t, codedStatus(404, packed, name)), landing(t, t.TempDir())))
-		if !is[*fetch.GoneError](err) {
-			t.Errorf("a packed 404 gives %v", err)
+		err := getToken(t, client(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
+		if !isError[*fetch.GoneError](err) {
+			t.Errorf("a compressed 404 gives %v", err)
 		}
 	}
 	huge := bytes.Repeat(gzipped(strings.Repeat("x", 1<<20), ""), 100)
-	checkError(t, one(t, client(t, served(t, codedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
+	checkError(t, getToken(t, client(t, serverConfig(t, encodedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
 	for _, lie := range []string{"gzip", "zstd", "br"} {
-		err := one(t, client(t, served(t, codedStatus(400, []byte("\x00plain "+token), lie)), nil))
+		err := getToken(t, client(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), lie)), nil))
 		if checkError(t, err, "answered 400"); strings.Contains(err.Error(), "plain") {
-			t.Errorf("what cannot be unpacked is shown: %v", err)
+			t.Errorf("an undecodable body is quoted: %v", err)
 		}
 	}
 }
 
-// TestRotIsFoundInEveryBit changes each byte of packed bodies, also those that do
-// not change what comes out.
-func TestRotIsFoundInEveryBit(t *testing.T) {
+// TestCorruptionIsFoundInEveryByte changes each byte of stored bodies, including those that
+// do not affect the decoded body.
+func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 	const text = `{"records":[{"id":"a"},{"id":"b"}]}`
-	for encoding, packed := range map[string][]byte{"gzip": gzipped(text, "a comment"), "zstd": streamed(text), "": nil} {
+	for encoding, compressed := range map[string][]byte{"gzip": gzipped(text, "a comment"), "zstd": streamed(text), "": nil} {
 		dir := t.TempDir()
-		l := open(t, dir, unsynced())
-		r := fetch.Response{Request: page(1, 1), Status: http.StatusOK, Body: []byte(text), Packed: packed, Encoding: encoding}
+		l := openLanding(t, dir, unsynced())
+		r := fetch.Response{Request: pageRequest(1, 1), Status: http.StatusOK, Body: []byte(text), Compressed: compressed, Encoding: encoding}
 		if _, err := l.Append(r, time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -310,39 +309,39 @@ func TestRotIsFoundInEveryBit(t *testing.T) {
 			if err := os.WriteFile(path, rotten, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, found := l.Lookup(page(1, 1), nil); found {
-				t.Errorf("byte %d of %q rots unseen", at, encoding)
+			if _, found := l.Lookup(pageRequest(1, 1), nil); found {
+				t.Errorf("a changed byte %d of %q was not detected", at, encoding)
 			}
 			if c, err := fetch.CheckLanding(dir); err != nil || c.Damaged != 1 {
-				t.Errorf("byte %d of %q: checked %+v: %v", at, encoding, c, err)
+				t.Errorf("byte %d of %q: CheckLanding returned %+v: %v", at, encoding, c, err)
 			}
 		}
-		shut(t, l)
+		closeLanding(t, l)
 	}
 }
 
-// TestLandingsOfOlderVersionsAreRead opens a landing that an older version wrote, in
-// zstd frames, and goes on with it.
+// TestLandingsOfOlderVersionsAreRead opens a landing with zstd frames, written by an older
+// version, and extends it.
 func TestLandingsOfOlderVersionsAreRead(t *testing.T) {
 	dir := copyDir(t, filepath.Join("testdata", "older"))
 	if c, err := fetch.CheckLanding(dir); err != nil || c.Answers != 12 || c.Damaged != 0 {
-		t.Errorf("checked %+v: %v", c, err)
+		t.Errorf("CheckLanding returned %+v: %v", c, err)
 	}
 	for range 2 {
-		l := open(t, dir, fetch.LandingOptions{})
-		if found := landed(t, l, 12); len(found) != 12 || countAnswers(l) < 12 {
-			t.Errorf("found %v", found)
+		l := openLanding(t, dir, fetch.LandingOptions{})
+		if found := lookupAll(t, l, 12); len(found) != 12 || countAnswers(l) < 12 {
+			t.Errorf("found answers %v, want 12", found)
 		}
-		land(t, l, 13, 14)
-		if found := landed(t, l, 14); len(found) != 14 {
-			t.Errorf("found %v after landing more", found)
+		landAnswers(t, l, 13, 14)
+		if found := lookupAll(t, l, 14); len(found) != 14 {
+			t.Errorf("found answers %v after landing more, want 14", found)
 		}
-		shut(t, l)
+		closeLanding(t, l)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "0*"))
 	if want := []string{"000001.zst", "000002.zst", "000003.bodies"}; err != nil || len(files) != 3 ||
 		filepath.Base(files[0]) != want[0] || filepath.Base(files[1]) != want[1] || filepath.Base(files[2]) != want[2] {
-		t.Errorf("the landing has %v, want %v: %v", files, want, err)
+		t.Errorf("the landing contains %v, want %v: %v", files, want, err)
 	}
 	older, err := os.ReadFile(filepath.Join("testdata", "older", "000002.zst"))
 	kept, err2 := os.ReadFile(files[1])

@@ -11,11 +11,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// crowd asks for n bodies at once and returns how many of them were held at the same time,
-// after all were read.
-func crowd(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
+// countConcurrentReads requests n bodies at once and returns how many readers ran at the same time.
+func countConcurrentReads(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
 	t.Helper()
-	cfg := quick(body(`{"id":"a"}`))
+	cfg := testConfig(body(`{"id":"a"}`))
 	cfg.Concurrency = concurrency
 	c := client(t, cfg, kept)
 	var held, all atomic.Int32
@@ -39,17 +38,17 @@ func crowd(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
 	close(released)
 	asking.Wait()
 	if int(all.Load()) != n {
-		t.Errorf("%d bodies of %d were read", all.Load(), n)
+		t.Errorf("%d of %d bodies were read", all.Load(), n)
 	}
 	return most
 }
 
-func TestNoMoreAnswersAreHeldThanConcurrencyAllows(t *testing.T) {
+func TestConcurrencyLimitsAnswersInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := landing(t, t.TempDir())
+		kept := testLanding(t, t.TempDir())
 		for _, source := range []string{"the service", "the landing"} {
-			if most := crowd(t, kept, 5, 2); most != 2 {
-				t.Errorf("%d of 5 bodies from %s were held at once, want 2", most, source)
+			if most := countConcurrentReads(t, kept, 5, 2); most != 2 {
+				t.Errorf("%d of 5 bodies from %s were read at once, want 2", most, source)
 			}
 		}
 	})

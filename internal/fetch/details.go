@@ -15,59 +15,57 @@ import (
 )
 
 const (
-	// failuresKept bounds the failures that are reported one by one.
+	// failuresKept limits the failures that are reported individually.
 	failuresKept = 100
-	// failuresInARow is how many ids may fail one after the other before the
-	// endpoint counts as down: a dead one costs a bounded wait.
+	// failuresInARow is the number of consecutive failures that end a stream, so that an
+	// endpoint that is down costs a bounded time.
 	failuresInARow = 5
 )
 
-// Details sums up the requests for the ids of a stream.
+// Details is the result of requesting the ids of a stream.
 type Details struct {
 	Stream string
-	// Asked counts the ids.
+	// Asked counts the requested ids.
 	Asked int
-	// Found counts those that were answered.
+	// Found counts the ids that were answered.
 	Found int
 	// Gone are the ids answered 404, sorted: evidence that they were deleted.
 	Gone []string
-	// Failed counts those that failed for good.
+	// Failed counts the ids that failed after all retries.
 	Failed int
-	// Failures are the first of them.
+	// Failures are the first of these failures.
 	Failures []Failure
-	// Unproven are all ids whose records are not known whole: those that
-	// failed, and answers that prove nothing or were refused.
+	// Unproven are the ids whose records may be incomplete: they failed, or their answer
+	// was rejected or proves nothing.
 	Unproven []string
-	// Bare are the ids answered by an empty object in which entries are expected:
-	// there are none, or it is no answer.
+	// Bare are the ids answered by an empty object where entries are expected. Either there
+	// are no entries, or the answer is invalid.
 	Bare []string
-	// Refused counts the records that were refused in all answers.
+	// Refused counts the rejected records of all answers.
 	Refused int
-	// Grade is the worst of all ids; one that failed counts as best_effort.
+	// Grade is the worst grade of all ids. A failed id counts as best_effort.
 	Grade Grade
-	// Reason says in words why the grade is what it is.
+	// Reason explains the grade.
 	Reason string
-	// Distinct counts the records of all answers, a copy on another page or in
-	// another pass not again.
+	// Distinct counts the records of all answers without duplicates.
 	Distinct int
-	// Requests counts the answers used, landed ones included.
+	// Requests counts the answers used, including stored ones.
 	Requests int
-	// Repeated counts ids that a pass over a list read more than once.
+	// Repeated counts ids that occurred more than once in a pass over a list.
 	Repeated int
 }
 
-// Failure is one id that failed for good.
+// Failure is an id that failed after all retries.
 type Failure struct {
 	ID  string
 	Err error
 }
 
-// Details asks a stream once per id: one request where the answer is one
-// object, a walk where it is a list. A 404 is a finding. An id that fails for
-// good is reported and the others go on, until several fail in a row. The
-// stream ends with an error on that, on a 401 or 403, when the landing or the
-// reader fails, when ids yields an error, and when ctx ends; the Details so far
-// come with it.
+// Details requests a stream once per id: with one request for an object, with a walk for a
+// list. A 404 is a result, not an error. If an id fails, it is reported and the others are
+// requested, until several fail in a row. The stream ends with an error in that case, after
+// a 401 or 403, if the landing or the reader fails, if ids yields an error, and if ctx is
+// cancelled. The result so far is returned with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[string, error], read Reader) (Details, error) {
 	d := &detailWalk{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
 	group, inner := errgroup.WithContext(ctx)
@@ -90,11 +88,11 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	slices.Sort(r.Gone)
 	switch {
 	case err != nil:
-		r.Grade, r.Reason = BestEffort, "the stream ended early"
+		r.Grade, r.Reason = BestEffort, "reading stopped early"
 	case r.Failed > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.Asked, "id"))
 	case r.Refused > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s refused (meta.rejects)", plural.Count(r.Refused, "record"), plural.Count(r.Found, "answer"))
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Refused, "record"), plural.Count(r.Found, "answer"))
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade = Exact
 		r.Reason = r.DescribeAnswers(r.Asked)
@@ -102,7 +100,8 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	return r, err
 }
 
-// DescribeAnswers counts what became of so many ids, those asked for among them.
+// DescribeAnswers describes the results for all ids, including those that were not
+// requested.
 func (d Details) DescribeAnswers(all int) string {
 	text := fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
 	switch {
@@ -116,7 +115,7 @@ func (d Details) DescribeAnswers(all int) string {
 	return text
 }
 
-// detailWalk collects the outcomes.
+// detailWalk collects the results of the ids.
 type detailWalk struct {
 	c      *Client
 	stream stream.Stream
@@ -127,7 +126,7 @@ type detailWalk struct {
 	inARow int
 }
 
-// askOne asks for one id. Its error ends the stream.
+// askOne requests one id. Its error ends the stream.
 func (d *detailWalk) askOne(ctx context.Context, id string) error {
 	evidence, err := d.c.Walk(ctx, d.stream, id, d.read)
 	if err != nil && endsStream(err) {
@@ -170,12 +169,12 @@ func (d *detailWalk) addFailure(id string, err error) error {
 	if len(r.Failures) < failuresKept {
 		r.Failures = append(r.Failures, Failure{id, err})
 	}
-	// An id that could not even be asked for says nothing about the endpoint.
+	// An id that was not even requested proves nothing about the endpoint.
 	if failed, ok := errors.AsType[*StatusError](err); ok && failed.Attempts == 0 {
 		return nil
 	}
 	if d.inARow++; d.inARow >= failuresInARow {
-		return fmt.Errorf("give up stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.inARow, err)
+		return fmt.Errorf("stop reading stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.inARow, err)
 	}
 	return nil
 }

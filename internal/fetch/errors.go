@@ -8,52 +8,50 @@ import (
 	"strings"
 )
 
-// Sentinels that a decision hangs on, matched with errors.Is.
+// Errors that callers match with errors.Is.
 var (
-	// ErrMalformed is wrapped by a Reader's error when a body is not what the
-	// endpoint answers: HTML, truncated JSON, nothing. The client asks again.
+	// ErrMalformed is wrapped by the error of a Reader if a body has the wrong format:
+	// HTML, truncated JSON or no content. The client repeats the request.
 	ErrMalformed = errors.New("malformed body")
-	// ErrTooLarge says that a body exceeds Config.MaxBody.
+	// ErrTooLarge means that a body exceeds Config.MaxBody.
 	ErrTooLarge = errors.New("body exceeds the limit of api.max_body")
-	// ErrNotLanded says that an offline client was asked for what has not
-	// landed.
+	// ErrNotLanded means that the answer to a request of an offline client has not landed.
 	ErrNotLanded = errors.New("not landed")
-	// ErrUnreachable says that no host has the name of the base URL, or that nothing
-	// listens there.
-	ErrUnreachable = errors.New("nothing answers there")
-	// errTokenUnread says that the source of the token could not be read.
+	// ErrUnreachable means that the host of the base URL does not exist or refuses
+	// connections.
+	ErrUnreachable = errors.New("the service cannot be reached")
+	// errTokenUnread means that the source of the token could not be read.
 	errTokenUnread = errors.New("read the token")
-	// errTimeout is the cause of an attempt that exceeds Config.Timeout.
-	errTimeout = errors.New("the attempt ran out of time")
+	// errTimeout is the cause of an attempt that took longer than Config.Timeout.
+	errTimeout = errors.New("the attempt timed out")
 )
 
-// StatusError is a request that did not end in a readable answer (spec 7).
-// It is final: the client has made all retries.
+// StatusError is a request without a readable answer (spec 7). The client has already made
+// all retries.
 type StatusError struct {
-	// Code is the HTTP status. 0: no whole answer was received, see Err. 2xx: one was
-	// received but could not be read, see Err.
+	// Code is the HTTP status. With 0, no complete response was received; with 2xx, it
+	// could not be read. Err is the cause in both cases.
 	Code int
-	// Stream asked.
+	// Stream is the name of the stream.
 	Stream string
-	// URL was asked, with secrets removed.
+	// URL is the requested URL without secrets.
 	URL string
-	// Attempts counts the requests made. 0: none, see Err.
+	// Attempts counts the requests made. It is 0 if none was made, for the reason in Err.
 	Attempts int
-	// Excerpt is the beginning of the last body, printable characters only.
+	// Excerpt is the beginning of the last body without control characters.
 	Excerpt string
-	// Err is the cause when it is not the status itself; may be nil.
+	// Err is the cause if it is not the status. It may be nil.
 	Err error
 
 	// retryAfter is the Retry-After header (spec 8).
 	retryAfter string
 }
 
-// Error states the request, the attempts and the answer. Whether the next run resumes
-// this one is not known here.
+// Error describes the request, the attempts and the response.
 func (e *StatusError) Error() string {
-	const kept = "what has landed is kept, the next run asks again"
+	const kept = "answers stored before are kept; the next run repeats the request"
 	if errors.Is(e.Err, ErrUnreachable) {
-		return e.describe("nothing answers there: correct api.base_url if it is wrong; " + kept)
+		return e.describe("the service cannot be reached: correct api.base_url if it is wrong; " + kept)
 	}
 	return e.describe(kept)
 }
@@ -80,7 +78,7 @@ func (e *StatusError) describe(advice string) string {
 	return b.String()
 }
 
-// Unwrap returns the cause, if any.
+// Unwrap returns the cause, or nil.
 func (e *StatusError) Unwrap() error { return e.Err }
 
 // isTransient reports whether a retry can help (spec 8).
@@ -95,61 +93,61 @@ func (e *StatusError) isTransient() bool {
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// AuthError is a 401 although the token was read again, or a token that cannot be read: its
-// Code is 0 where no request was sent. No stream can go on.
+// AuthError means that the service answered 401, also after the token was read again, or
+// that the token cannot be read. Its Code is 0 if no request was sent. It ends the run.
 type AuthError struct{ StatusError }
 
-// Error says what to do about the token.
+// Error describes the request and how to fix the token.
 func (e *AuthError) Error() string {
 	if errors.Is(e.Err, errTokenUnread) {
-		return e.describe("without a token nothing can be asked: let the user of this process read a valid one")
+		return e.describe("requests need a token: make a valid one readable for the user of this process")
 	}
-	return e.describe("the token was read again and is not accepted: issue or configure a valid one")
+	return e.describe("the service rejected the token, also after it was read again: configure a valid one")
 }
 
-// Unwrap returns the StatusError, so that its fields can be had by errors.As.
+// Unwrap returns the StatusError, so that errors.As finds it.
 func (e *AuthError) Unwrap() error { return &e.StatusError }
 
-// ScopeError is a 403: the token lacks the scope of the route (spec 5).
-// The stream is skipped, others go on.
+// ScopeError is a 403: the token lacks the scope of the route (spec 5). The stream is
+// skipped, and the others are read.
 type ScopeError struct{ StatusError }
 
-// Error says what to do about the scope.
+// Error describes the request and how to fix the scope.
 func (e *ScopeError) Error() string {
-	return e.describe("the token lacks the scope of this route: skip the stream or have the scope added")
+	return e.describe("the token lacks the scope of this route: exclude the stream or have the scope added")
 }
 
-// Unwrap returns the StatusError, so that its fields can be had by errors.As.
+// Unwrap returns the StatusError, so that errors.As finds it.
 func (e *ScopeError) Unwrap() error { return &e.StatusError }
 
 // GoneError is a 404. For a detail it is evidence that the record was deleted.
 type GoneError struct{ StatusError }
 
-// Error says that the record or the route does not exist.
-func (e *GoneError) Error() string { return e.describe("there is no such record or route") }
+// Error describes the request.
+func (e *GoneError) Error() string { return e.describe("the record or route does not exist") }
 
-// Unwrap returns the StatusError, so that its fields can be had by errors.As.
+// Unwrap returns the StatusError, so that errors.As finds it.
 func (e *GoneError) Unwrap() error { return &e.StatusError }
 
-// LandingError says that the landing cannot be written or read. The run cannot
-// go on, since nothing may be interpreted that has not landed.
+// LandingError means that the landing cannot be written or read. It ends the run, because
+// answers must be stored before they are decoded.
 type LandingError struct {
 	// Dir is the landing's folder.
 	Dir string
-	// Err is what the file system said.
+	// Err is the error of the file system.
 	Err error
 }
 
-// Error says what is kept and what to do.
+// Error describes the cause, the state of the stored answers and how to continue.
 func (e *LandingError) Error() string {
-	return fmt.Sprintf("land into %q: %v; answers stored before are kept; free disk space or repair the disk, then run again to resume", e.Dir, e.Err)
+	return fmt.Sprintf("access landing %q: %v; answers stored before are kept; free disk space or repair the disk, then run again to resume", e.Dir, e.Err)
 }
 
-// Unwrap returns what the file system said.
+// Unwrap returns the error of the file system.
 func (e *LandingError) Unwrap() error { return e.Err }
 
-// stopError is the end of a call whose context ended. Its cause may be the
-// failure of another call, which decides nothing about this one.
+// stopError is returned by a call whose context was cancelled. The cause may be the failure
+// of another call, and then implies no decision about this one.
 type stopError struct {
 	stream string
 	cause  error
@@ -165,18 +163,18 @@ func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// ownErr finds an error of a type that the call itself met, not one of another call that
-// stopped it.
+// ownErr is like errors.AsType, but ignores the errors of other calls that cancelled this
+// one.
 func ownErr[E error](err error) (E, bool) {
-	if _, aside := errors.AsType[*stopError](err); aside {
+	if _, stopped := errors.AsType[*stopError](err); stopped {
 		var none E
 		return none, false
 	}
 	return errors.AsType[E](err)
 }
 
-// endsStream reports whether an error over one id ends its whole stream: nothing
-// more can be fetched, or it was not the service that failed.
+// endsStream reports whether the error of one id ends the whole stream: all further
+// requests would fail too, or the error is not one of the service.
 func endsStream(err error) bool {
 	_, auth := ownErr[*AuthError](err)
 	_, scope := ownErr[*ScopeError](err)

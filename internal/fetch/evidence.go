@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// Grade says how sure it is that a stream's rows are all there.
+// Grade is the certainty that a stream was read completely.
 type Grade string
 
-// The grades, best first. Fetching gives Exact, Repaired and BestEffort; the
-// others are given by the pipeline, which knows what was not fetched.
+// Grades, best first. This package assigns Exact, Repaired and BestEffort, and the pipeline
+// the others, since it knows which records were not requested.
 const (
-	// Exact: proven, and nothing changed while it was read.
+	// Exact: proven complete, and nothing changed while it was read.
 	Exact Grade = "exact"
-	// Repaired: the list changed while it was read, but it is proven that no record is
-	// missing that existed all the time.
+	// Repaired: the list changed while it was read, but no record that existed all the time
+	// is missing.
 	Repaired Grade = "repaired"
-	// Bounded: proven for what was read; the rest was last read a bounded number
-	// of nights ago.
+	// Bounded: proven for the records that were read. The others were last read a bounded
+	// number of nights ago.
 	Bounded Grade = "bounded"
-	// BestEffort: the bound was reached without a proof, or records were refused.
+	// BestEffort: not proven, or records were rejected.
 	BestEffort Grade = "best_effort"
 	// CarriedForward: the rows are those of the last snapshot.
 	CarriedForward Grade = "carried_forward"
-	// Skipped: the stream was not asked, since the token lacks the scope.
+	// Skipped: the stream was not requested, because the token lacks the scope.
 	Skipped Grade = "skipped"
 )
 
-// grades are all of them, best first.
+// grades are all grades, best first.
 var grades = []Grade{Exact, Repaired, Bounded, BestEffort, CarriedForward, Skipped}
 
-// Worse returns the worse of two grades; the empty grade is better than any.
+// Worse returns the worse of two grades. The empty grade is better than all others.
 func (g Grade) Worse(o Grade) Grade {
 	if slices.Index(grades, o) > slices.Index(grades, g) {
 		return o
@@ -38,30 +38,28 @@ func (g Grade) Worse(o Grade) Grade {
 	return g
 }
 
-// Evidence is what a walk saw: the ground that its grade stands on.
+// Evidence is the result of a walk, with the numbers that the grade depends on.
 type Evidence struct {
 	Stream string
 	Grade  Grade
-	// Reason says in words why the grade is what it is.
+	// Reason explains the grade.
 	Reason string
 	// Pages is the number of pages in the longest pass.
 	Pages int
-	// Requests counts the answers used, landed ones included, repeats of a
-	// failed attempt not.
+	// Requests counts the answers used, including stored ones but not failed attempts.
 	Requests int
-	// Passes counts the passes that went beyond page 1.
+	// Passes counts the passes that read more than page 1.
 	Passes int
-	// TotalFirst and TotalLast are total_records of the first and the last
-	// answer; -1: not stated.
+	// TotalFirst and TotalLast are total_records of the first and last answer. -1 means
+	// absent.
 	TotalFirst, TotalLast int64
-	// Distinct is the number of ids over all passes.
+	// Distinct is the number of different ids over all passes.
 	Distinct int
-	// Repeated counts ids that one pass read more than once, on different pages.
+	// Repeated counts ids that occurred on different pages of one pass.
 	Repeated int
-	// Refused counts the records of the last pass that were not taken.
+	// Refused counts the rejected records of the last pass.
 	Refused int
-	// Bare says that the answer was an empty object where entries are
-	// expected.
+	// Bare means that the answer was an empty object where entries are expected.
 	Bare bool
 }
 

@@ -1,14 +1,13 @@
-// Package fetch reads the service: politely, completely, and nothing but GET.
+// Package fetch reads the service with GET requests.
 //
-// A [Client] walks lists ([Client.Walk]), reads single records
-// ([Client.Details], [Client.Get]), spends the allowed request rate over all
-// of them, retries as spec 8 says, lands every answer in a [Landing]
-// before it is interpreted, and says with a [Grade] and its [Evidence] what the
-// answers prove about completeness.
+// A [Client] walks lists ([Client.Walk]) and reads single records ([Client.Details],
+// [Client.Get]). It shares the request rate between all workers, retries as spec 8
+// requires, stores every answer in a [Landing] before it is decoded, and returns a [Grade]
+// with its [Evidence] about completeness.
 //
-// It must not know what a record means, how JSON is decoded or where rows are
-// stored: a [Reader], handed in by the caller, interprets a body and reports
-// only the facts that the proof needs.
+// It must not know the meaning of records, the decoding of JSON or the storage of rows: the
+// caller passes a [Reader], which decodes a body and returns the facts that the proof
+// needs.
 package fetch
 
 import (
@@ -27,54 +26,52 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Config is what a [Client] needs to know. Zero values take the default that
-// the field names; [New] refuses what makes no sense.
+// Config is the configuration of a [Client]. Zero values mean the documented defaults.
+// [New] rejects invalid values.
 type Config struct {
-	// BaseURL is absolute, with an optional path prefix, without credentials.
+	// BaseURL is absolute and has no credentials. It may have a path prefix.
 	BaseURL string
 	// UserAgent is sent with every request. Defaults to "placementsync".
 	UserAgent string
-	// Token returns the bearer token. It is called before the first request
-	// and once more when a request is answered 401, since an operator may
-	// have rotated the token (spec 5).
+	// Token returns the bearer token. It is called before the first request, and again when
+	// a request is answered 401, since the token may have been rotated (spec 5).
 	Token func(ctx context.Context) (string, error)
-	// RequestsPerSecond bounds all requests together; 0: no limit.
+	// RequestsPerSecond limits all requests together. 0 means no limit.
 	RequestsPerSecond float64
-	// Burst is how many requests may start at once. Defaults to 1.
+	// Burst is the number of requests that may start at once. Defaults to 1.
 	Burst int
 	// Concurrency is the number of requests in flight. Defaults to 8.
 	Concurrency int
-	// PageSize is the limit asked of lists; the service may cap it. Defaults
-	// to 100.
+	// PageSize is the requested page size of lists. The service may cap it. Defaults to
+	// 100.
 	PageSize int
-	// MaxPasses bounds the passes over one list, 1 to 250. Defaults to 4.
+	// MaxPasses limits the passes over one list, 1 to 250. Defaults to 4.
 	MaxPasses int
-	// MaxPages bounds the pages of one pass, so that an endless chain of pages ends
-	// even if the service states a false total. Defaults to 100,000.
+	// MaxPages limits the pages of one pass, so that an endless chain of pages ends even if
+	// the service states a wrong total. Defaults to 100,000.
 	MaxPages int
-	// Timeout bounds one attempt including its body. Defaults to 30 s.
+	// Timeout limits one attempt, including its body. Defaults to 30 s.
 	Timeout time.Duration
-	// Retry is the rule for repeating a request.
+	// Retry is the rule for retries.
 	Retry Retry
-	// MaxBody bounds one body, in bytes after decoding, up to 2 GiB. Defaults
-	// to 64 MB.
+	// MaxBody limits a body, in bytes after decoding, up to 2 GiB. Defaults to 64 MB.
 	MaxBody int64
-	// Allowance is what the client spends in place of a rate and burst of its
-	// own; nil: its own.
+	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
+	// Burst apply to this client alone.
 	Allowance *Allowance
-	// Offline answers from the landing alone: what has not landed is
-	// [ErrNotLanded] and nothing is sent.
+	// Offline reads all answers from the landing and sends no requests. An answer that is
+	// not there is [ErrNotLanded].
 	Offline bool
-	// FailUnreachable ends a call with [ErrUnreachable] at once, for whoever waits for its
-	// answer. Without it such a call is repeated as any other: a night outlives a moment
-	// in which a name is not known, or the service starts anew.
+	// FailUnreachable makes a call fail with [ErrUnreachable] at once, for interactive
+	// commands. Otherwise it is retried like any other failure, because a night should
+	// survive a restart of the service or a failure of DNS.
 	FailUnreachable bool
-	// Proxy chooses a proxy for a request; nil: none.
+	// Proxy returns the proxy for a request. Nil means no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Transport sends requests in place of the client's own one; nil: its own.
+	// Transport replaces the transport of the client. Nil means its own.
 	Transport http.RoundTripper
-	// Random returns numbers in [0,1) for the jitter and is safe for
-	// concurrent use; nil: the standard library's source.
+	// Random returns numbers in [0,1) for the jitter and must be safe for concurrent use.
+	// Nil means math/rand/v2.
 	Random func() float64
 }
 
@@ -100,61 +97,60 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	var problems []error
-	refuse := func(bad bool, format string, args ...any) {
+	check := func(bad bool, format string, args ...any) {
 		if bad {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		// The text is not repeated: it may hold a password.
+		// The URL is not quoted, because it may contain a password.
 		problems = append(problems, errors.New("base URL is not an absolute http or https address"))
 	} else {
-		refuse(base.User != nil, "base URL of host %q holds credentials: use the token", base.Host)
-		refuse(base.RawQuery != "" || base.Fragment != "", "base URL of host %q has a query or fragment: remove it", base.Host)
+		check(base.User != nil, "base URL of host %q holds credentials: use the token", base.Host)
+		check(base.RawQuery != "" || base.Fragment != "", "base URL of host %q has a query or fragment: remove it", base.Host)
 	}
-	refuse(c.Token == nil, "no token source given")
-	refuse(c.RequestsPerSecond < 0, "requests per second is %v: use 0 for no limit", c.RequestsPerSecond)
-	refuse(c.Concurrency < 1, "concurrency is %d: at least 1 is needed", c.Concurrency)
-	refuse(c.PageSize < 1, "page size is %d: at least 1 is needed", c.PageSize)
-	refuse(c.MaxPasses < 1 || c.MaxPasses > 250, "passes are bounded by %d: use 1 to 250", c.MaxPasses)
-	refuse(c.MaxPages < 1, "pages are bounded by %d: at least 1 is needed", c.MaxPages)
-	refuse(c.MaxBody < 1 || c.MaxBody > maxLanded, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
-	refuse(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
+	check(c.Token == nil, "no token source given")
+	check(c.RequestsPerSecond < 0, "requests per second is %v: use 0 for no limit", c.RequestsPerSecond)
+	check(c.Concurrency < 1, "concurrency is %d: at least 1 is needed", c.Concurrency)
+	check(c.PageSize < 1, "page size is %d: at least 1 is needed", c.PageSize)
+	check(c.MaxPasses < 1 || c.MaxPasses > 250, "passes are bounded by %d: use 1 to 250", c.MaxPasses)
+	check(c.MaxPages < 1, "pages are bounded by %d: at least 1 is needed", c.MaxPages)
+	check(c.MaxBody < 1 || c.MaxBody > maxLanded, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
+	check(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
 	r := c.Retry
-	refuse(r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1,
-		"retry rule %+v is out of range: nothing may be negative, jitter is at most 1", r)
+	check(r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1,
+		"retry rule %+v is out of range: values must not be negative, and jitter must be at most 1", r)
 	return errors.Join(problems...)
 }
 
-// Request identifies one request within a run: two equal ones are the same
-// question, and a resumed run asks it once.
+// Request identifies a request within a run. Equal requests have the same answer, and a
+// resumed run sends each once.
 type Request struct {
-	// Stream is the name of the stream that asks.
+	// Stream is the name of the stream.
 	Stream string
-	// Path is relative to the base URL and holds at most one {parameter}.
+	// Path is relative to the base URL and has at most one {parameter}.
 	Path string
 	// Query is the query string without the page number, escaped.
 	Query string
-	// Param fills the {parameter}, unescaped.
+	// Param is the value of the {parameter}, unescaped.
 	Param string
-	// Pass counts the passes over a list from 1; 0 for single records.
+	// Pass counts the passes over a list from 1. It is 0 for single records.
 	Pass int
-	// Page is the page asked for, from 1; 0 asks without a page number.
+	// Page is the page number, counted from 1. 0 means that the request has none.
 	Page int
-	// Fresh asks the service though an answer has landed: for what must be
-	// true now and not when the run began. It is no part of the question, and
-	// offline it has no effect.
+	// Fresh sends the request although its answer has landed, for answers that must be
+	// current. It does not identify the request, and is ignored offline.
 	Fresh bool
 }
 
-// pathAndQuery is the request's path and query as they are sent.
+// pathAndQuery returns the path and query of the request as they are sent.
 func (r Request) pathAndQuery() (string, error) {
 	path := r.Path
 	if before, after, found := strings.Cut(path, "{"); found {
-		// An id that vanishes in the path would ask for something else.
+		// With these values the URL would name another resource.
 		if r.Param == "" || r.Param == "." || r.Param == ".." {
-			return "", &StatusError{Stream: r.Stream, URL: path, Err: fmt.Errorf("id %q cannot stand in the path", r.Param)}
+			return "", &StatusError{Stream: r.Stream, URL: path, Err: fmt.Errorf("id %q cannot be used in a path", r.Param)}
 		}
 		_, rest, _ := strings.Cut(after, "}")
 		path = before + url.PathEscape(r.Param) + rest
@@ -180,33 +176,34 @@ func joinQuery(query, parameter string) string {
 // Response is the answer to a request.
 type Response struct {
 	Request
-	// Seq is unique in the run and rises in landing order: of two copies of a
-	// record the one with the higher Seq is the later. 0 without a landing.
+	// Seq is unique in the run and increases in landing order: of two copies of a record,
+	// the one with the higher Seq is later. It is 0 without a landing.
 	Seq uint64
-	// Same names a page whose bytes came before: it is the Seq of the first answer with
-	// this body to the same Stream and Param, whatever its page, pass and query. 0: there
-	// was none, or it is not known. The first may be one that was refused, that was
-	// replaced by a later answer to its request, or that is read after this one; and
-	// answers between the two may hold other copies of the same records.
+	// Same is the Seq of the first answer with the same body for the same Stream and Param,
+	// whatever its page, pass and query. 0 means that there is none or that it is unknown.
+	// The first one may have been rejected, may have been replaced by a later answer to its
+	// request, or may be read after this one. Answers between the two may contain other
+	// copies of the same records.
 	Same uint64
 	// Status is the HTTP status.
 	Status int
-	// Body is the whole body. It is only valid during the call that gets it.
+	// Body is the whole body. It is valid only during the call of the Reader.
 	Body []byte
-	// Packed is the body as it came, in the coding Encoding (zstd or gzip), and valid as
-	// long. Both are empty where it came plain, and where it was read from the landing.
-	Packed   []byte
-	Encoding string
-	// Landed says that the answer was read from the landing and not from the service.
+	// Compressed is the body as received, in the coding Encoding (zstd or gzip), and is valid
+	// as long as Body. Both are empty if the body was not compressed or was read from the
+	// landing.
+	Compressed []byte
+	Encoding   string
+	// Landed means that the answer was read from the landing instead of the service.
 	Landed bool
-	// Before are the facts of the same body, read under the same page number in the pass
-	// before; nil: it is another one. A reader may return them and leave the body.
-	Before *stream.PageFacts
+	// Previous are the facts of the same page in the previous pass, if its body is the same,
+	// or nil. A reader may return them without decoding the body.
+	Previous *stream.PageFacts
 }
 
-// Reader interprets one body. It is called concurrently, also for bodies that
-// landed in an earlier attempt at the run. An error that wraps [ErrMalformed]
-// makes the client ask again; any other error ends the walk.
+// Reader decodes one body. It is called concurrently, also for bodies that landed in an
+// earlier attempt at the run. After an error that wraps [ErrMalformed] the client repeats
+// the request. Any other error ends the walk.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.
@@ -218,9 +215,8 @@ type Client struct {
 	meters  meters
 }
 
-// New returns a client that lands into landing, or nowhere when landing is
-// nil, and logs to log unless that is nil. It does no I/O. The landing stays
-// the caller's to close.
+// New returns a client that stores answers in landing and logs to log. Either may be nil.
+// New does no I/O. The caller closes the landing.
 func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -236,10 +232,10 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log)}, nil
 }
 
-// Close drops idle connections. Calls in progress end with their contexts.
+// Close closes idle connections. Calls in progress end with their contexts.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
-// Get asks one question and reads its answer.
+// Get sends one request and decodes its answer.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()
 	if err != nil {
@@ -249,22 +245,22 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 	if err := c.sender.ask(ctx, q); err != nil {
 		return stream.PageFacts{}, err
 	}
-	return q.page, nil
+	return q.facts, nil
 }
 
-// Refetch makes the client ask the service for everything of a stream from now on, even
-// if it has landed. It is for answers that are doubted; the new ones replace them.
+// Refetch makes the client ignore the stored answers of a stream from now on. It is for
+// doubtful answers; the new ones replace them.
 func (c *Client) Refetch(stream string) {
-	c.sender.doubted.Store(stream, true)
+	c.sender.refetched.Store(stream, true)
 }
 
-// mayReadAgain reports whether an answer of a stream that has landed is read from there
-// when its question is asked again.
+// mayReadAgain reports whether a repeated request of the stream is answered from the
+// landing.
 func (c *Client) mayReadAgain(s stream.Stream) bool {
-	_, doubted := c.sender.doubted.Load(s.Name)
+	_, doubted := c.sender.refetched.Load(s.Name)
 	return c.landing != nil && !doubted
 }
 
-// Telemetry returns a snapshot per stream, sorted by name. It may be called at
+// Telemetry returns the current numbers of each stream, sorted by name. It may be called at
 // any time.
 func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }

@@ -22,18 +22,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// landedWhole gives the two files of a landing of n answers.
-func landedWhole(f *testing.F, n int) (journal, segment []byte) {
+// landingFiles returns the two files of a landing with n answers.
+func landingFiles(f *testing.F, n int) (journal, segment []byte) {
 	f.Helper()
 	dir := f.TempDir()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	for i := 1; i <= n && err == nil; i++ {
-		r := fetch.Response{Request: question(i), Status: http.StatusOK, Body: []byte(text(i))}
+		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(text(i))}
 		switch i % 3 {
 		case 0:
-			r.Packed, r.Encoding = gzipped(text(i), ""), "gzip"
+			r.Compressed, r.Encoding = gzipped(text(i), ""), "gzip"
 		case 1:
-			r.Packed, r.Encoding = streamed(text(i)), "zstd"
+			r.Compressed, r.Encoding = streamed(text(i)), "zstd"
 		}
 		_, err = l.Append(r, time.Now(), 0)
 	}
@@ -49,8 +49,8 @@ func landedWhole(f *testing.F, n int) (journal, segment []byte) {
 	return journal, segment
 }
 
-// furnish writes a landing folder of these files.
-func furnish(t *testing.T, journal, segment []byte) string {
+// writeLanding writes a landing with these files.
+func writeLanding(t *testing.T, journal, segment []byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{"journal.jsonl": journal, "000001.bodies": segment} {
@@ -61,33 +61,34 @@ func furnish(t *testing.T, journal, segment []byte) string {
 	return dir
 }
 
-// FuzzOpenLanding opens any bytes as a landing: what lands then is found.
+// FuzzOpenLanding opens arbitrary bytes as a landing. Answers stored afterwards must be
+// found.
 func FuzzOpenLanding(f *testing.F) {
-	journal, segment := landedWhole(f, 2)
+	journal, segment := landingFiles(f, 2)
 	f.Add(journal, segment)
 	f.Add(journal[:len(journal)/2], segment)
 	f.Add([]byte("{}\n"), []byte{})
 	f.Fuzz(func(t *testing.T, journal, segment []byte) {
-		l := open(t, furnish(t, journal, segment), unsynced())
-		defer shut(t, l)
-		land(t, l, 1, 3)
-		if found := landed(t, l, 3); len(found) != 3 {
-			t.Errorf("found %v after landing again", found)
+		l := openLanding(t, writeLanding(t, journal, segment), unsynced())
+		defer closeLanding(t, l)
+		landAnswers(t, l, 1, 3)
+		if found := lookupAll(t, l, 3); len(found) != 3 {
+			t.Errorf("found answers %v after landing again", found)
 		}
 	})
 }
 
-// FuzzTornLanding damages a landing: both files are cut off, and a byte of one
-// is changed. Every answer that was not touched is there, none is another than
-// what landed, and when all have landed again all are there for good.
+// FuzzTornLanding truncates both files of a landing and changes a byte of one. All
+// undamaged answers must be found, no wrong body may be returned, and after landing again
+// all answers must be found.
 func FuzzTornLanding(f *testing.F) {
 	const n = 5
-	journal, segment := landedWhole(f, n)
+	journal, segment := landingFiles(f, n)
 	f.Add(uint(len(journal)), uint(len(segment)), false, uint(0), byte(0))
 	f.Add(uint(len(journal)-3), uint(len(segment)), true, uint(40), byte(1))
 	f.Add(uint(len(journal)), uint(len(segment)-9), false, uint(len(journal)/2), byte(0x20))
 	f.Fuzz(func(t *testing.T, journalCut, segmentCut uint, inSegment bool, at uint, change byte) {
-		damage := harm{journal: min(journalCut, uint(len(journal))), segment: min(segmentCut, uint(len(segment)))}
+		damage := landingDamage{journal: min(journalCut, uint(len(journal))), segment: min(segmentCut, uint(len(segment)))}
 		torn, spoiled := bytes.Clone(journal), bytes.Clone(segment)
 		if inSegment {
 			at %= uint(len(segment))
@@ -99,38 +100,38 @@ func FuzzTornLanding(f *testing.F) {
 			damage.line = change != 0
 		}
 		damage.at = at
-		dir := furnish(t, torn[:damage.journal], spoiled[:damage.segment])
-		l := open(t, dir, unsynced())
+		dir := writeLanding(t, torn[:damage.journal], spoiled[:damage.segment])
+		l := openLanding(t, dir, unsynced())
 		for i := 1; i <= n; i++ {
-			r, ok := l.Lookup(question(i), nil)
+			r, ok := l.Lookup(testRequest(i), nil)
 			if ok && string(r.Body) != text(i) {
 				t.Errorf("answer %d is %q", i, r.Body)
 			}
-			if !ok && damage.spares(t, journal, i) {
+			if !ok && damage.isIntact(t, journal, i) {
 				t.Errorf("answer %d is lost", i)
 			}
 		}
-		land(t, l, 1, n)
-		shut(t, l)
-		l = open(t, dir, unsynced())
-		defer shut(t, l)
-		if found := landed(t, l, n); len(found) != n {
-			t.Errorf("found %v after landing again", found)
+		landAnswers(t, l, 1, n)
+		closeLanding(t, l)
+		l = openLanding(t, dir, unsynced())
+		defer closeLanding(t, l)
+		if found := lookupAll(t, l, n); len(found) != n {
+			t.Errorf("found answers %v after landing again", found)
 		}
 	})
 }
 
-// harm is what was done to a landing: where the files were cut, and which byte
-// of which file is another.
-type harm struct {
+// landingDamage describes the damage to a landing: the lengths of the truncated files, and the
+// changed byte in a line or frame.
+type landingDamage struct {
 	journal, segment uint
 	line, frame      bool
 	at               uint
 }
 
-// spares reports whether neither the line nor the frame of an answer was
-// touched, nor the end of the line before it.
-func (h harm) spares(t *testing.T, journal []byte, answer int) bool {
+// isIntact reports whether the line and frame of an answer and the end of the line before it
+// are undamaged.
+func (h landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 	t.Helper()
 	start, n := uint(0), 0
 	for text := range bytes.Lines(journal) {
@@ -150,38 +151,38 @@ func (h harm) spares(t *testing.T, journal []byte, answer int) bool {
 	return false
 }
 
-// FuzzPackedBodies answers with any bytes as gzip or zstd: what is read is what a second
-// reader makes of them, and nothing where that fails or finds too much.
-func FuzzPackedBodies(f *testing.F) {
+// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The result must equal that of
+// another decoder, and be an error if that fails or exceeds the limit.
+func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
 	long := strings.Repeat(text(9), 40)
-	for _, packed := range [][]byte{gzipped(text(9), "c"), gzipped(long, ""), slices.Concat(gzipped("{}", ""), gzipped(" ", ""))} {
-		f.Add(packed, false)
+	for _, compressed := range [][]byte{gzipped(text(9), "c"), gzipped(long, ""), slices.Concat(gzipped("{}", ""), gzipped(" ", ""))} {
+		f.Add(compressed, false)
 	}
-	for _, packed := range [][]byte{zstandard(text(9)), streamed(text(9)), zstandard(long), slices.Concat(streamed("{"), zstandard("}"))} {
-		f.Add(packed, true)
+	for _, compressed := range [][]byte{zstandard(text(9)), streamed(text(9)), zstandard(long), slices.Concat(streamed("{"), zstandard("}"))} {
+		f.Add(compressed, true)
 	}
-	f.Fuzz(func(t *testing.T, packed []byte, asZstd bool) {
-		if len(packed) == 0 || len(packed) > limit {
+	f.Fuzz(func(t *testing.T, compressed []byte, asZstd bool) {
+		if len(compressed) == 0 || len(compressed) > limit {
 			t.Skip()
 		}
 		name, want, wantErr := "gzip", []byte(nil), error(nil)
 		if asZstd {
 			name = "zstd"
 			var z *zstd.Decoder
-			if z, wantErr = zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20)); wantErr == nil {
+			if z, wantErr = zstd.NewReader(bytes.NewReader(compressed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20)); wantErr == nil {
 				want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
 				z.Close()
 			}
-		} else if z, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
+		} else if z, err := gzip.NewReader(bytes.NewReader(compressed)); err != nil {
 			wantErr = err
 		} else {
 			want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
 		}
-		cfg := quick(coded(packed, name))
+		cfg := testConfig(encoded(compressed, name))
 		cfg.MaxBody, cfg.Retry.MaxRetries = limit, 0
 		var got []byte
-		_, err := client(t, cfg, nil).Get(t.Context(), page(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+		_, err := client(t, cfg, nil).Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			got = bytes.Clone(r.Body)
 			return stream.PageFacts{}, nil
 		})
@@ -191,15 +192,15 @@ func FuzzPackedBodies(f *testing.F) {
 				t.Errorf("read %q, want an error: %v", got, wantErr)
 			}
 		case err != nil && strings.Contains(err.Error(), "gzip: invalid header"):
-			// The second reader does not mind reserved bits.
+			// The other decoder ignores reserved bits.
 		case err != nil || !bytes.Equal(got, want):
 			t.Errorf("read %q: %v, want %q", got, err, want)
 		}
 	})
 }
 
-// FuzzErrorsTellNoSecret answers with anything that has the token in it: no
-// error that comes of it tells it, or would move a cursor.
+// FuzzErrorsTellNoSecret sends arbitrary responses that contain the token. Errors must
+// contain neither the token nor control characters.
 func FuzzErrorsTellNoSecret(f *testing.F) {
 	f.Add(403, "https://other.test/?key=", []byte("<html>\x1b[31m"), 3)
 	f.Add(302, "http://service.test/v1?a=%zz&token=", []byte("{"), 0)
@@ -211,13 +212,13 @@ func FuzzErrorsTellNoSecret(f *testing.F) {
 			w.WriteHeader(200 + (code%400+400)%400)
 			_, _ = w.Write(bytes.Join([][]byte{content[:at], content[at:]}, []byte(token)))
 		}
-		for err := one(t, client(t, quick(http.HandlerFunc(answer)), nil)); err != nil; err = errors.Unwrap(err) {
-			told := err.Error()
-			if strings.Contains(told, token) || strings.Contains(told, "hidden") {
-				t.Fatalf("error tells a secret: %q", told)
+		for err := getToken(t, client(t, testConfig(http.HandlerFunc(answer)), nil)); err != nil; err = errors.Unwrap(err) {
+			message := err.Error()
+			if strings.Contains(message, token) || strings.Contains(message, "hidden") {
+				t.Fatalf("the error contains a secret: %q", message)
 			}
-			if i := strings.IndexFunc(told, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
-				t.Fatalf("error has a control character at %d: %q", i, told)
+			if i := strings.IndexFunc(message, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
+				t.Fatalf("the error contains a control character at %d: %q", i, message)
 			}
 		}
 	})

@@ -9,49 +9,46 @@ import (
 )
 
 const (
-	// spentShare of the configured rate is spent. A service with the same bucket
-	// counts at its own end of the network, where requests arrive closer
-	// together than they were sent; the rest of the rate, and one token of the
-	// burst, allow for that.
+	// spentShare is the share of the configured rate that is used. The service measures the
+	// rate where requests arrive, closer together than they were sent. The rest of the
+	// rate, and one token of the burst, allow for that.
 	spentShare = 0.995
 	// rateAfterRefusal is the share of the rate that remains after a 429.
 	rateAfterRefusal = 0.7
-	// regainPerSecond is how much of the full rate comes back per second.
+	// regainPerSecond is the share of the full rate that is regained per second.
 	regainPerSecond = 0.1
-	// settleTime is how long a lowered rate is given before a 429 lowers it again:
-	// requests in flight are refused together and mean one thing.
+	// settleTime is the time after a reduction in which another 429 does not reduce the
+	// rate again: requests in flight are rejected together.
 	settleTime = time.Second
 )
 
-// governor spends the allowed request rate over all workers. A 429 pauses all
-// of them and lowers the rate, which then recovers (additive increase,
-// multiplicative decrease).
+// governor limits the request rate of all workers together. A 429 pauses all of them and
+// reduces the rate, which then recovers (additive increase, multiplicative decrease).
 type governor struct {
 	mu    sync.Mutex
 	full  rate.Limit
 	burst int
-	// bucket is replaced by one with a single token after a pause: the
-	// service's bucket was empty when it answered 429, although ours was not, and
-	// it promised no more than one answer.
+	// bucket is replaced by one with a single token after a pause: the 429 showed that the
+	// service's bucket was empty, and the service accepts only one request after it.
 	bucket *rate.Limiter
 	// epoch counts the pauses. A token taken in an earlier epoch is void.
 	epoch      int
 	pausedTill time.Time
 	drained    bool
 
-	// While the rate is lowered it rises from lowered to top, from since on.
+	// After a reduction at since the rate rises from lowered to top.
 	since        time.Time
 	lowered, top rate.Limit
 
 	window pace
 }
 
-// Allowance is a request rate that several clients spend together, such as that
-// of a night and those of the refreshes around it.
+// Allowance is a request rate that several clients share, such as a night and the refreshes
+// around it.
 type Allowance struct{ governor *governor }
 
-// NewAllowance allows so many requests a second, and burst of them at once
-// after a pause; a rate of 0: no limit.
+// NewAllowance allows perSecond requests a second, and burst requests at once after a
+// pause. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
 	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
 	if perSecond > 0 {
@@ -61,7 +58,7 @@ func NewAllowance(perSecond float64, burst int) *Allowance {
 	return &Allowance{g}
 }
 
-// wait returns when a request may be sent. The meter counts the time.
+// wait returns when a request may be sent, and adds the waiting time to the meter.
 func (g *governor) wait(ctx context.Context, m *meter) error {
 	for {
 		token, left, epoch := g.nextToken()
@@ -87,8 +84,8 @@ func (g *governor) wait(ctx context.Context, m *meter) error {
 	}
 }
 
-// nextToken takes a token, or returns none while everything is paused; either way
-// with the time to wait.
+// nextToken takes a token and returns the time until it is valid. During a pause it returns
+// no token and the time until the pause ends.
 func (g *governor) nextToken() (*rate.Reservation, time.Duration, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,8 +104,8 @@ func (g *governor) nextToken() (*rate.Reservation, time.Duration, int) {
 	return token, token.DelayFrom(now), g.epoch
 }
 
-// throttle is called after a 429: nothing is sent for d, and then less per second. sent
-// is when the refused request was sent.
+// throttle handles a 429: no request is sent for d, and then fewer per second. sent is when
+// the rejected request was sent.
 func (g *governor) throttle(d time.Duration, sent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,8 +122,8 @@ func (g *governor) throttle(d time.Duration, sent time.Time) {
 	if g.since.IsZero() {
 		g.top = g.full
 		if g.full == rate.Inf {
-			// Without a configured rate the pace that was refused is the
-			// measure, until it has been regained.
+			// Without a configured rate, the rejected rate is the reference until it has
+			// been regained.
 			g.top = g.window.perSecond(now)
 			limit = g.top
 		}
@@ -146,7 +143,7 @@ func (g *governor) raiseRate(now time.Time) {
 	g.bucket.SetLimitAt(now, limit)
 }
 
-// pace measures requests a second, for clients without a configured rate.
+// pace measures requests per second, for clients without a configured rate.
 type pace struct {
 	start time.Time
 	n     int

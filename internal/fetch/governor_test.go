@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// bucket is a service that answers in latency and limits the rate itself.
+// bucket is a service with a latency and a rate limit of its own.
 type bucket struct {
 	limiter    *rate.Limiter
 	latency    time.Duration
@@ -27,7 +27,7 @@ type bucket struct {
 
 func (b *bucket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	now := time.Now()
-	<-time.After(b.latency) // in the bubble of the test, where it takes no time
+	<-time.After(b.latency) // the time is virtual (synctest)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.limiter != nil && !b.limiter.AllowN(now, 1) {
@@ -42,7 +42,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, `{"id":"a"}`)
 }
 
-// fetchIDs asks for n details and returns how long that took.
+// fetchIDs requests n details and returns the duration.
 func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -64,19 +64,19 @@ func numbers(n int) func(func(string, error) bool) {
 	}
 }
 
-func TestTheAllowedRateIsSpentAndNotExceeded(t *testing.T) {
+func TestRateIsUsedAndNotExceeded(t *testing.T) {
 	for _, tc := range []struct{ perSecond, burst int }{{50, 50}, {50, 1}, {10, 10}, {7, 3}} {
 		t.Run(fmt.Sprintf("%d a second, burst %d", tc.perSecond, tc.burst), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := &bucket{
 					limiter: rate.NewLimiter(rate.Limit(tc.perSecond), tc.burst), latency: 90 * time.Millisecond,
 				}
-				cfg := quick(service)
+				cfg := testConfig(service)
 				cfg.RequestsPerSecond, cfg.Burst = float64(tc.perSecond), tc.burst
 				const n = 2000
 				took := fetchIDs(t, client(t, cfg, nil), n)
 				if service.refused > 0 {
-					t.Errorf("%d requests were refused", service.refused)
+					t.Errorf("%d requests were answered 429", service.refused)
 				}
 				allowed := float64(tc.perSecond) * took.Seconds()
 				if used := n / allowed; used < 0.97 {
@@ -87,11 +87,11 @@ func TestTheAllowedRateIsSpentAndNotExceeded(t *testing.T) {
 	}
 }
 
-func TestA429PausesAllWorkersAndLowersTheRate(t *testing.T) {
+func Test429PausesWorkersAndLowersRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &bucket{latency: 10 * time.Millisecond}
-		refusal := play(status(200))
-		cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refusal := newScript(status(200))
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if refusal.n.Add(1) == 400 {
 				w.Header().Set("Retry-After", "3")
 				w.WriteHeader(http.StatusTooManyRequests)
@@ -139,21 +139,21 @@ func perSecond(times []time.Time, from, to time.Time) (n int) {
 	return n
 }
 
-func TestAServiceSlowerThanConfiguredIsFollowed(t *testing.T) {
+func TestRateAdaptsToSlowerService(t *testing.T) {
 	for name, configured := range map[string]float64{"a configured rate": 100, "no configured rate": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := &bucket{limiter: rate.NewLimiter(20, 20), latency: 50 * time.Millisecond, retryAfter: "1"}
-				cfg := quick(service)
+				cfg := testConfig(service)
 				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.DefaultRetry()
 				cfg.Retry.MaxRetries = 20
 				took := fetchIDs(t, client(t, cfg, nil), 1000)
 				t.Logf("took %v, %d refused", took, service.refused)
 				if took > 100*time.Second {
-					t.Errorf("took %v, at the service's rate it is 50s", took)
+					t.Errorf("took %v; at the service's rate it takes 50s", took)
 				}
 				if service.refused > 400 {
-					t.Errorf("%d of 1000 requests were refused", service.refused)
+					t.Errorf("%d of 1000 requests were answered 429", service.refused)
 				}
 			})
 		})
@@ -168,13 +168,13 @@ func TestDelays(t *testing.T) {
 		random     float64
 		want       []time.Duration
 	}{
-		{"double up to the maximum", 503, "", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"gain a share of themselves by jitter", 503, "", 0.5, delays("262.5ms 525ms 1.05s 2.1s 4.2s 4.2s")},
-		{"follow Retry-After", 503, "2", 0.5, delays("2s 2s 2s 2s 2s 2s")},
-		{"follow Retry-After on 429", 429, "1", 0, delays("1s 1s 1s 1s 1s 1s")},
-		{"are none for Retry-After 0", 503, "0", 0, delays("0s 0s 0s 0s 0s 0s")},
-		{"cap a huge Retry-After", 503, "86400", 0.5, delays("4s 4s 4s 4s 4s 4s")},
-		{"cap one beyond all numbers", 503, "99999999999999999999999", 0, delays("4s 4s 4s 4s 4s 4s")},
+		{"delays double up to the maximum", 503, "", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"jitter adds a share of the delay", 503, "", 0.5, delays("262.5ms 525ms 1.05s 2.1s 4.2s 4.2s")},
+		{"Retry-After replaces the delay", 503, "2", 0.5, delays("2s 2s 2s 2s 2s 2s")},
+		{"Retry-After on 429 replaces the delay", 429, "1", 0, delays("1s 1s 1s 1s 1s 1s")},
+		{"Retry-After 0 means no delay", 503, "0", 0, delays("0s 0s 0s 0s 0s 0s")},
+		{"a long Retry-After is capped", 503, "86400", 0.5, delays("4s 4s 4s 4s 4s 4s")},
+		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, delays("4s 4s 4s 4s 4s 4s")},
 		{"are computed for a date", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, delays("250ms 500ms 1s 2s 4s 4s")},
 		{"are computed for nonsense", 503, "soon", 0, delays("250ms 500ms 1s 2s 4s 4s")},
 		{"are computed for a negative number", 503, "-1", 0, delays("250ms 500ms 1s 2s 4s 4s")},
@@ -184,7 +184,7 @@ func TestDelays(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Time
-				cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					at = append(at, time.Now())
 					w.Header().Set("Retry-After", tc.retryAfter)
 					w.WriteHeader(tc.code)
@@ -192,7 +192,7 @@ func TestDelays(t *testing.T) {
 				cfg.Retry = fetch.DefaultRetry()
 				cfg.Retry.MaxRetries = len(tc.want)
 				cfg.Random = func() float64 { return tc.random }
-				checkError(t, one(t, client(t, cfg, nil)), "after 7 attempts")
+				checkError(t, getToken(t, client(t, cfg, nil)), "after 7 attempts")
 				for i, want := range tc.want {
 					if got := at[i+1].Sub(at[i]); got != want {
 						t.Errorf("delay %d is %v, want %v", i, got, want)
@@ -220,8 +220,8 @@ func delays(text string) (all []time.Duration) {
 }
 
 func TestDetails(t *testing.T) {
-	t.Run("report what is gone and what failed and go on", func(t *testing.T) {
-		cfg := quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	t.Run("404s and failures are reported, and other ids are read", func(t *testing.T) {
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/v1/outlets/id3", "/v1/outlets/id1":
 				w.WriteHeader(http.StatusNotFound)
@@ -239,12 +239,12 @@ func TestDetails(t *testing.T) {
 		if d.Asked != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
 			t.Errorf("got %+v", d)
 		}
-		if d.Grade != fetch.BestEffort || d.Failures[0].ID != "id7" || !is[*fetch.StatusError](d.Failures[0].Err) {
+		if d.Grade != fetch.BestEffort || d.Failures[0].ID != "id7" || !isError[*fetch.StatusError](d.Failures[0].Err) {
 			t.Errorf("got grade %q and failures %+v", d.Grade, d.Failures)
 		}
 	})
-	t.Run("refuse ids that change the path, without asking", func(t *testing.T) {
-		service := play(status(200))
+	t.Run("ids that change the path fail without a request", func(t *testing.T) {
+		service := newScript(status(200))
 		var got collector
 		ids := func(yield func(string, error) bool) {
 			for _, id := range []string{"", ".", "..", "", ".", ".."} {
@@ -253,23 +253,23 @@ func TestDetails(t *testing.T) {
 				}
 			}
 		}
-		d, err := client(t, quick(service), nil).Details(t.Context(), detail, ids, got.read)
+		d, err := client(t, testConfig(service), nil).Details(t.Context(), detail, ids, got.read)
 		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
 			t.Errorf("got %+v and %v after %d requests", d, err, service.n.Load())
 		}
 	})
-	t.Run("stop at a missing scope", func(t *testing.T) { stops[*fetch.ScopeError](t, status(403), 8) })
-	t.Run("stop at a refused token", func(t *testing.T) { stops[*fetch.AuthError](t, status(401), 8) })
-	t.Run("stop at a dead endpoint after a few ids", func(t *testing.T) { stops[*fetch.StatusError](t, status(501), 20) })
-	t.Run("walk lists by id and take the worst grade", func(t *testing.T) {
-		shelves := map[string]*shelf{
+	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, status(403), 8) })
+	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, status(401), 8) })
+	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, status(501), 20) })
+	t.Run("lists are walked by id, and the worst grade counts", func(t *testing.T) {
+		services := map[string]*listService{
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},
 			"/v1/campaigns/id1/articles": {n: 25, lie: 3},
 			"/v1/campaigns/id2/articles": {n: 3},
 		}
 		var got collector
-		c := client(t, quick(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			shelves[r.URL.Path].ServeHTTP(w, r)
+		c := client(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
 		d, err := c.Details(t.Context(), rows, numbers(3), got.read)
 		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
@@ -278,13 +278,13 @@ func TestDetails(t *testing.T) {
 	})
 }
 
-// stops checks that a service which fails throughout is left alone soon.
-func stops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
+// checkStops checks that a service that always fails gets few requests.
+func checkStops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
 	t.Helper()
-	service := play(answer)
+	service := newScript(answer)
 	var got collector
-	d, err := client(t, quick(service), nil).Details(t.Context(), detail, numbers(1000), got.read)
-	if !is[E](err) || d.Grade != fetch.BestEffort {
+	d, err := client(t, testConfig(service), nil).Details(t.Context(), detail, numbers(1000), got.read)
+	if !isError[E](err) || d.Grade != fetch.BestEffort {
 		t.Errorf("got %+v and error %v", d, err)
 	}
 	if n := service.n.Load(); n > most {

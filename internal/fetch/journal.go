@@ -13,8 +13,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// line is one answer in the journal, a JSON object. Its last member, sum,
-// covers the text before it: after a power cut a line can be whole and wrong.
+// line is a line of the journal, a JSON object about one answer. Its last member, sum, is
+// the checksum of the text before it: after a power cut a complete line can have wrong
+// bytes.
 type line struct {
 	Seq     uint64    `json:"seq"`
 	Stream  string    `json:"stream"`
@@ -31,14 +32,14 @@ type line struct {
 	Sum     uint32    `json:"crc32c"`
 	At      time.Time `json:"at"`
 	Millis  float64   `json:"ms"`
-	// Encoding is the coding of the stored bytes, StoredSum their sum. Lines of older
-	// versions have neither.
+	// Encoding is the coding of the stored bytes, and StoredSum their checksum. Lines of
+	// older versions have neither.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
-	// Same is the seq of the first answer with this body, whose frame this line names.
+	// Same is the seq of the first answer with this body. This line names its stored bytes.
 	Same uint64 `json:"same,omitempty"`
-	// Replaces is the seq of the last answer to the same request, LastReplaces what the
-	// line before replaces: if the disk loses that line, this one still says so.
+	// Replaces is the seq of the previous answer to the same request. LastReplaces repeats
+	// the value of the line before, in case the disk loses that line.
 	Replaces     uint64 `json:"replaces,omitempty"`
 	LastReplaces uint64 `json:"last_replaces,omitempty"`
 }
@@ -54,8 +55,7 @@ func (n *line) marshal() ([]byte, error) {
 	return fmt.Appendf(text, lineSum, checksumOf(text)), nil
 }
 
-// parseLine reads one line with its newline; anything but what marshal wrote
-// is refused.
+// parseLine parses a line with its newline. It accepts only the output of marshal.
 func parseLine(text []byte) (line, bool) {
 	var n line
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
@@ -76,14 +76,14 @@ func (n *line) toEntry() entry {
 	}
 }
 
-// indexKey stands for the request in the index. 128 bits make a collision within a
-// run less likely than any fault of the machine.
+// indexKey returns the key of the request in the index. With 128 bits a collision within a
+// run is less likely than a hardware fault.
 func (r Request) indexKey() xxh3.Uint128 {
 	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
 }
 
-// readLines yields every line of the journal up to end with the offset behind it;
-// ok is false for one that is torn or garbage.
+// readLines yields all lines of the journal up to end. ok is false for incomplete and
+// damaged lines.
 func (l *Landing) readLines(end int64) iter.Seq2[scanned, error] {
 	return func(yield func(scanned, error) bool) {
 		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)
@@ -114,15 +114,14 @@ type scanned struct {
 	ok   bool
 }
 
-// isTorn reports whether it is the end of a journal that was being written.
+// isTorn reports whether the line is the incomplete end of a journal.
 func (s scanned) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
-// Replay yields the landed answers in the order of Seq: of several to one
-// request the last alone, since the others were asked again for a reason. A
-// body is valid until the next one. A body that the disk lost is yielded as an
-// error with its request; the caller may go on.
+// Replay yields the landed answers in order of Seq, and only the last answer to each
+// request, since earlier ones were doubted. A body is valid until the next iteration. A
+// damaged body is yielded as an error with its request, and the iteration can continue.
 func (l *Landing) Replay() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		l.mu.Lock()
@@ -151,15 +150,15 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 	}
 }
 
-// forgetReplaced removes answers from the index whose replacement is lost: they were
-// doubted when that was asked for. It reports whether there are any.
+// forgetReplaced removes answers from the index that were replaced by an answer which is
+// now lost: they were doubted. It reports whether there are any.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	before := len(l.index)
 	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e entry) bool { return e.seq > 0 && replaced[e.seq] })
 	return len(l.index) < before
 }
 
-// isLatest reports whether a line is the one that Lookup would find.
+// isLatest reports whether the line is the one that Lookup finds.
 func (l *Landing) isLatest(n *line) bool {
 	e, _ := l.find(n.toRequest())
 	return e.seq == n.Seq

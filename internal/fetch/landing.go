@@ -19,18 +19,17 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// LandingOptions are the sizes of a landing. Zero values take the defaults.
+// LandingOptions are the sizes of a landing. Zero values mean the defaults.
 type LandingOptions struct {
-	// SegmentBytes is the size after which a new segment file is begun.
-	// Defaults to 256 MiB.
+	// SegmentBytes is the size after which a new segment file is created. Defaults to
+	// 256 MiB.
 	SegmentBytes int64
-	// SyncBytes is how much may land between two fsyncs, and so how much a
-	// power cut can cost; a killed process loses nothing. Negative: nothing is
-	// ever synced. Defaults to 16 MiB.
+	// SyncBytes is the size after which the files are synced, and so the amount that a
+	// power cut can cost. The death of the process costs nothing. A negative value disables
+	// syncing. Defaults to 16 MiB.
 	SyncBytes int64
-	// Step is called around each write and fsync with its name (fault injection); nil:
-	// none. A crash test ends the process there, a test of a failing disk returns the
-	// error of the disk.
+	// Step, if set, is called around each write and fsync with its name. Crash tests end
+	// the process in it, and tests of failing disks return an error.
 	Step func(name string) error
 }
 
@@ -40,36 +39,35 @@ func (o LandingOptions) withDefaults() LandingOptions {
 	return o
 }
 
-// Landing is the folder where a run's answers are stored before they are
-// interpreted: bodies as they came over the wire or, where they came plain, packed by S2, one
-// after the other in segment files, and a journal with one line per answer, in the order of Seq.
-// It is safe for concurrent use by one process; the caller makes sure that no
-// second one uses the folder.
+// Landing is the folder in which the answers of a run are stored before they are decoded.
+// The bodies are in segment files, one after the other: compressed ones as received, others
+// compressed with S2. The journal has one line per answer, in order of Seq. A Landing is
+// safe for concurrent use by one process. The caller prevents use by a second process.
 type Landing struct {
-	dir      string
-	options  LandingOptions
-	unpacker *unpacker
-	frames   bufferPool
+	dir          string
+	options      LandingOptions
+	decompressor *decompressor
+	frames       bufferPool
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
-	bodies   map[xxh3.Uint128]entry // where the first copy of a body is stored
+	bodies   map[xxh3.Uint128]entry // the first answer with a body
 	seq      uint64
-	replaces uint64 // of the last line
-	damaged  int    // lines, when it was opened
+	replaces uint64 // value in the last line
+	damaged  int    // number of damaged lines when it was opened
 	journal  *os.File
-	end      int64 // of the journal
+	end      int64 // end of the journal
 	segments []*os.File
-	offset   int64 // of the last segment
+	offset   int64 // end of the last segment
 	unsynced int64
-	dirty    int // index of the first segment that holds unsynced bytes
+	dirty    int // index of the first segment with unsynced bytes
 	closed   bool
 
 	syncing sync.Mutex
-	syncErr error // of the first fsync that failed; guarded by syncing
+	syncErr error // first error of fsync; guarded by syncing
 }
 
-// entry is where one answer is stored: all of it that is held in memory.
+// entry is the location of an answer and its checksums. The index keeps it in memory.
 type entry struct {
 	seq     uint64
 	same    uint64
@@ -78,16 +76,16 @@ type entry struct {
 	size    uint32
 	sum     uint32
 	segment uint32
-	// storedSum is that of the stored bytes, sum that of the body.
+	// storedSum is the checksum of the stored bytes, and sum that of the body.
 	storedSum uint32
 	status    uint16
 	coding    coding
 }
 
-// OpenLanding opens the landing in dir, or creates it. Torn ends of an interrupted run
-// are removed: those answers are fetched again.
+// OpenLanding opens the landing in dir, or creates it. Incomplete answers of an interrupted
+// run are removed, and will be requested again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), unpacker: newUnpacker(maxLanded),
+	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLanded),
 		index: make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
@@ -108,7 +106,7 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	if err = l.restore(); err != nil {
 		return nil, err
 	}
-	// Nothing is added to a segment of an older version, whose name says what is in it.
+	// The name of a segment of an older version implies its format, so it is not extended.
 	if last := len(l.segments); filepath.Base(l.segments[last-1].Name()) == fmt.Sprintf(olderName, last) {
 		err = l.addSegment()
 	}
@@ -125,11 +123,11 @@ func (l *Landing) landingErr(err error) error {
 const (
 	journalName = "journal.jsonl"
 	segmentName = "%06d.bodies"
-	// olderName is that of segments of zstd frames alone.
+	// olderName is the name of segments with zstd frames only.
 	olderName = "%06d.zst"
 )
 
-// openFiles opens the journal and what segments there are.
+// openFiles opens the journal and the existing segments.
 func (l *Landing) openFiles(flag int) (err error) {
 	if l.journal, err = os.OpenFile(filepath.Join(l.dir, journalName), flag, 0o600); err != nil {
 		return err
@@ -149,13 +147,12 @@ func (l *Landing) openFiles(flag int) (err error) {
 	}
 }
 
-// openSegment opens the file of the next segment; files count from 1.
+// openSegment opens the next segment file. Segments are numbered from 1.
 func (l *Landing) openSegment(name string, flag int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(name, len(l.segments)+1)), flag, 0o600)
 }
 
-// addSegment opens the next segment file. The folder is synced with the next
-// group of answers.
+// addSegment creates the next segment file. Its folder is synced with the next sync.
 func (l *Landing) addSegment() error {
 	f, err := l.openSegment(segmentName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -166,17 +163,17 @@ func (l *Landing) addSegment() error {
 	return nil
 }
 
-// maxLanded is the size of the largest body that can have been landed.
+// maxLanded is the size of the largest body that a landing can contain.
 const maxLanded = 2 << 30
 
-// checksumOf sums bodies: it is computed in hardware.
+// checksumOf returns the CRC-32C of a body, which the hardware computes.
 func checksumOf(body []byte) uint32 {
 	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// Append lands one answer and returns it with its Seq and with what it is the Same as.
-// When it returns without an error the answer survives the death of the process, and
-// that of the machine from the next sync on.
+// Append stores an answer and returns it with Seq and Same set. When it returns without an
+// error, the answer survives the death of the process, and after the next sync also a power
+// cut.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := line{
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
@@ -184,7 +181,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	}
 	buffer := l.frames.get()
 	defer l.frames.put(buffer)
-	frame, key := r.Packed, bodyKey(r)
+	frame, key := r.Compressed, bodyKey(r)
 	first, seen := l.findBody(key)
 	if seen {
 		n.copyPlace(first)
@@ -203,8 +200,9 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame, unless the line names an earlier one, and then the line,
-// at fixed offsets: what a failed write leaves behind is overwritten by the next.
+// appendAnswer writes the frame, unless the line names an earlier one, and then the line.
+// It writes at fixed offsets, so that the next write overwrites the remains of a failed
+// one.
 func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,7 +235,7 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bo
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
-// placeFrame writes a frame behind the last one.
+// placeFrame writes a frame after the last one.
 func (l *Landing) placeFrame(n *line, frame []byte) error {
 	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
 		if err := l.addSegment(); err != nil {
@@ -258,12 +256,13 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 	})
 }
 
-// Damaged counts the lines of the journal that were damaged when the landing was opened:
-// so many answers are lost. A torn last line is none, since a killed run can write one.
+// Damaged returns the number of journal lines that were damaged when the landing was
+// opened, each a lost answer. An incomplete last line does not count, since a killed run
+// can leave one.
 func (l *Landing) Damaged() int { return l.damaged }
 
-// Lookup returns the last landed answer to a request, reading its body into
-// buffer. An answer whose bytes the disk no longer has counts as not landed.
+// Lookup returns the last stored answer to a request, with its body in buffer. An answer
+// with a damaged body counts as not stored.
 func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	e, found := l.find(r)
 	if !found {
@@ -283,7 +282,7 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 	return answer, true
 }
 
-// find returns where the last answer to a request is stored.
+// find returns the location of the last answer to a request.
 func (l *Landing) find(r Request) (entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,9 +290,9 @@ func (l *Landing) find(r Request) (entry, bool) {
 	return e, found
 }
 
-var errOtherBody = errors.New("the body is not the one that landed")
+var errOtherBody = errors.New("the stored body is damaged")
 
-// loadBody reads, unpacks and verifies one body.
+// loadBody reads, decodes and verifies a body.
 func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	segment, err := l.segmentFile(e)
 	if err != nil {
@@ -304,15 +303,15 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 	if cap(*frame) < int(e.stored) {
 		*frame = make([]byte, e.stored)
 	}
-	packed := (*frame)[:e.stored]
-	if _, err := segment.ReadAt(packed, e.offset); err != nil {
+	compressed := (*frame)[:e.stored]
+	if _, err := segment.ReadAt(compressed, e.offset); err != nil {
 		return buffer, err
 	}
-	if e.coding != codedOlder && checksumOf(packed) != e.storedSum {
+	if e.coding != codedOlder && checksumOf(compressed) != e.storedSum {
 		return buffer, errOtherBody
 	}
-	// Room for another read lets gzip find its end in the same buffer.
-	body, err := l.unpacker.unpack(e.coding, packed, slices.Grow(buffer[:0], int(e.size)+bytes.MinRead))
+	// Extra capacity lets gzip detect the end without a reallocation.
+	body, err := l.decompressor.decompress(e.coding, compressed, slices.Grow(buffer[:0], int(e.size)+bytes.MinRead))
 	if err != nil {
 		return buffer, err
 	}
@@ -331,11 +330,11 @@ func (l *Landing) segmentFile(e entry) (*os.File, error) {
 	return l.segments[e.segment], nil
 }
 
-// Sync makes everything landed so far durable.
+// Sync syncs all answers stored so far.
 func (l *Landing) Sync() error { return l.landingErr(l.sync()) }
 
-// sync writes bodies before the journal, so that a line on disk has its body
-// there too. Others go on landing meanwhile.
+// sync syncs bodies before the journal, so that the body of each line on disk is on disk
+// too. Other answers can be stored at the same time.
 func (l *Landing) sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -347,7 +346,7 @@ func (l *Landing) sync() error {
 		return l.syncErr
 	}
 	disk := l.disk()
-	// After a failed fsync nobody knows what the disk has: no later one may succeed.
+	// After a failed fsync the state of the disk is unknown, so no later one may succeed.
 	l.syncErr = disk.Do("fsync", "of the landing", func() error {
 		for _, f := range touched {
 			if err := f.Sync(); err != nil {
@@ -365,7 +364,7 @@ func (l *Landing) sync() error {
 	return l.syncErr
 }
 
-// Close syncs and closes the landing. It may be called twice.
+// Close syncs and closes the landing. A second call does nothing.
 func (l *Landing) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -22,17 +22,17 @@ import (
 	"placementsync/internal/stream"
 )
 
-func question(i int) fetch.Request {
+func testRequest(i int) fetch.Request {
 	return fetch.Request{Stream: "s", Path: "/x/{id}", Param: fmt.Sprint("p", i), Query: "a=b", Pass: 1, Page: i}
 }
 
 func text(i int) string { return strings.Repeat(fmt.Sprintf(`{"id":"%d"}`, i), i) }
 
-// land lands answers from to to; answer 2 is a 404.
-func land(t *testing.T, l *fetch.Landing, from, to int) {
+// landAnswers stores the answers from to to. Answer 2 is a 404.
+func landAnswers(t *testing.T, l *fetch.Landing, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
-		r := fetch.Response{Request: question(i), Status: http.StatusOK, Body: []byte(text(i))}
+		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(text(i))}
 		if i == 2 {
 			r.Status, r.Body = http.StatusNotFound, nil
 		}
@@ -50,11 +50,11 @@ func countAnswers(l *fetch.Landing) (n int) {
 	return n
 }
 
-// landed is what a landing holds of the first n answers; each must be right.
-func landed(t *testing.T, l *fetch.Landing, n int) (found []int) {
+// lookupAll returns the numbers of the stored answers up to n, and checks their content.
+func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
 	t.Helper()
 	for i := 1; i <= n; i++ {
-		r, ok := l.Lookup(question(i), nil)
+		r, ok := l.Lookup(testRequest(i), nil)
 		if !ok {
 			continue
 		}
@@ -70,7 +70,7 @@ func landed(t *testing.T, l *fetch.Landing, n int) (found []int) {
 	return found
 }
 
-func open(t *testing.T, dir string, options fetch.LandingOptions) *fetch.Landing {
+func openLanding(t *testing.T, dir string, options fetch.LandingOptions) *fetch.Landing {
 	t.Helper()
 	l, err := fetch.OpenLanding(dir, options)
 	if err != nil {
@@ -79,28 +79,28 @@ func open(t *testing.T, dir string, options fetch.LandingOptions) *fetch.Landing
 	return l
 }
 
-func shut(t *testing.T, l *fetch.Landing) {
+func closeLanding(t *testing.T, l *fetch.Landing) {
 	t.Helper()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestALandingKeepsWhatLanded(t *testing.T) {
+func TestLandingKeepsAnswers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "raw", "run")
 	small := fetch.LandingOptions{SegmentBytes: 100, SyncBytes: 150}
-	l := open(t, dir, small)
-	land(t, l, 1, 20)
-	if got := landed(t, l, 25); len(got) != 20 {
-		t.Errorf("found %v before closing", got)
+	l := openLanding(t, dir, small)
+	landAnswers(t, l, 1, 20)
+	if got := lookupAll(t, l, 25); len(got) != 20 {
+		t.Errorf("found answers %v before closing, want 20", got)
 	}
-	shut(t, l)
-	shut(t, l)
+	closeLanding(t, l)
+	closeLanding(t, l)
 
-	l = open(t, dir, small)
-	land(t, l, 21, 25)
-	if got := landed(t, l, 25); len(got) != 25 || countAnswers(l) != 25 {
-		t.Errorf("found %v after reopening", got)
+	l = openLanding(t, dir, small)
+	landAnswers(t, l, 21, 25)
+	if got := lookupAll(t, l, 25); len(got) != 25 || countAnswers(l) != 25 {
+		t.Errorf("found answers %v after reopening, want 25", got)
 	}
 	var seqs []uint64
 	for r, err := range l.Replay() {
@@ -110,9 +110,9 @@ func TestALandingKeepsWhatLanded(t *testing.T) {
 		seqs = append(seqs, r.Seq)
 	}
 	if len(seqs) != 25 || seqs[24] != 25 {
-		t.Errorf("replayed %v, want 1 to 25", seqs)
+		t.Errorf("replayed seqs %v, want 1 to 25", seqs)
 	}
-	shut(t, l)
+	closeLanding(t, l)
 	checkModes(t, dir)
 }
 
@@ -129,14 +129,14 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
-func TestTheLastCopyOfAnAnswerCounts(t *testing.T) {
-	l := landing(t, t.TempDir())
+func TestLastAnswerToARequestCounts(t *testing.T) {
+	l := testLanding(t, t.TempDir())
 	for _, b := range []string{"first", "second"} {
-		if _, err := l.Append(fetch.Response{Request: question(1), Status: 200, Body: []byte(b)}, time.Now(), 0); err != nil {
+		if _, err := l.Append(fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(b)}, time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r, ok := l.Lookup(question(1), nil); !ok || string(r.Body) != "second" || r.Seq != 2 {
+	if r, ok := l.Lookup(testRequest(1), nil); !ok || string(r.Body) != "second" || r.Seq != 2 {
 		t.Errorf("found %q with seq %d", r.Body, r.Seq)
 	}
 	n := 0
@@ -160,15 +160,15 @@ func copyDir(t *testing.T, from string) string {
 	return to
 }
 
-// unsynced spares the tests that open thousands of landings the disk.
+// unsynced speeds up tests that open thousands of landings.
 func unsynced() fetch.LandingOptions { return fetch.LandingOptions{SyncBytes: -1} }
 
-func TestATornLandingLosesItsTailOnly(t *testing.T) {
+func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 	const n = 3
 	dir := t.TempDir()
-	l := open(t, dir, unsynced())
-	land(t, l, 1, n)
-	shut(t, l)
+	l := openLanding(t, dir, unsynced())
+	landAnswers(t, l, 1, n)
+	closeLanding(t, l)
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -180,45 +180,45 @@ func TestATornLandingLosesItsTailOnly(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(torn, name), whole[:cut], 0o600); err != nil {
 					t.Fatal(err)
 				}
-				mends(t, torn, n)
+				checkRepair(t, torn, n)
 			}
 		})
 	}
 }
 
-// mends opens a damaged landing, checks that a prefix of the answers is there
-// and right, lands the rest again and checks that all is well for good.
-func mends(t *testing.T, dir string, n int) {
+// checkRepair opens a damaged landing, checks that it contains a prefix of the answers, stores
+// the others again and checks all after reopening.
+func checkRepair(t *testing.T, dir string, n int) {
 	t.Helper()
-	l := open(t, dir, unsynced())
-	found := landed(t, l, n)
+	l := openLanding(t, dir, unsynced())
+	found := lookupAll(t, l, n)
 	for i, answer := range found {
 		if answer != i+1 {
-			t.Fatalf("found %v, want a prefix", found)
+			t.Fatalf("found answers %v, want a prefix", found)
 		}
 	}
-	land(t, l, len(found)+1, n)
-	shut(t, l)
-	l = open(t, dir, unsynced())
-	defer shut(t, l)
-	if again := landed(t, l, n); len(again) != n {
-		t.Fatalf("found %v after mending %v", again, found)
+	landAnswers(t, l, len(found)+1, n)
+	closeLanding(t, l)
+	l = openLanding(t, dir, unsynced())
+	defer closeLanding(t, l)
+	if again := lookupAll(t, l, n); len(again) != n {
+		t.Fatalf("found answers %v after adding those missing in %v", again, found)
 	}
 	last := uint64(0)
 	for r, err := range l.Replay() {
 		if err != nil || r.Seq <= last {
-			t.Fatalf("replayed seq %d after %d: %v", r.Seq, last, err)
+			t.Fatalf("replayed seq %d after seq %d: %v", r.Seq, last, err)
 		}
 		last = r.Seq
 	}
 }
 
-func TestADamagedLandingNeverGivesAWrongBody(t *testing.T) {
+func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 	const n = 4
 	dir := t.TempDir()
-	l := open(t, dir, unsynced())
-	land(t, l, 1, n)
-	shut(t, l)
+	l := openLanding(t, dir, unsynced())
+	landAnswers(t, l, 1, n)
+	closeLanding(t, l)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
@@ -232,26 +232,26 @@ func TestADamagedLandingNeverGivesAWrongBody(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(torn, name), damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l := open(t, torn, unsynced())
-			if found := landed(t, l, n); len(found) < n-2 {
-				t.Errorf("byte %d of %s lost all but %v", at, name, found)
+			l := openLanding(t, torn, unsynced())
+			if found := lookupAll(t, l, n); len(found) < n-2 {
+				t.Errorf("after damage of byte %d of %s only answers %v are left", at, name, found)
 			}
-			land(t, l, 1, n)
-			if found := landed(t, l, n); len(found) != n {
-				t.Errorf("byte %d of %s: found %v after landing again", at, name, found)
+			landAnswers(t, l, 1, n)
+			if found := lookupAll(t, l, n); len(found) != n {
+				t.Errorf("byte %d of %s: found answers %v after landing again", at, name, found)
 			}
-			shut(t, l)
+			closeLanding(t, l)
 		}
 	}
 }
 
 func TestLandingIsSafeForConcurrentUse(t *testing.T) {
-	l := open(t, t.TempDir(), fetch.LandingOptions{SegmentBytes: 4096, SyncBytes: 8192})
+	l := openLanding(t, t.TempDir(), fetch.LandingOptions{SegmentBytes: 4096, SyncBytes: 8192})
 	var group sync.WaitGroup
 	for w := range 8 {
 		group.Go(func() {
 			for i := range 50 {
-				r := fetch.Response{Request: question(w*50 + i), Status: 200, Body: []byte(text(i))}
+				r := fetch.Response{Request: testRequest(w*50 + i), Status: 200, Body: []byte(text(i))}
 				if _, err := l.Append(r, time.Now(), 0); err != nil {
 					t.Error(err)
 				}
@@ -263,31 +263,31 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 	}
 	group.Wait()
 	if n := countAnswers(l); n != 400 {
-		t.Errorf("landed %d, want 400", n)
+		t.Errorf("stored %d answers, want 400", n)
 	}
-	shut(t, l)
-	if _, err := l.Append(fetch.Response{Request: question(1)}, time.Now(), 0); !is[*fetch.LandingError](err) {
-		t.Errorf("appending after close gives %v", err)
+	closeLanding(t, l)
+	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !isError[*fetch.LandingError](err) {
+		t.Errorf("Append after Close returned %v", err)
 	}
 }
 
-func TestAnUnusableFolderIsALandingError(t *testing.T) {
+func TestUnusableFolderIsLandingError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !is[*fetch.LandingError](err) {
+	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !isError[*fetch.LandingError](err) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestASegmentThatCannotBeReadIsNotTheEnd opens a landing whose second segment is
-// there and cannot be looked at: the answers behind it must not be forgotten.
-func TestASegmentThatCannotBeReadIsNotTheEnd(t *testing.T) {
+// TestUnreadableSegmentIsNotTheEnd: an error other than a missing file must not truncate
+// the landing.
+func TestUnreadableSegmentIsNotTheEnd(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, dir, fetch.LandingOptions{SegmentBytes: 1})
-	land(t, l, 3, 5)
-	shut(t, l)
+	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 1})
+	landAnswers(t, l, 3, 5)
+	closeLanding(t, l)
 	second := filepath.Join(dir, "000002.bodies")
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
@@ -315,15 +315,15 @@ func checkLines(t *testing.T, dir string, want int) {
 	}
 }
 
-func TestAResumedRunAsksOnlyForWhatIsMissing(t *testing.T) {
-	s := &shelf{n: 95, dated: true}
+func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
+	s := &listService{n: 95, dated: true}
 	dir := t.TempDir()
 	walk := func(h http.Handler) (fetch.Evidence, []string, error) {
-		l := open(t, dir, fetch.LandingOptions{})
-		defer shut(t, l)
+		l := openLanding(t, dir, fetch.LandingOptions{})
+		defer closeLanding(t, l)
 		var got collector
-		cfg := quick(h)
-		cfg.Concurrency = 1 // else the failure cuts answers off that others were just getting
+		cfg := testConfig(h)
+		cfg.Concurrency = 1 // otherwise the failure cancels requests in flight
 		e, err := client(t, cfg, l).Walk(t.Context(), ordersStream, "", got.read)
 		return e, got.sorted(), err
 	}
@@ -334,55 +334,55 @@ func TestAResumedRunAsksOnlyForWhatIsMissing(t *testing.T) {
 		}
 		s.ServeHTTP(w, r)
 	})
-	if _, _, err := walk(broken); !is[*fetch.StatusError](err) {
+	if _, _, err := walk(broken); !isError[*fetch.StatusError](err) {
 		t.Fatalf("got %v, want the failure of page 7", err)
 	}
 	before := s.requests()
 	e, ids, err := walk(s)
 	if err != nil || e.Grade != fetch.Exact || len(ids) != 95 {
-		t.Fatalf("resumed to %+v with %d ids: %v", e, len(ids), err)
+		t.Fatalf("the resumed walk returned %+v with %d ids: %v", e, len(ids), err)
 	}
 	if total := before + s.requests() - before; total != 11 {
-		t.Errorf("both runs made %d good requests, want 10 pages and a confirmation: %q", total, s.asked)
+		t.Errorf("both runs made %d successful requests, want 10 pages and a confirmation: %q", total, s.asked)
 	}
-	again, ids, err := walk(play(status(500)))
+	again, ids, err := walk(newScript(status(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {
-		t.Errorf("walking from the landing alone differs: %v\n%s", err, diff)
+		t.Errorf("a walk from the landing alone differs: %v\n%s", err, diff)
 	}
 }
 
-func TestALandedBodyThatIsMalformedIsAskedForAgain(t *testing.T) {
-	l := landing(t, t.TempDir())
-	service := play(body("<html>"), body(`{"id":"a"}`))
-	cfg := quick(service)
+func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
+	l := testLanding(t, t.TempDir())
+	service := newScript(body("<html>"), body(`{"id":"a"}`))
+	cfg := testConfig(service)
 	cfg.Retry.MaxRetries = 0
-	checkError(t, one(t, client(t, cfg, l)), "malformed")
-	checkError(t, one(t, client(t, cfg, l)), "")
-	checkError(t, one(t, client(t, cfg, l)), "")
+	checkError(t, getToken(t, client(t, cfg, l)), "malformed")
+	checkError(t, getToken(t, client(t, cfg, l)), "")
+	checkError(t, getToken(t, client(t, cfg, l)), "")
 	if n := service.n.Load(); n != 2 {
 		t.Errorf("made %d requests, want 2", n)
 	}
 }
 
-func TestAnOfflineClientSendsNothing(t *testing.T) {
-	service := play(body(`{"id":"a"}`))
-	cfg := quick(service)
+func TestOfflineClientSendsNoRequests(t *testing.T) {
+	service := newScript(body(`{"id":"a"}`))
+	cfg := testConfig(service)
 	cfg.Offline = true
-	checkError(t, one(t, client(t, cfg, landing(t, t.TempDir()))), "not landed")
+	checkError(t, getToken(t, client(t, cfg, testLanding(t, t.TempDir()))), "not landed")
 	if service.n.Load() != 0 {
 		t.Error("a request was sent")
 	}
 }
 
-func TestNothingASecretIsLanded(t *testing.T) {
+func TestJournalContainsNoToken(t *testing.T) {
 	dir := t.TempDir()
-	checkError(t, one(t, client(t, quick(play(body(`{"id":"a"}`))), landing(t, dir))), "")
+	checkError(t, getToken(t, client(t, testConfig(newScript(body(`{"id":"a"}`))), testLanding(t, dir))), "")
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(journal, []byte(token)) {
-		t.Errorf("the journal holds the token: %s", journal)
+		t.Errorf("the journal contains the token: %s", journal)
 	}
 	var line map[string]any
 	if err := json.Unmarshal(journal, &line); err != nil || line["stream"] != "token" || line["status"] != 200.0 {
@@ -390,7 +390,7 @@ func TestNothingASecretIsLanded(t *testing.T) {
 	}
 }
 
-func TestAnEchoedTokenIsNotLanded(t *testing.T) {
+func TestEchoedTokenIsScrubbed(t *testing.T) {
 	const odd = "pc_with/slash+plus"
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -400,9 +400,9 @@ func TestAnEchoedTokenIsNotLanded(t *testing.T) {
 	}
 	for name, secret := range map[string]string{"plain": token, "odd": odd} {
 		t.Run(name, func(t *testing.T) {
-			cfg, dir := quick(http.HandlerFunc(echo)), t.TempDir()
+			cfg, dir := testConfig(http.HandlerFunc(echo)), t.TempDir()
 			cfg.Token = func(context.Context) (string, error) { return secret, nil }
-			l := landing(t, dir)
+			l := testLanding(t, dir)
 			var seen string
 			_, err := client(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
 				func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -415,7 +415,7 @@ func TestAnEchoedTokenIsNotLanded(t *testing.T) {
 			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>"}`
 			for r, err := range l.Replay() {
 				if err != nil || string(r.Body) != want || seen != want {
-					t.Errorf("landed %s, read %s, %v, want %s", r.Body, seen, err, want)
+					t.Errorf("stored %s and read %s (%v), want %s", r.Body, seen, err, want)
 				}
 			}
 		})
@@ -423,9 +423,9 @@ func TestAnEchoedTokenIsNotLanded(t *testing.T) {
 }
 
 func TestTelemetryCounts(t *testing.T) {
-	c := client(t, quick(play(status(503), body(`{"id":"a"}`))), landing(t, t.TempDir()))
+	c := client(t, testConfig(newScript(status(503), body(`{"id":"a"}`))), testLanding(t, t.TempDir()))
 	for range 3 {
-		checkError(t, one(t, c), "")
+		checkError(t, getToken(t, c), "")
 	}
 	m := c.Telemetry()
 	if len(m) != 1 || m[0].Stream != "token" || m[0].Requests != 2 || m[0].Retries != 1 || m[0].Hits != 2 {
@@ -446,7 +446,7 @@ func BenchmarkLanding(b *testing.B) {
 	for i := range 100 {
 		fmt.Fprintf(&page, `{"id":"%016x","name":"Full feature in outlet %d","unit_amount":%d.5,"country":"DE"},`, rand.Uint64(), i, rand.IntN(1000))
 	}
-	r := fetch.Response{Request: question(1), Status: 200, Body: []byte(page.String())}
+	r := fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(page.String())}
 	b.SetBytes(int64(page.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -456,7 +456,7 @@ func BenchmarkLanding(b *testing.B) {
 	}
 }
 
-func TestAFailedSyncIsNeverForgotten(t *testing.T) {
+func TestFailedSyncIsPermanent(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	failed := false
 	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name string) error {
@@ -469,7 +469,7 @@ func TestAFailedSyncIsNeverForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := fetch.Response{Request: question(1), Status: http.StatusOK, Body: []byte(text(1))}
+	r := fetch.Response{Request: testRequest(1), Status: http.StatusOK, Body: []byte(text(1))}
 	for range 2 {
 		if _, err := l.Append(r, time.Now(), time.Millisecond); !errors.Is(err, broken) {
 			t.Errorf("append after a failed fsync: got %v, want %v", err, broken)

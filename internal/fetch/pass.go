@@ -9,158 +9,160 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pass is one reading of a list from page 1 to its end.
+// pass is one reading of a list from page 1 to the end.
 type pass struct {
 	number      int
-	limit       int // records asked for per page
-	short       int // fewer records than these fill no page
+	limit       int // requested records per page
+	short       int // a list with fewer records fits on one page
 	maxPages    int
 	concurrency int
-	width       int // of the last wave
+	width       int // number of pages in the last wave
 
 	mu    sync.Mutex
-	pages []page
-	// before is the pass whose facts stand for the pages that did not change; nil: none.
-	before *pass
-	// ids are those of all pages but the recalled ones: in the order of the answers while
-	// the pass is read. After sortIDs they are those of all, sorted and each once.
-	ids       []uint64
-	firstIDs  []uint64 // of page 1, sorted
-	prints    map[uint64]bool
-	records   int
-	anonymous int // records without an id
-	refused   int // those of them that were not taken
-	copies    int // records that their own page held twice
-	repeated  int
-	total     int64 // of page 1; -1: not stated
-	lastTotal int64 // of the last answer
-	moving    bool  // an answer had another total
-	end       bool  // this wave had an empty or repeated page
-	bounded   bool  // the chain of pages was cut
+	pages []pageState
+	// previous is the pass before this one, whose facts are reused for unchanged pages. It
+	// may be nil.
+	previous *pass
+	// ids are the ids of all pages except recalled ones, in the order of the answers.
+	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
+	ids          []uint64
+	firstIDs     []uint64 // ids of page 1, sorted
+	fingerprints map[uint64]bool
+	records      int
+	anonymous    int // records without an id
+	refused      int // rejected records
+	copies       int // duplicates within a page
+	repeated     int
+	total        int64 // total of page 1, or -1
+	lastTotal    int64 // total of the last answer
+	moving       bool  // the total changed
+	end          bool  // this wave has an empty or repeated page
+	bounded      bool  // the page limit was reached
 }
 
-// page is what is kept of one page: what its body says, and which body it is.
-type page struct {
-	// The ids are nil until sortIDs; after it they are, in any order, those of pages that
-	// the next pass may recall.
+// pageState is the state of one page.
+type pageState struct {
+	// PageFacts are the facts of the body. Its IDs are nil until sortIDs, which sets them, in
+	// any order, for pages that the next pass may recall.
 	stream.PageFacts
-	// answer is the Seq of the first one with this body.
+	// answer is the Seq of the first answer with this body.
 	answer uint64
-	// from is where the ids of the page begin in those of the pass, count their number.
+	// from is the index of the page's ids in those of the pass, and count their number.
 	from, count int
-	// recalled says that the facts are those of the pass before.
+	// recalled means that the facts are those of the previous pass.
 	recalled bool
-	// repeats says that the page held the same ids as an earlier one: the
-	// service ignores the page number or stays on the last page.
+	// repeats means that an earlier page had the same ids: the service ignores the page
+	// number, or returns the last page for all later ones.
 	repeats bool
 }
 
 func newPass(number int, cfg Config, pageSize int) *pass {
 	return &pass{
 		number: number, limit: cfg.PageSize, short: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
-		concurrency: cfg.Concurrency, prints: make(map[uint64]bool),
+		concurrency: cfg.Concurrency, fingerprints: make(map[uint64]bool),
 	}
 }
 
-// setBefore lets the pass recall the pages of the one before. An answer that is recalled
-// does not make its records the latest copies, so that no other answer may have copies of
-// them.
-func (p *pass) setBefore(last *pass) {
+// recallFrom lets the pass recall the pages of the previous one, unless that contains copies
+// of a record in several answers. Of those the latest counts, and a recalled answer does
+// not make its records the latest copies.
+func (p *pass) recallFrom(last *pass) {
 	if last != nil {
-		last.before = nil
+		last.previous = nil
 		if !last.hasCopies() {
-			p.before = last
+			p.previous = last
 		}
 	}
 }
 
-// hasCopies reports whether two answers of the pass had the same record.
+// hasCopies reports whether two answers of the pass contain the same record.
 func (p *pass) hasCopies() bool {
-	return p.repeated > 0 || slices.ContainsFunc(p.pages, func(f page) bool { return f.repeats })
+	return p.repeated > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
 }
 
-// recall returns what the pass before has of a page with the same body; nil: nothing.
+// recall returns the facts of the page in the previous pass if its body was the same, or
+// nil.
 func (p *pass) recall(number int, answer uint64) *stream.PageFacts {
-	if p.before == nil || number > len(p.before.pages) {
+	if p.previous == nil || number > len(p.previous.pages) {
 		return nil
 	}
-	f := &p.before.pages[number-1]
-	// What was rejected counts in the pass that saw most of it: each has to see it all.
+	f := &p.previous.pages[number-1]
+	// Each pass must read all rejects, because those of the pass with the most count.
 	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}
 	return &f.PageFacts
 }
 
-// reservePage adds a page before it is asked for.
+// reservePage adds a page before it is requested.
 func (p *pass) reservePage(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.pages) < number {
-		p.pages = append(p.pages, page{})
+		p.pages = append(p.pages, pageState{})
 	}
 }
 
-// sawEnd reports whether a page of this wave lay beyond the list's end.
+// sawEnd reports whether a page of this wave was beyond the end of the list.
 func (p *pass) sawEnd() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.end
 }
 
-// believedIDs bounds the ids for which memory is reserved because page 1 states a total.
-// What a pass does not use of it costs addresses and no memory, while a slice that
-// grows costs half of its size more for a moment.
+// believedIDs limits the ids for which memory is reserved according to the total of page 1.
+// Unused capacity costs only address space, while growing a slice temporarily costs half
+// its size again.
 const believedIDs = 1 << 23
 
-// addPage enters what one page says.
-func (p *pass) addPage(number int, body stream.PageFacts, answer uint64) {
-	if !body.Paginated {
-		body.Total, body.TotalPages, body.Next = -1, -1, -1
+// addPage records the facts of a page.
+func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
+	if !facts.Paginated {
+		facts.Total, facts.TotalPages, facts.Next = -1, -1, -1
 	}
 	p.reservePage(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	recalled := p.recall(number, answer) != nil
 	if number == 1 {
-		p.total = body.Total
-		p.firstIDs = sortedCopy(body.IDs)
+		p.total = facts.Total
+		p.firstIDs = sortedCopy(facts.IDs)
 		if !recalled {
-			p.ids = make([]uint64, 0, min(max(body.Total, 0), believedIDs)+int64(len(body.IDs)))
+			p.ids = make([]uint64, 0, min(max(facts.Total, 0), believedIDs)+int64(len(facts.IDs)))
 		}
 	}
-	p.lastTotal = body.Total
-	p.moving = p.moving || body.Total != p.total
-	// An earlier page may have held the same ids, in any order.
-	fingerprint := body.Fingerprint()
-	repeats := body.Records > 0 && p.prints[fingerprint]
-	p.prints[fingerprint] = true
-	f := page{PageFacts: body, answer: answer, from: len(p.ids), count: len(body.IDs), repeats: repeats, recalled: recalled}
+	p.lastTotal = facts.Total
+	p.moving = p.moving || facts.Total != p.total
+	// An earlier page may have the same ids in another order.
+	fingerprint := facts.Fingerprint()
+	repeats := facts.Records > 0 && p.fingerprints[fingerprint]
+	p.fingerprints[fingerprint] = true
+	f := pageState{PageFacts: facts, answer: answer, from: len(p.ids), count: len(facts.IDs), repeats: repeats, recalled: recalled}
 	if !recalled {
 		f.IDs = nil
 	}
 	if !repeats {
 		if !recalled {
-			p.ids = append(p.ids, body.IDs...)
+			p.ids = append(p.ids, facts.IDs...)
 		}
-		p.records += body.Records
-		p.copies += body.Copies
-		p.refused += body.Refused
-		p.anonymous += body.Records - body.Copies - len(body.IDs)
+		p.records += facts.Records
+		p.copies += facts.Copies
+		p.refused += facts.Refused
+		p.anonymous += facts.Records - facts.Copies - len(facts.IDs)
 	}
-	p.end = p.end || repeats || body.Records == 0
+	p.end = p.end || repeats || facts.Records == 0
 	p.pages[number-1] = f
 }
 
-// plannedPages is the number of pages that the total makes of the count that page
-// 1 returned, which may be lower than the limit that was asked. A total that
-// lies costs no more than the bound.
+// plannedPages computes the number of pages from the total and the number of records on
+// page 1, which may be lower than the requested limit. A wrong total costs at most
+// MaxPages.
 func (p *pass) plannedPages() int64 {
 	per := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
-// pageBound is where a chain of pages is cut.
+// pageBound returns the number of pages at which the pass stops.
 func (p *pass) pageBound() int64 {
 	if p.total < 0 {
 		return int64(p.maxPages)
@@ -168,11 +170,10 @@ func (p *pass) pageBound() int64 {
 	return min(2*p.plannedPages()+16, int64(p.maxPages))
 }
 
-// nextWave begins a wave and is the number of its pages. What the total promises is
-// asked for at once; total_pages can only make it fewer. Beyond that the next
-// pages are felt for, more at a time the longer it goes on. Without a total
-// they are read one after the other: only then do the same ids twice in a row
-// prove anything.
+// nextWave starts a wave and returns its number of pages. All pages that the total implies
+// are requested at once; total_pages can only reduce their number. Further pages are
+// requested in growing waves. Without a total they are requested one at a time, because
+// only then two passes with the same ids prove anything.
 func (p *pass) nextWave() int {
 	p.end = false
 	read := int64(len(p.pages))
@@ -189,10 +190,10 @@ func (p *pass) nextWave() int {
 	return int(min(int64(p.width), p.pageBound()-read))
 }
 
-// hasEnded reports whether the pass is at the end of the list. The length of a
-// page in an envelope never says so: a service may cap or filter its pages.
-// Total and next_page do when they agree; a service whose total, pages and
-// next_page all state the same false end looks like an honest one.
+// hasEnded reports whether the pass is at the end of the list. The length of a page with an
+// envelope does not show the end, since the service may cap or filter pages. Agreement of
+// the total and next_page does. A service whose total, pages and next_page consistently
+// state a wrong end cannot be detected.
 func (p *pass) hasEnded() bool {
 	if p.reachedEnd() {
 		return true
@@ -208,8 +209,8 @@ func (p *pass) reachedEnd() bool {
 	case p.fillsNoPage():
 		return true
 	case last.repeats:
-		// One insert makes a page of one record repeat, where one was asked
-		// for; it takes two. No service caps a higher limit at one.
+		// With one record per page, a single insert repeats a page, so two repetitions are
+		// required. No service caps a higher limit at one.
 		return p.total >= 0 || last.Records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
 		return last.Next <= 0 || !short || p.emptyTail()
@@ -218,13 +219,13 @@ func (p *pass) reachedEnd() bool {
 	case last.Next == 0:
 		return true
 	}
-	// Without next_page only a page beyond the end shows the end, unless the
-	// total has been reached and the last page was not even full.
+	// Without next_page only a page beyond the end shows the end, unless the total was
+	// reached and the last page was not full.
 	return p.total >= 0 && last.Records < p.pages[0].Records
 }
 
-// emptyPages is how many empty pages in a row are followed by their next_page
-// while records are missing: a service may filter its pages after cutting them.
+// emptyPages is the number of consecutive empty pages whose next_page is followed while
+// records are missing: a service may filter pages after cutting them.
 const emptyPages = 16
 
 func (p *pass) emptyTail() bool {
@@ -232,13 +233,13 @@ func (p *pass) emptyTail() bool {
 		return false
 	}
 	tail := p.pages[len(p.pages)-emptyPages:]
-	return !slices.ContainsFunc(tail, func(f page) bool { return f.Records > 0 })
+	return !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
 }
 
-// sortIDs sorts the ids and counts the repeated ones. A repeated page beyond the end
-// does not count, one within the list does.
+// sortIDs sorts the ids and counts repeated ones. A repeated page beyond the end does not
+// count, one within the list does.
 func (p *pass) sortIDs() {
-	if p.before == nil || len(p.ids) > 0 || !p.recallAll() {
+	if p.previous == nil || len(p.ids) > 0 || !p.recallAll() {
 		p.gatherIDs()
 		slices.Sort(p.ids)
 		all := len(p.ids)
@@ -256,22 +257,22 @@ func (p *pass) sortIDs() {
 	}
 }
 
-// recallAll shares the ids of the pass before, if all its pages were recalled.
+// recallAll shares the ids of the previous pass if all its pages were recalled.
 func (p *pass) recallAll() bool {
 	n := 0
 	for _, f := range p.pages {
 		n += f.count
 	}
-	if n != len(p.before.ids) || p.hasCopies() {
+	if n != len(p.previous.ids) || p.hasCopies() {
 		return false
 	}
-	p.ids = p.before.ids
+	p.ids = p.previous.ids
 	return true
 }
 
-// gatherIDs makes the ids those of all pages, and leaves each page its own for the next
-// pass to recall: 8 bytes a record. A list that is newest first does without them but for
-// page 1: what makes it need a second pass has moved all its pages.
+// gatherIDs collects the ids of all pages, and keeps those of each page for the next pass
+// to recall, at 8 bytes per record. In a list sorted newest first only page 1 keeps them:
+// any change that requires a second pass shifts all its pages.
 func (p *pass) gatherIDs() {
 	read := len(p.ids)
 	for i := range p.pages {
@@ -291,9 +292,8 @@ func (p *pass) gatherIDs() {
 	}
 }
 
-// isQuiet reports whether nothing was seen to change: the total was the same in
-// every answer, no id was repeated, and together they make the total. Where the
-// service states no total the last condition is void.
+// isQuiet reports whether no change was seen: the total was the same in all answers, no id
+// was repeated, and the number of ids equals the total, if there is one.
 func (p *pass) isQuiet() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
 		return false
@@ -301,28 +301,27 @@ func (p *pass) isQuiet() bool {
 	return p.total < 0 || int64(p.countDistinct()) == p.total
 }
 
-// countDistinct counts the records as total_records does: a copy within one answer is
-// a record to it.
+// countDistinct counts records as total_records does, which includes copies within an
+// answer.
 func (p *pass) countDistinct() int { return len(p.ids) + p.copies + p.anonymous }
 
-// isWhole reports whether page 1 alone holds everything the total counts. One
-// answer is one state of the service: nothing can move within it.
+// isWhole reports whether page 1 alone contains as many records as the total. A single
+// answer shows one state of the service.
 func (p *pass) isWhole() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
 }
 
-// fillsNoPage reports whether page 1 is a list without envelope and shorter than
-// any page that the service is known to cut.
+// fillsNoPage reports whether page 1 is a list without an envelope and shorter than any
+// page of the service.
 func (p *pass) fillsNoPage() bool {
 	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.short
 }
 
-// isUnpaged reports whether a list without totals was answered whole by page 1,
-// since it would not fill a page, page 2 was page 1 once more, or page 1 was
-// empty. Pages of one record are no ground to stand on: a single insert moves
-// page 1 to page 2.
+// isUnpaged reports whether a list without totals was complete on page 1: it was too short
+// to fill a page, page 2 repeated it, or it was empty. With one record per page nothing is
+// certain, since a single insert moves page 1 to page 2.
 func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
@@ -333,26 +332,25 @@ func (p *pass) isUnpaged() bool {
 	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
-// isSinglePage reports whether a list without totals had one page and nothing on the
-// next.
+// isSinglePage reports whether a list without totals had one page followed by an empty one.
 func (p *pass) isSinglePage() bool {
 	return p.total < 0 && p.isQuiet() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
-// isConfirmable reports whether reading page 1 once more can complete the proof.
+// isConfirmable reports whether reading page 1 again can complete the proof.
 func (p *pass) isConfirmable() bool {
 	return p.isSinglePage() || p.total >= 0 && p.isQuiet() && p.newestFirst()
 }
 
-// enoughFalls is how often created_at must fall before the order counts as
-// seen: nine records fall by chance once in 9! lists.
+// enoughFalls is the number of descending steps of created_at that prove the order: nine
+// records are in descending order by chance once in 9! lists.
 const enoughFalls = 8
 
-// newestFirst reports whether created_at never rises along the pass and falls
-// often enough for that to be no accident.
+// newestFirst reports whether created_at never increases in the pass and decreases often
+// enough to exclude chance.
 func (p *pass) newestFirst() bool {
 	falls := 0
-	var above *page
+	var above *pageState
 	for i := range p.pages {
 		f := &p.pages[i]
 		if f.Records == 0 || f.repeats {
@@ -370,7 +368,7 @@ func (p *pass) newestFirst() bool {
 	return falls >= enoughFalls
 }
 
-// countFilled is the number of pages that brought records.
+// countFilled returns the number of pages with records, at least 1.
 func (p *pass) countFilled() int {
 	n := 0
 	for _, f := range p.pages {
@@ -381,19 +379,19 @@ func (p *pass) countFilled() int {
 	return max(n, 1)
 }
 
-// whyUnproven says why the pass proves nothing.
+// whyUnproven returns the reason why the pass proves nothing.
 func (p *pass) whyUnproven() string {
 	switch distinct := p.countDistinct(); {
 	case p.bounded:
-		return fmt.Sprintf("the limit of pages was reached at page %d", len(p.pages))
+		return fmt.Sprintf("the page limit was reached at page %d", len(p.pages))
 	case p.moving:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeated > 0:
-		return fmt.Sprintf("%s read more than once", plural.Count(p.repeated, "id"))
+		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeated, "id"))
 	case p.total >= 0 && int64(distinct) != p.total:
-		return fmt.Sprintf("total_records is %d and %s came", p.total, plural.Count(distinct, "record"))
+		return fmt.Sprintf("total_records is %d, but %s came", p.total, plural.Count(distinct, "record"))
 	case p.number == 1:
-		return "the list is not sorted newest first, so that one pass proves nothing"
+		return "the list is not sorted newest first, so one pass proves nothing"
 	}
 	return "the list changed between the passes"
 }

@@ -6,47 +6,45 @@ import (
 	"placementsync/internal/plural"
 )
 
-// What proves that no record is missing that existed all the time, given that
-// an answer shows one state of the service, that a deleted id does not come
-// back, and that total_records is true:
+// This file proves that no record is missing that existed during the whole walk. The proof
+// assumes that an answer shows one state of the service, that a deleted id does not come
+// back, and that total_records is true.
 //
-// One answer that holds as many records as its total is that state.
+// An answer with as many records as its total is such a state.
 //
-// A quiet pass over a list that grows only at its head, confirmed by page 1.
-// Whatever was inserted meanwhile and is still there stands above everything
-// on page 1; the same ids on it mean that there is nothing. With no insert
-// left an equal total means that nothing older was deleted, and so an equal
-// total in each answer before means the same for that answer's instant: all
-// answers show one state, and its records were all counted.
+// A quiet pass over a list that grows only at its head is proven by reading page 1 again.
+// Records inserted during the pass, if they still exist, are at the top of page 1; the same
+// ids there show that there are none. Without inserts, an equal total shows that no older
+// record was deleted. The same holds at the time of each earlier answer with that total. So
+// all answers show one state, and all its records were counted.
 //
-// In any other order a quiet pass proves nothing: a record deleted from the
-// pages read already and one inserted into those not read yet leave the total
-// alone, and the record between them that moved up a page is never seen. What
-// proves it there, and in a list that moves, is an instant: an id seen in an
-// answer before it and in one after it existed at it. If as many ids did as
-// the total counted at that very instant, they are all there were, and a
-// record that existed all the time is one of them. The instants are those of
-// page 1 of each pass, when nothing else is in flight. Two quiet passes with
-// the same ids are a case of this.
+// In any other order a quiet pass proves nothing. If a record is deleted from a page that
+// was already read and another is inserted on a later page, the total stays the same, and
+// the record that moves up over the page boundary is never read. Such lists, and lists that
+// change, are proven at an instant: an id that occurs in an answer before it and in an
+// answer after it existed at that instant. If the number of these ids equals the total at
+// that instant, they are all the ids that existed, including every record that existed all
+// the time. The instants are those of page 1 of each pass, when no other request is in
+// flight. Two quiet passes with the same ids are a special case.
 //
-// That a last pass brings no new id is weaker and not enough: a delete in
-// each of two passes can hide the same record twice.
+// A last pass without new ids is not enough: deletions in two passes can hide the same
+// record twice.
 //
-// Without totals the same ids twice in a row are the best there is. Read one
-// page after the other, a record is passed over only when another one is
-// deleted from the pages read already; that one was then seen, and the next
-// pass lacks it - unless it came and went between two pages.
+// Without totals, two consecutive passes with the same ids are the best available proof. If
+// pages are read one at a time, a record is missed only when another is deleted from an
+// earlier page. That one was read, and the next pass lacks it, unless it was inserted and
+// deleted between two pages.
 
-// sightings are the ids seen, sorted, each with the first and the last pass
-// that saw it: between the two it existed.
+// sightings are the ids read so far, sorted, with the first and the last pass that
+// contained each. The id existed between the two.
 type sightings struct {
 	ids []uint64
-	// first and last are nil while there has been one pass, only.
+	// first and last are nil after a single pass, whose number is only.
 	first, last []uint8
 	only        uint8
 }
 
-// addPass enters the ids of one pass, sorted and each once. It may keep the slice.
+// addPass adds the sorted, distinct ids of one pass. It may keep the slice.
 func (s *sightings) addPass(pass uint8, ids []uint64) {
 	if s.ids == nil {
 		s.ids, s.only = ids, pass
@@ -91,8 +89,8 @@ func (s *sightings) put(id uint64, first, last uint8) {
 	s.ids, s.first, s.last = append(s.ids, id), append(s.first, first), append(s.last, last)
 }
 
-// countAlive counts the ids that are known to have existed when page 1 of the pass
-// after boundary was read: seen in or before that answer, and in or after it.
+// countAlive counts the ids that existed when page 1 of the pass after boundary was read:
+// they occur in or before that answer, and in or after it.
 func (s *sightings) countAlive(boundary uint8, page1 []uint64) int {
 	n := 0
 	for i := range s.first {
@@ -108,7 +106,7 @@ func (s *sightings) countAlive(boundary uint8, page1 []uint64) int {
 	return n
 }
 
-// countShared counts the ids that two sorted sets have in common.
+// countShared counts the common elements of two sorted sets.
 func countShared(a, b []uint64) int {
 	n := 0
 	for len(a) > 0 && len(b) > 0 {
@@ -130,8 +128,8 @@ func sortedCopy(ids []uint64) []uint64 {
 	return ids
 }
 
-// provenByFirstPage judges what page 1 of a pass proves: of itself, and as the
-// confirmation of the pass before, if there was one.
+// provenByFirstPage evaluates page 1 of a pass: as a list of its own, and as the
+// confirmation of the previous pass, if there is one.
 func (w *walk) provenByFirstPage(last, p *pass) bool {
 	e := &w.evidence
 	e.Requests++
@@ -143,10 +141,10 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	confirmed := last != nil && last.total == p.total && slices.Equal(last.firstIDs, p.firstIDs)
 	switch {
 	case confirmed && last.isSinglePage():
-		w.gradeProven(last.refused, "page 2 is empty and page 1, read again, has the same ids")
+		w.gradeProven(last.refused, "page 2 is empty and page 1 did not change")
 		return true
 	case confirmed && last.isConfirmable():
-		w.gradeProven(last.refused, "newest first; no total moved, no id repeated, page 1 read again has the same ids")
+		w.gradeProven(last.refused, "sorted newest first; totals and page 1 did not change, no id was repeated")
 		return true
 	}
 	w.moved = w.moved || last != nil && !confirmed
@@ -160,8 +158,8 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	return true
 }
 
-// provenByPass judges what a pass read to its end and sorted proves together with those
-// before, or finds that no further pass can prove more.
+// provenByPass evaluates a complete, sorted pass together with the previous ones. It
+// returns true if the list is proven, or if no further pass can prove more.
 func (w *walk) provenByPass(last, p *pass) bool {
 	w.seen.addPass(uint8(p.number), p.ids)
 	e := &w.evidence
@@ -177,20 +175,20 @@ func (w *walk) provenByPass(last, p *pass) bool {
 	case p.isUnpaged():
 		w.gradeProven(p.refused, "answered whole in one response: the service does not page it")
 	case w.provesInstant(last, p):
-		w.gradeProven(p.refused, "as many ids as total_records were seen both before and after one instant")
+		w.gradeProven(p.refused, "as many ids as total_records existed at the same time")
 	case p.total < 0 && again && last.isQuiet() && p.isQuiet():
-		w.gradeProven(p.refused, "no totals stated; two passes in a row read the same ids")
+		w.gradeProven(p.refused, "the service states no totals; two consecutive passes read the same ids")
 	case again && last.total == p.total && !last.moving && !p.moving:
-		e.setGrade(BestEffort, "two passes read the same and a third would not help: %s", p.whyUnproven())
+		e.setGrade(BestEffort, "two passes were identical, so a third would prove no more: %s", p.whyUnproven())
 	default:
 		return false
 	}
 	return true
 }
 
-// provesInstant looks for an instant at which everything was seen. Records without
-// an id and copies can only be counted, so they count in a list that did not
-// move alone.
+// provesInstant looks for an instant at which all records were seen. Copies and records
+// without an id can only be counted, so they are considered only in a list that did not
+// change.
 func (w *walk) provesInstant(last, p *pass) bool {
 	uncounted := p.anonymous + p.copies
 	if last == nil || uncounted > 0 && (w.moved || last.anonymous+last.copies != uncounted) {
@@ -205,13 +203,13 @@ func (w *walk) provesInstant(last, p *pass) bool {
 	return false
 }
 
-// gradeProven grades a list of which no record is missing. If records were refused,
-// rows are missing nevertheless, and it is not known which.
+// gradeProven grades a list of which no record is missing. If records were rejected,
+// unknown rows are missing nevertheless.
 func (w *walk) gradeProven(refused int, reason string) {
 	w.evidence.Refused = refused
 	switch {
 	case refused > 0:
-		w.evidence.setGrade(BestEffort, "%s refused (meta.rejects); apart from that: %s", plural.Count(refused, "record"), reason)
+		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); otherwise %s", plural.Count(refused, "record"), reason)
 	case w.moved:
 		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
 	default:
@@ -219,7 +217,7 @@ func (w *walk) gradeProven(refused int, reason string) {
 	}
 }
 
-// gradeUnproven grades a list that is not proven within the allowed passes.
+// gradeUnproven grades a list that was not proven within the allowed passes.
 func (w *walk) gradeUnproven(p *pass) {
 	w.evidence.setGrade(BestEffort, "not proven within %s: %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
 }

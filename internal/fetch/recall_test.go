@@ -16,18 +16,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// recaller is a Reader that leaves the bodies whose facts are known.
-type recaller struct {
+// recallingReader is a Reader that does not decode bodies with known facts.
+type recallingReader struct {
 	collector
 	read, recalled atomic.Int64
-	// rejects are those of each page.
+	// rejects is the number of rejects of each page.
 	rejects int
 }
 
-func (c *recaller) readOrRecall(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
-	if r.Before != nil {
+func (c *recallingReader) readOrRecall(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+	if r.Previous != nil {
 		c.recalled.Add(1)
-		return *r.Before, nil
+		return *r.Previous, nil
 	}
 	c.read.Add(1)
 	p, err := c.collector.read(ctx, r)
@@ -35,40 +35,40 @@ func (c *recaller) readOrRecall(ctx context.Context, r fetch.Response) (stream.P
 	return p, err
 }
 
-// TestPagesOfTheSameBytesAreRecalled compares walks that recall pages with walks that
-// read all of them: the evidence is the same.
-func TestPagesOfTheSameBytesAreRecalled(t *testing.T) {
+// TestIdenticalPagesAreRecalled compares walks that recall pages with walks that decode all
+// of them.
+func TestIdenticalPagesAreRecalled(t *testing.T) {
 	six, moved := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
 	for name, c := range map[string]struct {
 		list           func() http.Handler
 		read, recalled int64
 	}{
-		"a second pass over a list that stands still": {func() http.Handler { return &shelf{n: 35} }, 4, 4},
-		"the confirmation of a list newest first":     {func() http.Handler { return &shelf{n: 35, dated: true} }, 4, 1},
-		"records without totals":                      {func() http.Handler { return &shelf{n: 40, shape: "records"} }, 6, 4},
-		"a list that is not paged":                    {func() http.Handler { return &shelf{n: 35, shape: "fixed"} }, 2, 0},
-		"the last page comes again":                   {func() http.Handler { return &shelf{n: 35, shape: "array", clamp: true} }, 10, 0},
-		"one page changes":                            {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
-		"a record comes twice":                        {func() http.Handler { return &passes{pages: [][]string{six, moved, six}, total: 6} }, 9, 2},
-		"the end is missing":                          {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
+		"a second pass over an unchanged list":    {func() http.Handler { return &listService{n: 35} }, 4, 4},
+		"the confirmation of a list newest first": {func() http.Handler { return &listService{n: 35, dated: true} }, 4, 1},
+		"records without totals":                  {func() http.Handler { return &listService{n: 40, shape: "records"} }, 6, 4},
+		"a list that is not paged":                {func() http.Handler { return &listService{n: 35, shape: "fixed"} }, 2, 0},
+		"the last page is repeated":               {func() http.Handler { return &listService{n: 35, shape: "array", clamp: true} }, 10, 0},
+		"one page changes":                        {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
+		"a record occurs twice":                   {func() http.Handler { return &passes{pages: [][]string{six, moved, six}, total: 6} }, 9, 2},
+		"the end is missing":                      {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			walk := func(read fetch.Reader, l *fetch.Landing) fetch.Evidence {
 				t.Helper()
-				cfg := quick(c.list())
+				cfg := testConfig(c.list())
 				if _, ok := c.list().(*passes); ok {
 					cfg.PageSize = 2
 				}
 				cfg.Concurrency = 1
-				e, err := client(t, cfg, l).Walk(t.Context(), sniffed, "", read)
+				e, err := client(t, cfg, l).Walk(t.Context(), sniffedStream, "", read)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return e
 			}
-			var all, some recaller
-			want := walk(all.collector.read, landing(t, t.TempDir()))
-			if diff := cmp.Diff(want, walk(some.readOrRecall, landing(t, t.TempDir()))); diff != "" {
+			var all, some recallingReader
+			want := walk(all.collector.read, testLanding(t, t.TempDir()))
+			if diff := cmp.Diff(want, walk(some.readOrRecall, testLanding(t, t.TempDir()))); diff != "" {
 				t.Errorf("evidence with recalled pages (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(all.sorted(), some.sorted()); diff != "" {
@@ -81,13 +81,13 @@ func TestPagesOfTheSameBytesAreRecalled(t *testing.T) {
 	}
 }
 
-// TestTheLatestCopyCountsThoughItsPageWasRecalled moves a record to page 2 while page 3,
-// which lands later, still shows it in the bytes of the pass before.
-func TestTheLatestCopyCountsThoughItsPageWasRecalled(t *testing.T) {
-	cfg := quick(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
+// TestLatestCopyOnRecalledPageCounts moves a record to page 2, while page 3, which lands
+// later, still contains it and has the same bytes as in the previous pass.
+func TestLatestCopyOnRecalledPageCounts(t *testing.T) {
+	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 2
-	var got recaller
-	if _, err := client(t, cfg, landing(t, t.TempDir())).Walk(t.Context(), sniffed, "", got.readOrRecall); err != nil {
+	var got recallingReader
+	if _, err := client(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
 		t.Fatal(err)
 	}
 	if got.ids["f"] != 6 || got.recalled.Load() != 2 || got.read.Load() != 6 {
@@ -95,13 +95,13 @@ func TestTheLatestCopyCountsThoughItsPageWasRecalled(t *testing.T) {
 	}
 }
 
-// TestAPageThatChangesBackIsReadAgain shows page 2 in the bytes of the first pass again,
-// which the landing stores once, after a pass that showed it in others: the records of the
-// last answer are the latest copies.
-func TestAPageThatChangesBackIsReadAgain(t *testing.T) {
-	cfg := quick(&passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "d c", "f"}, {"a b", "c d", "e f"}}, total: 6})
+// TestPageThatChangesBackIsReadAgain changes page 2 in the second pass and back in the
+// third. The landing stores its first body once, but the records of the last answer are the
+// latest copies.
+func TestPageThatChangesBackIsReadAgain(t *testing.T) {
+	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "d c", "f"}, {"a b", "c d", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 3
-	var got recaller
+	var got recallingReader
 	first, last := map[int]uint64{}, map[int]fetch.Response{}
 	read := func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if first[r.Page] == 0 {
@@ -110,21 +110,21 @@ func TestAPageThatChangesBackIsReadAgain(t *testing.T) {
 		last[r.Page] = r
 		return got.readOrRecall(ctx, r)
 	}
-	if _, err := client(t, cfg, landing(t, t.TempDir())).Walk(t.Context(), sniffed, "", read); err != nil {
+	if _, err := client(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
 		t.Fatal(err)
 	}
 	if last[2].Same != first[2] || got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
-		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are those of answers %d and %d, want %d and %d; passes: %d",
+		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are in answers %d and %d, want %d and %d; passes: %d",
 			last[2].Same, first[2], got.ids["c"], got.ids["a"], last[2].Seq, first[1], last[1].Pass)
 	}
 }
 
-// spoil changes a text in a file that has it once.
+// spoil overwrites a text that occurs once in a file.
 func spoil(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err == nil && bytes.Count(data, []byte(text)) != 1 {
-		t.Fatalf("%s is not once in %q", text, data)
+		t.Fatalf("%s does not occur once in %q", text, data)
 	}
 	err = errors.Join(err, os.WriteFile(path, bytes.Replace(data, []byte(text), bytes.Repeat([]byte("?"), len(text)), 1), 0o600))
 	if err != nil {
@@ -132,16 +132,16 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// TestARecalledPageThatTheDiskLostMovesTheList has the second pass end like the first, but
-// with a copy of a, so that the recalled pages are read after all. By then the disk has
-// lost page 2, and the service answers with another record on it.
-func TestARecalledPageThatTheDiskLostMovesTheList(t *testing.T) {
+// TestLostRecalledPageIsAChange: the second pass differs from the first by a copy of a, so
+// that the recalled pages must be decoded after all. By then the stored body of page 2 is
+// damaged, and the service answers with another record.
+func TestLostRecalledPageIsAChange(t *testing.T) {
 	dir := t.TempDir()
 	service := &passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "c d", "e a"}, {"a b", "c g", "d e"}}, total: 6}
-	cfg := quick(service)
+	cfg := testConfig(service)
 	cfg.Concurrency, cfg.PageSize = 1, 2
-	var got recaller
-	e, err := client(t, cfg, landing(t, dir)).Walk(t.Context(), sniffed, "", func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+	var got recallingReader
+	e, err := client(t, cfg, testLanding(t, dir)).Walk(t.Context(), sniffedStream, "", func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if r.Pass == 2 && r.Page == 3 {
 			service.pages[1] = []string{"a b", "c g", "d e"}
 			spoil(t, filepath.Join(dir, "000001.bodies"), `"c"`)
@@ -152,14 +152,14 @@ func TestARecalledPageThatTheDiskLostMovesTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Passes != 3 || e.Grade != fetch.Repaired || e.Distinct != 6 {
-		t.Errorf("after %d passes %d records are %q: %s", e.Passes, e.Distinct, e.Grade, e.Reason)
+		t.Errorf("after %d passes with %d records the grade is %q: %s", e.Passes, e.Distinct, e.Grade, e.Reason)
 	}
 }
 
-// TestPagesWithRejectsAreReadInEachPass: rejects count in the pass that saw most of them.
-func TestPagesWithRejectsAreReadInEachPass(t *testing.T) {
-	got := recaller{rejects: 1}
-	if _, err := client(t, quick(&shelf{n: 35}), landing(t, t.TempDir())).Walk(t.Context(), sniffed, "", got.readOrRecall); err != nil {
+// TestPagesWithRejectsAreNotRecalled: rejects count in the pass with most of them.
+func TestPagesWithRejectsAreNotRecalled(t *testing.T) {
+	got := recallingReader{rejects: 1}
+	if _, err := client(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
 		t.Fatal(err)
 	}
 	if got.recalled.Load() > 0 {

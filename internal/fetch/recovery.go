@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// restore reads the journal of an interrupted run into the index. A line
-// counts if it is whole and its body's bytes are there; the bodies that may
-// have landed after the last sync are unpacked to see whether they are.
+// restore reads the journal of an interrupted run into the index. A line counts if it is
+// complete and its body exists. Bodies that may have landed after the last sync are decoded
+// to verify them.
 func (l *Landing) restore() error {
 	end, err := size(l.journal)
 	if err != nil {
@@ -23,8 +23,8 @@ func (l *Landing) restore() error {
 		r.sizes = append(r.sizes, n)
 		r.doubtful += n
 	}
-	// Before two groups back everything was synced, since one may have been in the making
-	// while the next one landed. Where nothing ever is, all of it is in doubt.
+	// Everything before the last two groups was synced: one sync may have been running
+	// while the next group landed. With syncing disabled all bodies are verified.
 	if r.doubtful -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
 		r.doubtful = 0
 	}
@@ -38,8 +38,8 @@ func (l *Landing) restore() error {
 		}
 	}
 	l.offset = r.ends[len(r.ends)-1]
-	// What lies behind the last good frame is overwritten, but a later reader
-	// of the folder should not wonder about it.
+	// Bytes after the last valid frame would be overwritten, but could confuse other
+	// readers of the folder.
 	if err := l.segments[len(l.segments)-1].Truncate(l.offset); err != nil {
 		return err
 	}
@@ -50,13 +50,13 @@ func (l *Landing) restore() error {
 	return l.journal.Truncate(l.end)
 }
 
-// restoring is the state of one reading of the journal.
+// restoring is the state of reading the journal.
 type restoring struct {
 	l        *Landing
 	sizes    []int64
-	doubtful int64   // global offset from which bodies are unpacked
-	ends     []int64 // of the good frames, per segment
-	end      int64   // of the journal up to its last good line
+	doubtful int64   // global offset from which bodies are verified
+	ends     []int64 // end of the last valid frame of each segment
+	end      int64   // end of the last valid line of the journal
 	replaced map[uint64]bool
 	skipped  bool
 	holes    bool
@@ -76,7 +76,7 @@ func (r *restoring) addLine(s scanned) {
 	r.l.index[s.toRequest().indexKey()] = s.toEntry()
 }
 
-// hasBody reports whether a body is there, unpacking it if that is in doubt.
+// hasBody reports whether a body exists, and verifies it if it may not have been synced.
 func (r *restoring) hasBody(e entry) bool {
 	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.stored) > r.sizes[e.segment] {
 		return false
@@ -101,8 +101,8 @@ func size(f *os.File) (int64, error) {
 	return info.Size(), nil
 }
 
-// rewrite replaces a journal that has holes by one of the lines that the index holds,
-// whole or not at all, so that later lines cannot be taken for the missing ones.
+// rewrite atomically replaces a journal with gaps by one with the lines of the index, so
+// that later lines do not get the numbers of lost ones.
 func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
 	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {

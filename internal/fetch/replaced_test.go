@@ -11,20 +11,20 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// TestAReplacedAnswerStaysReplaced damages one line after the other of a journal in which two
-// answers are replaced: the doubted ones must not come back.
-func TestAReplacedAnswerStaysReplaced(t *testing.T) {
+// TestReplacedAnswerStaysReplaced damages each line of a journal in which two answers were
+// replaced. The replaced answers must not be used again.
+func TestReplacedAnswerStaysReplaced(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, dir, unsynced())
+	l := openLanding(t, dir, unsynced())
 	for _, one := range []struct {
 		question int
 		body     string
 	}{{1, "doubted"}, {2, "doubted"}, {3, "third"}, {1, "first"}, {2, "second"}, {4, "fourth"}} {
-		if _, err := l.Append(fetch.Response{Request: question(one.question), Status: 200, Body: []byte(one.body)}, time.Now(), 0); err != nil {
+		if _, err := l.Append(fetch.Response{Request: testRequest(one.question), Status: 200, Body: []byte(one.body)}, time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shut(t, l)
+	closeLanding(t, l)
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -39,21 +39,21 @@ func TestAReplacedAnswerStaysReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkLatest(t, torn, i+1)
-		for range 2 { // what is forgotten stays so
-			l := open(t, torn, unsynced())
+		for range 2 { // the second time without the damage
+			l := openLanding(t, torn, unsynced())
 			for q, body := range want {
-				r, _ := l.Lookup(question(q+1), nil)
+				r, _ := l.Lookup(testRequest(q+1), nil)
 				if string(r.Body) != body {
-					t.Errorf("without line %d, answer %d is %q, want %q", i+1, q+1, r.Body, body)
+					t.Errorf("with damaged line %d, answer %d is %q, want %q", i+1, q+1, r.Body, body)
 				}
 			}
-			shut(t, l)
+			closeLanding(t, l)
 		}
 	}
 }
 
-// checkLatest expects that a listing of a damaged landing shows no doubted answer as one
-// that counts, and that opening it counts the damage.
+// checkLatest expects that a damaged landing lists no replaced answer as current, and that
+// opening it counts the damaged line.
 func checkLatest(t *testing.T, dir string, line int) {
 	t.Helper()
 	stored, err := fetch.OpenAnswers(dir)
@@ -63,12 +63,12 @@ func checkLatest(t *testing.T, dir string, line int) {
 	defer stored.Close()
 	for a, err := range stored.All() {
 		if err == nil && a.Seq < 3 && !a.Replaced {
-			t.Errorf("without line %d, answer %d is not shown as replaced", line, a.Seq)
+			t.Errorf("with damaged line %d, answer %d is not marked as replaced", line, a.Seq)
 		}
 	}
-	l := open(t, copyDir(t, dir), unsynced())
-	defer shut(t, l)
+	l := openLanding(t, copyDir(t, dir), unsynced())
+	defer closeLanding(t, l)
 	if l.Damaged() != 1 {
-		t.Errorf("without line %d, %d lines are damaged, want 1", line, l.Damaged())
+		t.Errorf("with damaged line %d, Damaged returned %d, want 1", line, l.Damaged())
 	}
 }

@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// Retry is the rule of spec 8: before attempt n+1 the client waits
-// min(Max, Base*2^n) plus up to Jitter of that; a Retry-After replaces the
-// computed delay and is capped by Max.
+// Retry is the rule of spec 8: before attempt n+1 the client waits min(Max, Base*2^n) plus
+// a random part of up to Jitter of that. A Retry-After replaces the computed delay, capped
+// by Max.
 type Retry struct {
-	// MaxRetries is the number of repeats; 0: a request is tried once.
+	// MaxRetries is the number of retries. 0 means a single attempt.
 	MaxRetries int
 	// Base is the first delay. Defaults to 250 ms.
 	Base time.Duration
-	// Max bounds every delay before jitter. Defaults to 4 s.
+	// Max limits each delay before jitter. Defaults to 4 s.
 	Max time.Duration
-	// Jitter is a share of the delay, 0 to 1; 0: none.
+	// Jitter is a share of the delay, 0 to 1.
 	Jitter float64
 }
 
-// DefaultRetry is the rule with the values that the spec gives, and 5 repeats.
+// DefaultRetry returns the rule with the values of the spec and 5 retries.
 func DefaultRetry() Retry {
 	return Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1}
 }
 
-// delayAfter is the wait after the 0-indexed attempt; random is in [0,1).
+// delayAfter returns the delay after an attempt, counted from 0; random is in [0,1).
 func (r Retry) delayAfter(attempt int, retryAfter string, random float64) time.Duration {
 	if after, ok := r.parseRetryAfter(retryAfter); ok {
 		return after
 	}
 	d := r.Max
-	// Beyond 30 doublings the shift could overflow; Max is long reached.
+	// More than 30 doublings could overflow; Max is reached long before.
 	if attempt < 30 && r.Base < r.Max>>attempt {
 		d = r.Base << attempt
 	}
 	return d + time.Duration(float64(d)*r.Jitter*random)
 }
 
-// parseRetryAfter reads a Retry-After in integer seconds, capped by Max.
+// parseRetryAfter parses a Retry-After in integer seconds, capped by Max.
 func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -54,7 +54,7 @@ func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// retryFailures repeats a call as the rule says. A 429 slows all other calls too.
+// retryFailures retries a call. A 429 also slows all other calls.
 func (s *sender) retryFailures(next step) step {
 	return func(ctx context.Context, q *call) error {
 		for attempt := 0; ; attempt++ {
@@ -87,7 +87,7 @@ func (s *sender) retryFailures(next step) step {
 	}
 }
 
-// waitFor waits for d or the end of ctx and adds the time that it waited to spent.
+// waitFor waits for d or the end of ctx and adds the time waited to spent.
 func waitFor(ctx context.Context, d time.Duration, spent *atomic.Int64) error {
 	start := time.Now()
 	defer func() { spent.Add(int64(time.Since(start))) }()

@@ -6,23 +6,23 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// bodyKey stands for the body of a page in its stream. It is zero for what does not come
-// twice: a record that is asked for by its id, and nothing.
+// bodyKey returns a key for the body of a page within its stream and parameter. It is zero
+// for answers that are not shared: single records and empty bodies.
 func bodyKey(r Response) xxh3.Uint128 {
 	if r.Page == 0 || r.Status != http.StatusOK || len(r.Body) == 0 {
 		return xxh3.Uint128{}
 	}
-	body, asked := xxh3.Hash128(r.Body), xxh3.HashString128(r.Stream+"\x00"+r.Param)
-	return xxh3.Uint128{Hi: body.Hi ^ asked.Hi, Lo: body.Lo ^ asked.Lo}
+	body, owner := xxh3.Hash128(r.Body), xxh3.HashString128(r.Stream+"\x00"+r.Param)
+	return xxh3.Uint128{Hi: body.Hi ^ owner.Hi, Lo: body.Lo ^ owner.Lo}
 }
 
-// copyPlace makes the line name the frame of an earlier answer with the same body.
+// copyPlace sets the location of an earlier answer with the same body.
 func (n *line) copyPlace(first entry) {
 	n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
 	n.Encoding, n.StoredSum = first.coding.String(), first.storedSum
 }
 
-// findBody returns where the first copy of a body is stored.
+// findBody returns the first answer with a body.
 func (l *Landing) findBody(key xxh3.Uint128) (entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,15 +30,14 @@ func (l *Landing) findBody(key xxh3.Uint128) (entry, bool) {
 	return e, found
 }
 
-// addBody notes where a body is stored, for what lands later. The lock is held.
+// addBody registers the location of a body for later answers. The caller holds the lock.
 func (l *Landing) addBody(key xxh3.Uint128, e entry) {
 	if _, found := l.bodies[key]; !found && key != (xxh3.Uint128{}) {
 		l.bodies[key] = e
 	}
 }
 
-// forgetBody makes what lands from now on be stored anew, since a frame that the disk lost
-// must not stand for it.
+// forgetBody removes a damaged body, so that later answers with this body are stored again.
 func (l *Landing) forgetBody(lost entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// page is the question for a page of a list.
-func page(pass, number int) fetch.Request {
+// pageRequest returns the request for a page of a list.
+func pageRequest(pass, number int) fetch.Request {
 	return fetch.Request{Stream: "list", Path: "/list", Pass: pass, Page: number}
 }
 
-// appended lands a body and returns its answer.
-func appended(t *testing.T, l *fetch.Landing, r fetch.Request, text string) fetch.Response {
+// appendBody stores a body and returns the answer.
+func appendBody(t *testing.T, l *fetch.Landing, r fetch.Request, text string) fetch.Response {
 	t.Helper()
 	got, err := l.Append(fetch.Response{Request: r, Status: http.StatusOK, Body: []byte(text)}, time.Now(), 0)
 	if err != nil {
@@ -25,8 +25,8 @@ func appended(t *testing.T, l *fetch.Landing, r fetch.Request, text string) fetc
 	return got
 }
 
-// stored is how many bytes of bodies a landing has on disk.
-func stored(t *testing.T, dir string) (n int64) {
+// storedBytes returns the size of the stored bodies of a landing in bytes.
+func storedBytes(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "0*"))
 	if err != nil {
@@ -42,34 +42,34 @@ func stored(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-func TestABodyIsStoredOnce(t *testing.T) {
+func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, dir, fetch.LandingOptions{SegmentBytes: 40})
+	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 40})
 	for number, body := range []string{text(40), text(41), text(42)} {
-		if got := appended(t, l, page(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
+		if got := appendBody(t, l, pageRequest(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
 			t.Errorf("the first copy of page %d has seq %d and is the same as %d", number+1, got.Seq, got.Same)
 		}
 	}
-	before := stored(t, dir)
-	if got := appended(t, l, page(2, 1), text(41)); got.Seq != 4 || got.Same != 2 {
+	before := storedBytes(t, dir)
+	if got := appendBody(t, l, pageRequest(2, 1), text(41)); got.Seq != 4 || got.Same != 2 {
 		t.Errorf("the second copy has seq %d and is the same as %d, want 4 and 2", got.Seq, got.Same)
 	}
-	if after := stored(t, dir); after != before {
+	if after := storedBytes(t, dir); after != before {
 		t.Errorf("a second copy takes %d bytes", after-before)
 	}
-	shut(t, l)
+	closeLanding(t, l)
 
-	l = open(t, dir, fetch.LandingOptions{})
+	l = openLanding(t, dir, fetch.LandingOptions{})
 	for number, want := range map[int]uint64{1: 0, 2: 0, 3: 0} {
-		if got, ok := l.Lookup(page(1, number), nil); !ok || got.Same != want {
-			t.Errorf("page %d is found %v, the same as %d", number, ok, got.Same)
+		if got, ok := l.Lookup(pageRequest(1, number), nil); !ok || got.Same != want {
+			t.Errorf("page %d: found %v, same as %d", number, ok, got.Same)
 		}
 	}
-	if got, ok := l.Lookup(page(2, 1), nil); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
-		t.Errorf("the second copy is found %v, with seq %d, the same as %d", ok, got.Seq, got.Same)
+	if got, ok := l.Lookup(pageRequest(2, 1), nil); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
+		t.Errorf("the second copy: found %v, seq %d, same as %d", ok, got.Seq, got.Same)
 	}
-	if got := appended(t, l, page(2, 2), text(42)); got.Same != 3 {
-		t.Errorf("a copy of what an earlier attempt landed is the same as %d, want 3", got.Same)
+	if got := appendBody(t, l, pageRequest(2, 2), text(42)); got.Same != 3 {
+		t.Errorf("a copy of an answer of an earlier attempt is the same as %d, want 3", got.Same)
 	}
 	var same []uint64
 	for r, err := range l.Replay() {
@@ -79,37 +79,37 @@ func TestABodyIsStoredOnce(t *testing.T) {
 		same = append(same, r.Same)
 	}
 	if len(same) != 5 || same[3] != 2 || same[4] != 3 {
-		t.Errorf("replayed %v", same)
+		t.Errorf("replayed Same values %v, want 2 and 3 at the end", same)
 	}
-	shut(t, l)
+	closeLanding(t, l)
 	c, err := fetch.CheckLanding(dir)
 	if err != nil || c.Answers != 5 || c.Damaged != 0 || c.Bytes != before {
-		t.Errorf("checked %+v: %v", c, err)
+		t.Errorf("CheckLanding returned %+v: %v", c, err)
 	}
 }
 
-func TestOnlyPagesOfOneListAreTheSame(t *testing.T) {
-	l := landing(t, t.TempDir())
-	appended(t, l, page(1, 1), text(9))
+func TestOnlyPagesOfOneListShareBodies(t *testing.T) {
+	l := testLanding(t, t.TempDir())
+	appendBody(t, l, pageRequest(1, 1), text(9))
 	single := fetch.Request{Stream: "list", Path: "/list"}
 	for _, r := range []fetch.Request{
 		{Stream: "other", Path: "/list", Pass: 1, Page: 1},
 		{Stream: "list", Path: "/list/{id}", Param: "a", Pass: 1, Page: 1},
 		single, single,
 	} {
-		if got := appended(t, l, r, text(9)); got.Same != 0 {
+		if got := appendBody(t, l, r, text(9)); got.Same != 0 {
 			t.Errorf("the answer to %+v is the same as %d", r, got.Same)
 		}
 	}
 }
 
-// TestALostBodyStandsForNoOther damages the one copy of a body: what comes again
-// is stored again.
-func TestALostBodyStandsForNoOther(t *testing.T) {
+// TestDamagedBodyIsNotShared damages the only copy of a body. The next answer with this
+// body is stored again.
+func TestDamagedBodyIsNotShared(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, dir, fetch.LandingOptions{})
-	appended(t, l, page(1, 1), text(50))
-	appended(t, l, page(2, 1), text(50))
+	l := openLanding(t, dir, fetch.LandingOptions{})
+	appendBody(t, l, pageRequest(1, 1), text(50))
+	appendBody(t, l, pageRequest(2, 1), text(50))
 	files, err := filepath.Glob(filepath.Join(dir, "0*"))
 	if err != nil {
 		t.Fatal(err)
@@ -118,20 +118,20 @@ func TestALostBodyStandsForNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pass := 1; pass <= 2; pass++ {
-		if _, ok := l.Lookup(page(pass, 1), nil); ok {
-			t.Errorf("pass %d is found although its body is lost", pass)
+		if _, ok := l.Lookup(pageRequest(pass, 1), nil); ok {
+			t.Errorf("pass %d is found although its body is damaged", pass)
 		}
 	}
-	if got := appended(t, l, page(1, 1), text(50)); got.Same != 0 {
-		t.Errorf("the new copy is the same as %d, which is lost", got.Same)
+	if got := appendBody(t, l, pageRequest(1, 1), text(50)); got.Same != 0 {
+		t.Errorf("the new copy is the same as %d, which is damaged", got.Same)
 	}
-	if got := appended(t, l, page(2, 1), text(50)); got.Same != 3 {
-		t.Errorf("the next one is the same as %d, want 3", got.Same)
+	if got := appendBody(t, l, pageRequest(2, 1), text(50)); got.Same != 3 {
+		t.Errorf("the next copy is the same as %d, want 3", got.Same)
 	}
 	for pass := 1; pass <= 2; pass++ {
-		if got, ok := l.Lookup(page(pass, 1), nil); !ok || string(got.Body) != text(50) {
-			t.Errorf("pass %d is found %v: %q", pass, ok, got.Body)
+		if got, ok := l.Lookup(pageRequest(pass, 1), nil); !ok || string(got.Body) != text(50) {
+			t.Errorf("pass %d: found %v, body %q", pass, ok, got.Body)
 		}
 	}
-	shut(t, l)
+	closeLanding(t, l)
 }

@@ -14,73 +14,72 @@ import (
 	"placementsync/internal/stream"
 )
 
-// call is one request on its way through the steps.
+// call is one request and its state.
 type call struct {
 	Request
 	url   string
 	read  Reader
 	meter *meter
 
-	// The attempt sets these.
+	// Results of the last attempt.
 	status int
 	body   []byte
-	// packed is the body as it came in a coding, and received its length, or that of the
-	// body.
-	packed   []byte
-	coding   coding
-	received int64
-	sent     time.Time
-	took     time.Duration
-	// attempt counts the requests that failed before.
+	// compressed is the body as received, if it was compressed, and received the number of
+	// bytes received.
+	compressed []byte
+	coding     coding
+	received   int64
+	sent       time.Time
+	took       time.Duration
+	// attempt counts the failed attempts so far.
 	attempt int
-	// page is set by the reader.
-	page stream.PageFacts
+	// facts are the facts from the reader.
+	facts stream.PageFacts
 }
 
-// sender asks the service, or the landing, one question after the other.
+// sender gets answers from the service or from the landing.
 type sender struct {
 	cfg      Config
 	base     *url.URL
 	log      *slog.Logger
-	landing  *Landing // nil: none
+	landing  *Landing // may be nil
 	http     *http.Client
 	tokens   *tokens
 	governor *governor
-	// unpacker decodes bodies up to largeBody, largeUnpacker those that are larger.
-	unpacker, largeUnpacker *unpacker
-	large                   sync.Mutex
-	// slots has room for each answer in flight.
+	// decompressor decodes bodies up to largeBody, and largeDecompressor larger ones.
+	decompressor, largeDecompressor *decompressor
+	large                           sync.Mutex
+	// slots limits the answers held in memory.
 	slots   chan struct{}
 	buffers bufferPool
 	ask     step
-	// doubted are the streams whose landed answers are not used.
-	doubted sync.Map
+	// refetched contains the streams whose stored answers are ignored.
+	refetched sync.Map
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
 		governor: cfg.Allowance.governor, slots: make(chan struct{}, cfg.Concurrency),
-		unpacker: newUnpacker(min(largeBody, cfg.MaxBody)), largeUnpacker: newUnpacker(cfg.MaxBody),
+		decompressor: newDecompressor(min(largeBody, cfg.MaxBody)), largeDecompressor: newDecompressor(cfg.MaxBody),
 	}
-	// The order of the concerns, outermost first: nothing that landed is asked again; a
-	// failure is repeated; a rotated token is picked up; no more than Concurrency answers
-	// are held at once, and an answer lands before it is read; the rate is spent right
-	// before sending.
+	// The layers, outermost first: stored answers are not requested again; failures are
+	// retried; a rotated token is read; no more than Concurrency answers are in memory, and
+	// each is stored before it is decoded; the rate limit applies directly before sending.
 	s.ask = s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.spendRate(s.sendOnce)))))
 	return s
 }
 
-// step does its part for a call, usually around another step.
+// step is one layer of processing a call.
 type step func(ctx context.Context, q *call) error
 
-// answerFromLanding answers from the landing.
+// answerFromLanding answers calls from the landing if possible.
 func (s *sender) answerFromLanding(next step) step {
 	if s.landing == nil {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if _, doubted := s.doubted.Load(q.Stream); (q.Fresh || doubted) && !s.cfg.Offline {
+		if _, doubted := s.refetched.Load(q.Stream); (q.Fresh || doubted) && !s.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := s.readLanded(ctx, q)
@@ -94,9 +93,9 @@ func (s *sender) answerFromLanding(next step) step {
 	}
 }
 
-// readLanded reads the landed answer to q. An answer that landed but cannot be
-// read, because the reader refuses it or the disk lost it, is no hit: it is
-// asked for again.
+// readLanded reads the stored answer to q. It returns hit false for an answer that cannot
+// be used, because the reader rejects it or it is damaged; such an answer is requested
+// again.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
 	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
@@ -117,25 +116,25 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	return true, err
 }
 
-// landAndRead lands what the attempt brought and hands it to the reader.
+// landAndRead stores the answer and passes it to the reader.
 func (s *sender) landAndRead(next step) step {
 	return func(ctx context.Context, q *call) error {
 		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
 		}
 		defer s.releaseSlot()
-		buffer, packed := s.buffers.get(), s.buffers.get()
+		buffer, compressed := s.buffers.get(), s.buffers.get()
 		defer s.buffers.put(buffer)
-		defer s.buffers.put(packed)
-		q.body, q.packed = *buffer, *packed
+		defer s.buffers.put(compressed)
+		q.body, q.compressed = *buffer, *compressed
 		err := next(ctx, q)
-		*buffer, *packed = q.body, q.packed
+		*buffer, *compressed = q.body, q.compressed
 		if err != nil {
 			return err
 		}
 		r := Response{Request: q.Request, Status: q.status, Body: q.body}
 		if q.coding != plain {
-			r.Packed, r.Encoding = q.packed, q.coding.String()
+			r.Compressed, r.Encoding = q.compressed, q.coding.String()
 		}
 		if s.landing != nil {
 			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {
@@ -146,9 +145,9 @@ func (s *sender) landAndRead(next step) step {
 	}
 }
 
-// acquireSlot waits until fewer than Concurrency answers are held.
+// acquireSlot waits until fewer than Concurrency answers are in memory.
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
-	// The context is asked first, since select chooses at random when both are ready.
+	// select chooses at random if both cases are ready.
 	if ctx.Err() != nil {
 		return stoppedErr(ctx, q.Stream)
 	}
@@ -162,26 +161,25 @@ func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 
 func (s *sender) releaseSlot() { <-s.slots }
 
-// readAnswer hands a landed response to the reader, or turns it into an error that
-// decides what follows.
+// readAnswer passes an answer to the reader, or returns the error for its status.
 func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
 		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
 	}
-	// A landing of an older program may hold what is no answer.
-	page, err := stream.PageFacts{}, error(ErrMalformed)
+	// A landing of an older program may contain other statuses.
+	facts, err := stream.PageFacts{}, error(ErrMalformed)
 	if isAnswer(r.Status) {
-		page, err = q.read(ctx, r)
+		facts, err = q.read(ctx, r)
 	}
 	if errors.Is(err, ErrMalformed) {
 		return s.requestErr(q, r.Status, r.Body, err)
 	}
-	q.page = page
+	q.facts = facts
 	return err
 }
 
-// newHTTPClient returns the HTTP client: one that leaves packed bodies as they came,
-// since so they land, and as many idle connections as there are requests in flight.
+// newHTTPClient returns an HTTP client that does not decompress bodies, because they are
+// stored as received, and that keeps an idle connection for each concurrent request.
 func newHTTPClient(cfg Config) *http.Client {
 	transport := cfg.Transport
 	if transport == nil {
@@ -202,11 +200,11 @@ func newHTTPClient(cfg Config) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: sameOrigin}
 }
 
-// maxRedirects ends a loop of redirects.
+// maxRedirects limits consecutive redirects.
 const maxRedirects = 5
 
-// sameOrigin follows a redirect within the origin. Elsewhere the token would
-// go with it, so the 3xx itself becomes the answer.
+// sameOrigin follows redirects within the origin only, because another host would receive
+// the token. Otherwise the 3xx is the answer.
 func sameOrigin(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
@@ -214,8 +212,8 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sendOnce sends a call once and stores status and body in it. It succeeds with an
-// answer that can be landed: 200 with its whole body, or 404.
+// sendOnce sends a request and stores status and body in q. It succeeds if the answer can
+// be stored: a 200 with its complete body, or a 404.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, _, err := s.tokens.currentToken(ctx)
 	if err != nil {
@@ -230,7 +228,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Accept-Encoding", acceptedCodings)
-	// The packing may be what failed before.
+	// The compression may have caused the failure.
 	if q.attempt > 0 {
 		request.Header.Set("Accept-Encoding", "identity")
 	}
@@ -250,13 +248,13 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.packed, q.coding, q.received = 0, q.body[:0], q.packed[:0], plain, 0
+	q.status, q.body, q.compressed, q.coding, q.received = 0, q.body[:0], q.compressed[:0], plain, 0
 	response, err := s.http.Do(request)
 	if err != nil && wasAborted(request) {
 		return stoppedErr(request.Context(), q.Stream)
 	}
 	if err != nil {
-		// The outer error already states the URL.
+		// The outer error repeats the URL.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
@@ -278,21 +276,21 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 	return nil
 }
 
-// wasAborted reports whether a request ended with its context and not by its timeout. The
-// cause is then the failure of another call, which may still be writing its text.
+// wasAborted reports whether a request ended because its context was cancelled, and not by
+// its timeout.
 func wasAborted(request *http.Request) bool {
 	cause := context.Cause(request.Context())
 	return cause != nil && !errors.Is(cause, errTimeout)
 }
 
-// isAnswer reports whether a status comes with the whole answer to a GET. 203 is
-// a 200 that passed a proxy; 202 promises an answer for later, 206 holds a part
-// of one, and no other 2xx answers a GET.
+// isAnswer reports whether the status comes with a complete answer to a GET. 203 is a 200
+// that was changed by a proxy. 202 announces a later answer, 206 contains a part of one,
+// and other 2xx statuses do not answer a GET.
 func isAnswer(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
 }
 
-// refusalErr turns an answer that is not 2xx into a decision.
+// refusalErr returns the error for a status other than 200 and 203, or nil for a 404.
 func (s *sender) refusalErr(q *call, response *http.Response) error {
 	q.body = append(q.body[:0], s.readRefusal(q, response)...)
 	failed := s.requestErr(q, q.status, q.body, nil)
@@ -303,26 +301,26 @@ func (s *sender) refusalErr(q *call, response *http.Response) error {
 	case q.status == http.StatusForbidden:
 		return &ScopeError{*failed}
 	case q.status == http.StatusNotFound:
-		// A 404 is landed as evidence, without its body.
+		// A 404 is stored as evidence, without its body.
 		q.body = q.body[:0]
 		return nil
 	case q.status <= 299:
-		failed.Err = fmt.Errorf("%w: a success other than 200 is no whole answer", ErrMalformed)
+		failed.Err = fmt.Errorf("%w: only 200 and 203 are complete answers", ErrMalformed)
 	case q.status <= 399:
 		to, err := response.Location()
 		switch {
 		case err != nil:
-			failed.Err = errors.New("refuse the redirect: it names no target")
+			failed.Err = errors.New("the redirect was not followed: it has no target")
 		case to.Host == s.base.Host && to.Scheme == s.base.Scheme:
-			failed.Err = fmt.Errorf("refuse the redirect: more than %d in a row", maxRedirects)
+			failed.Err = fmt.Errorf("the redirect was not followed: more than %d in a row", maxRedirects)
 		default:
-			failed.Err = fmt.Errorf("refuse the redirect to %q: the token would go with it", s.tokens.scrubText(to.Scheme+"://"+to.Host))
+			failed.Err = fmt.Errorf("the redirect to %q was not followed: it would receive the token", s.tokens.scrubText(to.Scheme+"://"+to.Host))
 		}
 	}
 	return failed
 }
 
-// requestErr is the error of one request, without secrets. The body may be nil.
+// requestErr returns the error of a request, without secrets. body may be nil.
 func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusError {
 	if err != nil {
 		err = s.tokens.scrubErr(err)
@@ -333,15 +331,15 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	}
 }
 
-// unsentErr is the error of a request that was not sent.
+// unsentErr returns the error of a request that was not sent.
 func (s *sender) unsentErr(q *call, err error) *StatusError {
 	unsent := s.requestErr(q, 0, nil, err)
 	unsent.Attempts = 0
 	return unsent
 }
 
-// retryWithNewToken repeats a call that was answered 401 once, with the token that
-// its source holds by now. The same token is not tried twice.
+// retryWithNewToken repeats a call once after a 401, if the token has changed at its
+// source.
 func (s *sender) retryWithNewToken(next step) step {
 	return func(ctx context.Context, q *call) error {
 		_, generation, err := s.tokens.currentToken(ctx)
@@ -365,7 +363,7 @@ func (s *sender) retryWithNewToken(next step) step {
 	}
 }
 
-// spendRate waits until the rate allows one more request.
+// spendRate waits until the rate allows another request.
 func (s *sender) spendRate(next step) step {
 	return func(ctx context.Context, q *call) error {
 		if err := s.governor.wait(ctx, q.meter); err != nil {

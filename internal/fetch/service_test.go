@@ -20,32 +20,32 @@ import (
 
 const token = "pc_verysecret"
 
-// direct is a network without wires: it hands each request to a handler.
-type direct struct{ http.Handler }
+// handlerTransport is a transport that calls a handler without a network.
+type handlerTransport struct{ http.Handler }
 
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, r)
 	return w.Result(), r.Context().Err()
 }
 
-// quick is a configuration whose retries take no time worth mentioning.
-func quick(h http.Handler) fetch.Config {
+// testConfig returns a configuration with very short retry delays.
+func testConfig(h http.Handler) fetch.Config {
 	return fetch.Config{
 		BaseURL:   "http://service.test/v1",
 		Token:     func(context.Context) (string, error) { return token, nil },
-		Transport: direct{h},
+		Transport: handlerTransport{h},
 		Retry:     fetch.Retry{MaxRetries: 2, Base: time.Microsecond, Max: time.Millisecond},
 		PageSize:  10,
 	}
 }
 
-// served is quick over real HTTP.
-func served(t *testing.T, h http.Handler) fetch.Config {
+// serverConfig returns the same configuration for a real HTTP server.
+func serverConfig(t *testing.T, h http.Handler) fetch.Config {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	cfg := quick(nil)
+	cfg := testConfig(nil)
 	cfg.BaseURL, cfg.Transport = server.URL+"/v1", nil
 	return cfg
 }
@@ -60,7 +60,7 @@ func client(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Clien
 	return c
 }
 
-func landing(t *testing.T, dir string) *fetch.Landing {
+func testLanding(t *testing.T, dir string) *fetch.Landing {
 	t.Helper()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	if err != nil {
@@ -75,9 +75,9 @@ func landing(t *testing.T, dir string) *fetch.Landing {
 }
 
 var (
-	ordersStream = stream.Stream{Name: "orders", Path: "/orders", Envelope: stream.Paginated}
-	sniffed      = stream.Stream{Name: "items", Path: "/items", Envelope: stream.Sniffed}
-	detail       = stream.Stream{
+	ordersStream  = stream.Stream{Name: "orders", Path: "/orders", Envelope: stream.Paginated}
+	sniffedStream = stream.Stream{Name: "items", Path: "/items", Envelope: stream.Sniffed}
+	detail        = stream.Stream{
 		Name: "outlets", Path: "/outlets/{outlet_id}", Envelope: stream.Object,
 		Parents: []stream.Ref{{Table: "listings", Column: "outlet_id"}},
 	}
@@ -87,13 +87,13 @@ var (
 	}
 )
 
-// record is what the services of these tests list.
+// record is a record of the test services.
 type record struct {
 	ID      string `json:"id"`
 	Created *int64 `json:"created_at,omitempty"`
 }
 
-// envelope tells absent from null where that matters.
+// envelope distinguishes absent from null in next_page.
 type envelope struct {
 	Records      []record        `json:"records"`
 	TotalRecords *int64          `json:"total_records"`
@@ -101,7 +101,7 @@ type envelope struct {
 	NextPage     json.RawMessage `json:"next_page"`
 }
 
-// collector is a Reader that keeps the ids it was shown.
+// collector is a Reader that collects ids.
 type collector struct {
 	mu  sync.Mutex
 	ids map[string]uint64 // id to the Seq of its latest copy
@@ -195,34 +195,34 @@ func hash(id string) uint64 {
 	return h.Sum64()
 }
 
-// shelf is a list of n records and the knobs of how it is served.
-type shelf struct {
+// listService is a service with a list of n records.
+type listService struct {
 	n int
-	// cap bounds limit; 0: none.
+	// cap limits the page size. 0 means no limit.
 	cap int
-	// shape is "" for the paginated envelope, array, records, or fixed for an
-	// array that ignores page and limit.
+	// shape is "" for the paginated envelope, "array", "records", or "fixed" for an array
+	// that ignores page and limit.
 	shape string
-	// dated gives the records a falling created_at.
+	// dated adds a descending created_at.
 	dated bool
 	// lie is added to total_records.
 	lie int
-	// honestNext computes next_page from the records where total lies.
+	// honestNext computes next_page from the number of records instead of total_records.
 	honestNext bool
-	// endless states a next page always.
+	// endless always states a next page.
 	endless bool
-	// clamp answers pages beyond the end with the last one.
+	// clamp answers requests beyond the end with the last page.
 	clamp bool
-	// noNext leaves next_page out.
+	// noNext omits next_page.
 	noNext bool
-	// noTotal leaves total_records and total_pages out.
+	// noTotal omits total_records and total_pages.
 	noTotal bool
 
 	mu    sync.Mutex
 	asked []string
 }
 
-func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *listService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	s.mu.Lock()
@@ -244,7 +244,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.write(w, records, page, limit)
 }
 
-func (s *shelf) record(i int) record {
+func (s *listService) record(i int) record {
 	r := record{ID: fmt.Sprintf("r%05d", i)}
 	if s.dated {
 		at := int64(1_000_000 - i)
@@ -253,7 +253,7 @@ func (s *shelf) record(i int) record {
 	return r
 }
 
-func (s *shelf) write(w http.ResponseWriter, records []record, page, limit int) {
+func (s *listService) write(w http.ResponseWriter, records []record, page, limit int) {
 	if records == nil {
 		records = []record{}
 	}
@@ -287,7 +287,7 @@ func (s *shelf) write(w http.ResponseWriter, records []record, page, limit int) 
 	json.NewEncoder(w).Encode(body)
 }
 
-func (s *shelf) requests() int {
+func (s *listService) requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)

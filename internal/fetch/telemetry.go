@@ -10,33 +10,32 @@ import (
 	"time"
 )
 
-// Telemetry is what one stream cost so far.
+// Telemetry are the numbers of one stream so far.
 type Telemetry struct {
 	Stream string
 	// Requests counts attempts sent.
 	Requests int64
-	// Bytes counts body bytes received, packed ones as they came.
+	// Bytes counts the bytes of bodies received, before decompression.
 	Bytes int64
-	// Retries counts attempts that repeated another one.
+	// Retries counts repeated attempts.
 	Retries int64
-	// TooMany counts answers 429.
+	// TooMany counts responses with status 429.
 	TooMany int64
-	// Hits counts answers taken from the landing instead of the service.
+	// Hits counts answers from the landing.
 	Hits int64
-	// P50, P95 and Max are latencies of attempts, from sending to the last
-	// byte; the percentiles are rounded up by at most a fifth.
+	// P50, P95 and Max are latencies of attempts, from sending to the last byte. The
+	// percentiles are rounded up by at most a fifth.
 	P50, P95, Max time.Duration
-	// RateWait is the time spent waiting for the configured rate, summed over
-	// all workers.
+	// RateWait is the time spent waiting for the configured rate, summed over all workers.
 	RateWait time.Duration
-	// RetryWait is the time spent waiting for Retry-After and before
-	// repeats, summed over all workers.
+	// RetryWait is the time spent waiting before retries and for Retry-After, summed over
+	// all workers.
 	RetryWait time.Duration
-	// First and Last are when the first and the last attempt were sent.
+	// First and Last are the send times of the first and the last attempt.
 	First, Last time.Time
 }
 
-// meters are the meters of all streams. The zero value is ready.
+// meters contains the meters of all streams. The zero value is ready to use.
 type meters struct {
 	mu       sync.Mutex
 	byStream map[string]*meter
@@ -64,7 +63,7 @@ func (m *meters) meterOf(stream string) *meter {
 	return m.byStream[stream]
 }
 
-// meter counts for one stream. Durations are nanoseconds.
+// meter counts for one stream. Durations are in nanoseconds.
 type meter struct {
 	requests, bytes, retries, tooMany, hits atomic.Int64
 	rateWait, pauseWait, backoff            atomic.Int64
@@ -98,8 +97,8 @@ func (m *meter) snapshot(stream string) Telemetry {
 	return t
 }
 
-// histogram counts durations in buckets that each reach a quarter of an octave
-// further than the one before, from 16 µs to an hour and more: it never grows.
+// histogram counts durations in buckets of a quarter octave, from 16 µs to more than an
+// hour.
 type histogram struct {
 	buckets [112]atomic.Int64
 	max     atomic.Int64
@@ -119,7 +118,7 @@ func (h *histogram) add(d time.Duration) {
 	raiseTo(&h.max, int64(d))
 }
 
-// quantile is the upper end of the bucket that holds it, at most the maximum.
+// quantile returns the upper bound of the bucket with the quantile, at most the maximum.
 func (h *histogram) quantile(p float64) time.Duration {
 	var counts [len(h.buckets)]int64
 	var total int64

@@ -17,20 +17,20 @@ import (
 	"unicode/utf8"
 )
 
-// tokens holds the current bearer token and every earlier one of the run, so
-// that none of them reaches a text.
+// tokens contains the current bearer token and all earlier ones of the run, so that they
+// can be removed from texts.
 type tokens struct {
 	read func(ctx context.Context) (string, error)
 
 	mu    sync.Mutex
 	known []string
-	// forms are the known tokens as a text may contain them.
+	// forms are the known tokens in all supported encodings.
 	forms []string
-	// generation counts the reads that brought another token.
+	// generation counts the reads that returned another token.
 	generation int
 }
 
-// currentToken returns the token and its generation, reading it if need be.
+// currentToken returns the token and its generation, and reads it on the first call.
 func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,9 +42,8 @@ func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
 	return t.known[len(t.known)-1], t.generation, nil
 }
 
-// renewToken reads the token again unless another call did since generation, and
-// reports whether there is another token now. Workers that were refused
-// together thus read the source once.
+// renewToken reads the token again, unless another call did so since generation, and
+// reports whether it changed. So workers that are rejected together read the source once.
 func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +71,8 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// tokenForms lists a token as it is, escaped in JSON and escaped in a URL. Some encoders
-// escape slashes in JSON, and encoding/json does not.
+// tokenForms returns a token unchanged, escaped in JSON and escaped in a URL. Some JSON
+// encoders escape slashes; encoding/json does not.
 func tokenForms(token string) []string {
 	quoted, _ := json.Marshal(token) // a string can always be encoded
 	inJSON := strings.ReplaceAll(string(quoted[1:len(quoted)-1]), "/", `\/`)
@@ -82,7 +81,7 @@ func tokenForms(token string) []string {
 	return slices.Compact(forms)
 }
 
-// scrubText replaces every token known so far.
+// scrubText replaces all known tokens.
 func (t *tokens) scrubText(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,12 +91,12 @@ func (t *tokens) scrubText(text string) string {
 	return text
 }
 
-// minScrubbed is the length, in bytes, from which a token is removed from answers: a
-// shorter one, which no service issues, could be a part of any word.
+// minScrubbed is the minimal length, in bytes, of tokens that are removed from answers. A
+// shorter one, which no service issues, could be part of any word.
 const minScrubbed = 8
 
-// scrubBody removes tokens from an answer: those that a service echoes would be landed and
-// published. It reports whether there were any.
+// scrubBody removes tokens from an answer: an echoed token would be stored and published.
+// It reports whether there were any.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
 	forms := t.forms
@@ -110,14 +109,13 @@ func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	return body, found
 }
 
-// secretMark stands where a secret was.
+// secretMark replaces secrets.
 const secretMark = "<secret>"
 
-// secretName matches query parameters whose values are not shown.
+// secretName matches query parameters with secret values.
 var secretName = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
 
-// redactURL makes a URL fit for an error text: no credentials, no values of
-// parameters that look secret, no token.
+// redactURL removes credentials, secret parameters and tokens from a URL for use in errors.
 func (t *tokens) redactURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -139,20 +137,20 @@ func (t *tokens) redactURL(address string) string {
 	return t.scrubText(text + "?" + strings.Join(parameters, "&"))
 }
 
-// excerptBytes is how much of a body an error shows.
+// excerptBytes is the maximal length of a body's excerpt in an error.
 const excerptBytes = 120
 
-// bodyExcerpt is the beginning of a body that may be shown, on one line. JSON that came
-// with a success, whole or cut off, can hold records, and the text of an error is
-// published where their values must not be. Control and formatting characters go, since
-// an error ends up on a terminal.
+// bodyExcerpt returns the beginning of a body on one line. For JSON with a success status
+// it is empty: that can contain records, and errors are published where private values must
+// not appear. Control and formatting characters are removed, since errors are printed on
+// terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""
 	}
 	var b strings.Builder
-	// Read on beyond the excerpt so that a token across its end is still seen
-	// whole and scrubbed.
+	// Four times the length is scrubbed first, so that a token across the end of the
+	// excerpt is found.
 	for _, r := range string(body[:min(len(body), 4*excerptBytes)]) {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
@@ -168,7 +166,7 @@ func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	return strings.ToValidUTF8(text[:excerptBytes], "") + "..."
 }
 
-// scrubbedError shows its cause without secrets and still matches it.
+// scrubbedError has a text without secrets and still matches its cause.
 type scrubbedError struct {
 	text  string
 	cause error
@@ -178,9 +176,9 @@ func (e *scrubbedError) Error() string { return e.text }
 
 func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 
-// scrubErr takes the token out of an error's text. The result has the text and, so that
-// decisions can be made, the sentinel that the error wraps or stands for: a wrapped cause
-// could print the token.
+// scrubErr removes tokens from an error. The result has the text and, for errors.Is, only
+// the sentinel that the error wraps or corresponds to, because a wrapped cause could print
+// the token.
 func (t *tokens) scrubErr(err error) error {
 	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTokenUnread, errTimeout} {
 		if errors.Is(err, sentinel) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestTheTokenAndItsEscapedFormsAreScrubbed states which forms of a token are recognized,
-// and which are not: docs/security.md promises the same.
-func TestTheTokenAndItsEscapedFormsAreScrubbed(t *testing.T) {
+// TestScrubTokenForms defines which forms of a token are recognized and which are not, as
+// documented in docs/security.md.
+func TestScrubTokenForms(t *testing.T) {
 	t.Parallel()
 	var known tokens
 	known.read = func(context.Context) (string, error) { return `pc_Ab9+/"xYz=0123`, nil }
@@ -41,7 +41,7 @@ func TestTheTokenAndItsEscapedFormsAreScrubbed(t *testing.T) {
 	}
 }
 
-func TestAShortTokenIsNotSearchedInBodies(t *testing.T) {
+func TestShortTokenIsNotScrubbedInBodies(t *testing.T) {
 	t.Parallel()
 	var known tokens
 	known.read = func(context.Context) (string, error) { return "price", nil }
@@ -49,14 +49,14 @@ func TestAShortTokenIsNotSearchedInBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, found := known.scrubBody([]byte(`{"price":1}`)); found {
-		t.Errorf("a word of five letters is taken for the token: %s", got)
+		t.Errorf("a word of five letters was replaced as a token: %s", got)
 	}
 	if got := known.scrubText("the token is price"); got != "the token is <secret>" {
-		t.Errorf("an error text is %q", got)
+		t.Errorf("scrubText returned %q", got)
 	}
 }
 
-// BenchmarkScrubBody searches a page of the size that the service sends.
+// BenchmarkScrubBody scrubs a body of the usual page size.
 func BenchmarkScrubBody(b *testing.B) {
 	known := tokens{forms: tokenForms("pc_Ab9+/xYz0123456789_abcdefghijKLMNOP")}
 	body := bytes.Repeat([]byte(`{"id":"6650f1c2ab1f","name":"Placement in a Magazine","website_url":"https://www.example.com"},`), 700)

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// movingList inserts and deletes one record per every requests, at phases of
-// its own, and remembers what it must be judged by.
+// movingList inserts and deletes one record in each group of every requests, and records
+// the states needed to check a walk.
 type movingList struct {
 	every     int
 	unordered bool
@@ -30,8 +30,8 @@ type movingList struct {
 	born     int64
 	requests int
 	phases   [2]int
-	start    map[string]bool // existed all the time so far
-	states   map[uint64]bool // sums over the ids of every state answered
+	start    map[string]bool // existed since the start
+	states   map[uint64]bool // sum over the ids of each answered state
 }
 
 func newMovingList(seed uint64, every, n int, unordered bool) *movingList {
@@ -49,7 +49,7 @@ func newMovingList(seed uint64, every, n int, unordered bool) *movingList {
 	return l
 }
 
-// insert puts a new record at the head, or anywhere with any date.
+// insert inserts a new record at the head, or anywhere with any date.
 func (l *movingList) insert() {
 	l.born++
 	created, at := l.born, 0
@@ -72,7 +72,7 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	l.mu.Lock()
-	// Parallel requests arrive in any order.
+	// Parallel requests are handled in random order.
 	yields := l.rng.IntN(8)
 	l.mu.Unlock()
 	for range yields {
@@ -109,13 +109,13 @@ func (l *movingList) sum() (sum uint64) {
 	return sum
 }
 
-// judge walks a moving list once and fails the test for a wrong grade.
-func judge(t *testing.T, l *movingList, pageSize int) fetch.Grade {
+// checkWalk walks a moving list once and checks the grade.
+func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 	t.Helper()
-	cfg := quick(l)
+	cfg := testConfig(l)
 	cfg.PageSize = pageSize
 	var got collector
-	e, err := client(t, cfg, nil).Walk(t.Context(), sniffed, "", got.read)
+	e, err := client(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,18 +124,18 @@ func judge(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 		union += hash(id)
 	}
 	if e.Grade == fetch.Exact && !l.states[union] {
-		t.Errorf("graded exact, but the ids read are no state of the list: %+v", e)
+		t.Errorf("graded exact, but the list never had exactly these ids: %+v", e)
 	}
 	for id := range l.start {
 		if _, found := got.ids[id]; !found && e.Grade != fetch.BestEffort {
-			t.Errorf("record %s existed all the time and is missing: %+v", id, e)
+			t.Errorf("record %s existed all the time but is missing: %+v", id, e)
 		}
 	}
 	return e.Grade
 }
 
-// keep writes down what the walks over one kind of list came to.
-func keep(t *testing.T, begun time.Time, name string, grades map[fetch.Grade]int, walks int) {
+// recordTrial records the results of the walks over one kind of list.
+func recordTrial(t *testing.T, begun time.Time, name string, grades map[fetch.Grade]int, walks int) {
 	t.Helper()
 	share := func(g fetch.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
 	err := torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
@@ -149,8 +149,8 @@ func keep(t *testing.T, begun time.Time, name string, grades map[fetch.Grade]int
 
 func TestMovingListsAreNeverGradedTooHigh(t *testing.T) { walkMoving(t, 4, 1, 3, 8, 20, 50) }
 
-// TestTrialMovingListsAreNeverGradedTooHigh walks more worlds: with the race detector a walk
-// takes ten times as long.
+// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. It is not a normal test
+// because a walk takes ten times as long with the race detector.
 func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	requireTrials(t)
 	walkMoving(t, 24, 1, 3, 8, 20, 50)
@@ -167,8 +167,7 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	walkMoving(t, 400, everies...)
 }
 
-// walkMoving walks lists of so many worlds, in each of which a record enters and one leaves
-// for every so many requests.
+// walkMoving walks lists that change once per every requests, for each number in everies.
 func walkMoving(t *testing.T, seeds uint64, everies ...int) {
 	worlds := map[string]struct{ unordered, untotaled bool }{
 		"newest first":            {},
@@ -185,14 +184,14 @@ func walkMoving(t *testing.T, seeds uint64, everies ...int) {
 					sizes := rand.New(rand.NewPCG(seed, 1))
 					l := newMovingList(seed, every, 1+sizes.IntN(150), world.unordered)
 					l.untotaled = world.untotaled
-					grade := judge(t, l, 1+sizes.IntN(20))
+					grade := checkWalk(t, l, 1+sizes.IntN(20))
 					grades[grade]++
 					sum[grade]++
 				}
 				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", every,
 					grades[fetch.Exact], grades[fetch.Repaired], grades[fetch.BestEffort], seeds)
 			}
-			keep(t, begun, name, sum, int(seeds)*len(everies))
+			recordTrial(t, begun, name, sum, int(seeds)*len(everies))
 		})
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Walk reads a list whole: all pages, as often as the proof of completeness
-// takes. param fills the path parameter, if there is one.
-// Every answer is handed to read; of several copies of a record the one with the
-// highest Seq is the latest. The evidence so far is also returned with an error.
+// Walk reads a whole list: all pages, in as many passes as the proof of completeness needs.
+// param is the value of the path parameter, if there is one. All answers are passed to
+// read; of several copies of a record the one with the highest Seq is the latest. With an
+// error it returns the evidence so far.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
 		c: c, stream: s, param: param, read: read,
@@ -31,7 +31,7 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 	return w.evidence, err
 }
 
-// walk is one list being read.
+// walk is the state of reading one list.
 type walk struct {
 	c        *Client
 	stream   stream.Stream
@@ -39,40 +39,39 @@ type walk struct {
 	read     Reader
 	evidence Evidence
 	seen     sightings
-	// moved is set once the list was seen to change.
+	// moved is set when a change of the list was seen.
 	moved bool
-	// firstPages are the page 1 of each pass.
+	// firstPages has an element for page 1 of each pass.
 	firstPages []firstPage
 }
 
-// firstPage is what page 1 of a pass states, read while no other page of the
-// list was in flight: the instants at which completeness can be proven.
+// firstPage is the content of page 1 of a pass. No other page of the list was in flight
+// when it was read, so it is an instant at which completeness can be proven.
 type firstPage struct {
 	total int64
 	ids   []uint64 // sorted
 }
 
-// readSingle reads an endpoint that the spec gives no pages: one object, a raw
-// object, or a bare array without pages (spec 4.1). One answer is
-// one state of the service, so it is whole. An array that turns out to be
-// paginated is read as a list after all.
+// readSingle reads an endpoint without pages according to the spec: one object, a raw
+// object or a bare array (spec 4.1). A single answer shows one state of the service, so it
+// is complete. An array that turns out to be paginated is read as a list.
 func (w *walk) readSingle(ctx context.Context) error {
-	page, err := w.c.Get(ctx, w.pageRequest(0, 0), w.read)
+	facts, err := w.c.Get(ctx, w.pageRequest(0, 0), w.read)
 	if err != nil {
 		return err
 	}
-	if page.Paginated && w.stream.Envelope == stream.Array {
+	if facts.Paginated && w.stream.Envelope == stream.Array {
 		return w.readList(ctx)
 	}
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
-	w.evidence.Bare = page.Bare
-	w.seen.addPass(1, sortedCopy(page.IDs))
-	w.gradeProven(page.Refused, "answered whole in one response")
+	w.evidence.Bare = facts.Bare
+	w.seen.addPass(1, sortedCopy(facts.IDs))
+	w.gradeProven(facts.Refused, "answered whole in one response")
 	return nil
 }
 
-// pageRequest is the question for one page. The limit is part of the query, since
-// pages of different limits are different pages.
+// pageRequest returns the request for one page. The limit is part of the query, because
+// pages with different limits are different pages.
 func (w *walk) pageRequest(pass, page int) Request {
 	r := Request{
 		Stream: w.stream.Name, Path: w.stream.Path, Query: w.stream.Query, Param: w.param, Pass: pass, Page: page,
@@ -83,14 +82,14 @@ func (w *walk) pageRequest(pass, page int) Request {
 	return r
 }
 
-// readList reads pass after pass until one of them completes the proof. Page 1 of
-// a pass is at the same time the confirmation of the pass before.
+// readList reads passes until one completes the proof. Page 1 of a pass also confirms the
+// previous pass.
 func (w *walk) readList(ctx context.Context) error {
 	var last *pass
 	for number := 1; ; number++ {
 		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
 		if w.c.mayReadAgain(w.stream) {
-			p.setBefore(last)
+			p.recallFrom(last)
 		}
 		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
@@ -122,8 +121,8 @@ func (w *walk) readList(ctx context.Context) error {
 	}
 }
 
-// readRecalled hands the recalled pages of a pass to the reader after all, if the pass
-// turned out to have copies of records: of these the one that landed last counts.
+// readRecalled passes the recalled pages of a pass to the reader if the pass turned out to
+// contain copies of records, of which the last landed one counts.
 func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 	if !p.hasCopies() {
 		return nil
@@ -133,7 +132,7 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 			continue
 		}
 		var answer uint64
-		body, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.PageFacts, error) {
+		facts, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.PageFacts, error) {
 			answer = cmp.Or(r.Same, r.Seq)
 			return w.read(ctx, r)
 		})
@@ -141,9 +140,9 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 			return err
 		}
 		if answer != f.answer {
-			// The disk lost the recalled one, and the service was asked again.
+			// The disk lost the recalled answer, and the service was asked again.
 			p.moving = true
-			w.seen.addPass(uint8(p.number), slices.Compact(sortedCopy(body.IDs)))
+			w.seen.addPass(uint8(p.number), slices.Compact(sortedCopy(facts.IDs)))
 		}
 	}
 	return nil
@@ -152,48 +151,46 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 // readPage reads one page into the pass.
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	var answer uint64
-	body, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
+	facts, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
 		answer = cmp.Or(r.Same, r.Seq)
-		r.Before = p.recall(number, answer)
+		r.Previous = p.recall(number, answer)
 		return w.read(ctx, r)
 	})
 	if err != nil {
 		return err
 	}
 	if number == 1 {
-		w.c.sizes.learn(body)
+		w.c.sizes.learn(facts)
 	}
-	p.addPage(number, body, answer)
+	p.addPage(number, facts, answer)
 	return nil
 }
 
-// defaultPageSize is the limit of a request that names none (spec 4.1).
-// No service caps its pages below what it cuts by itself.
+// defaultPageSize is the page size of requests without a limit (spec 4.1). No service caps
+// explicit limits below it.
 const defaultPageSize = 25
 
-// pageSizes is what the lists read so far show of the length of the service's pages:
-// the shortest full page of a list that goes on behind it, 0 while there was none, and
-// the longest page that held a whole list with a total.
+// pageSizes contains what earlier lists show about the page size of the service: the
+// shortest full page that was followed by another one, or 0, and the longest page that
+// contained a complete list with a total.
 type pageSizes struct{ cut, whole atomic.Int64 }
 
-// learn looks at page 1 of a list with a total: one that leaves records
-// over shows at how many the service cuts, one that does not that it cuts at no
-// fewer.
-func (p *pageSizes) learn(page stream.PageFacts) {
-	n := int64(page.Records)
-	if !page.Paginated || page.Total < 0 || n == 0 {
+// learn evaluates page 1 of a list with a total. If more records follow, its length is a
+// page size of the service; otherwise pages have at least this length.
+func (p *pageSizes) learn(facts stream.PageFacts) {
+	n := int64(facts.Records)
+	if !facts.Paginated || facts.Total < 0 || n == 0 {
 		return
 	}
 	known, better := &p.whole, func(seen int64) bool { return n > seen }
-	if page.Total > n {
+	if facts.Total > n {
 		known, better = &p.cut, func(seen int64) bool { return seen == 0 || n < seen }
 	}
 	for seen := known.Load(); better(seen) && !known.CompareAndSwap(seen, n); seen = known.Load() {
 	}
 }
 
-// shortest is the number of records below which a list fills no page of the service,
-// as far as that is known.
+// shortest returns the length below which a list certainly fits on one page of the service.
 func (p *pageSizes) shortest() int {
 	if cut := p.cut.Load(); cut > 0 {
 		return int(cut)
@@ -201,9 +198,9 @@ func (p *pageSizes) shortest() int {
 	return int(max(defaultPageSize, p.whole.Load()))
 }
 
-// readPages reads the next n pages in parallel: the shorter the walk, the less can
-// move under it. A page that shows the end stops it, so that a total that lies
-// high costs no more than what is in flight.
+// readPages reads the next n pages in parallel, because a shorter walk gives the list less
+// time to change. It stops at a page beyond the end, so that a total that is too high costs
+// only the requests in flight.
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
@@ -221,14 +218,13 @@ func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	return nil
 }
 
-// isPaged reports whether a stream may answer page by page. An endpoint that the
-// spec gives one answer is asked without a page number first.
+// isPaged reports whether a stream may have pages. Endpoints with a single answer according
+// to the spec are requested without a page number first.
 func isPaged(s stream.Stream) bool {
 	return s.Envelope != stream.Object && s.Envelope != stream.Raw && s.Envelope != stream.Array
 }
 
-// HasLanded reports whether the first answer has landed that a walk of s, or of
-// what s holds for the path parameter param, would use: such a walk begins
+// HasLanded reports whether the first answer of a walk has landed, so that the walk begins
 // without a request.
 func (c *Client) HasLanded(s stream.Stream, param string) bool {
 	if c.landing == nil {

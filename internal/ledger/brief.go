@@ -17,7 +17,7 @@ var (
 )
 
 // retryAdvice is the advice that all errors of requests end with.
-const retryAdvice = "; what has landed is kept, the next run asks again"
+const retryAdvice = "; answers stored before are kept; the next run repeats the request"
 
 // ShortenError makes the text of an error short enough for an alert or a page: a request
 // becomes its path, and a response body its message. The log and the ledger contain the

@@ -81,9 +81,9 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 // readBody is the fetch.Reader of the stream: it says what a body holds, after its
 // rows are decoded. A body that is no answer leaves no row and is asked for again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
-	if r.Before != nil {
-		k.night.cfg.Watch.countAnswer(r, *r.Before)
-		return *r.Before, nil
+	if r.Previous != nil {
+		k.night.cfg.Watch.countAnswer(r, *r.Previous)
+		return *r.Previous, nil
 	}
 	k.recalled.Do(k.recallRecords)
 	var d *decoder

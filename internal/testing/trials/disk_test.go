@@ -38,7 +38,7 @@ func TestDiskFullForAMomentEndsTheNight(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, 7, few()...)
 	c.publishInPeace(t)
-	c.starved(t, job{Room: 1, Moment: 2}, "land into")
+	c.starved(t, job{Room: 1, Moment: 2}, "access landing")
 	c.publishInPeace(t)
 }
 

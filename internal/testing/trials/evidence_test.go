@@ -11,7 +11,7 @@ import (
 // TestGradesStandOnEvidence holds grade, reason and numbers of meta.streams for
 // a list of 21 records, asked for seven at a time.
 func TestGradesStandOnEvidence(t *testing.T) {
-	quiet := "newest first; no total moved"
+	quiet := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
 		fault   sim.Fault
 		pageCap int
@@ -31,11 +31,11 @@ func TestGradesStandOnEvidence(t *testing.T) {
 		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, limit: 7, records: 21, grade: fetch.Exact,
 			reason: quiet, numbers: "3 5 1 21 21 21 0"},
 		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, limit: 7, records: 21, grade: fetch.BestEffort,
-			reason: "total_records is 21 and 7 records came", numbers: "1 [3-6] 2 21 21 7 0"},
+			reason: "total_records is 21, but 7 records came", numbers: "1 [3-6] 2 21 21 7 0"},
 		"a total that lies high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, limit: 7, records: 21, grade: fetch.BestEffort,
-			reason: "total_records is 26 and 21 records came", numbers: "3 8 2 26 26 21 0"},
+			reason: "total_records is 26, but 21 records came", numbers: "3 8 2 26 26 21 0"},
 		"a total that lies low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, limit: 7, records: 21, grade: fetch.BestEffort,
-			reason: "total_records is 16 and 21 records came", numbers: "3 8 2 16 16 21 0"},
+			reason: "total_records is 16, but 21 records came", numbers: "3 8 2 16 16 21 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
