@@ -163,7 +163,7 @@ func completeList(names []string) cobra.CompletionFunc {
 
 // completeStreams proposes streams, with commas between them.
 func completeStreams(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return completeList(streamsOf(stream.All()))(cmd, args, typed)
+	return completeList(streamNames(stream.All()))(cmd, args, typed)
 }
 
 // completeRun proposes runs of the warehouse, the newest first.

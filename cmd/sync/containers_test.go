@@ -165,12 +165,19 @@ func isServed(t *testing.T, path string) bool {
 	return answer.Code != http.StatusNotFound && answer.Code != http.StatusMisdirectedRequest
 }
 
-// newProbedDaemon is one without any night.
+// newProbedDaemon returns a daemon with an empty ledger.
 func newProbedDaemon(token string) *daemon.Daemon {
-	return daemon.New(daemon.Config{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		Ledger:   func() ([]ledger.Run, error) { return nil, nil },
-		Progress: func() (ledger.Progress, bool) { return ledger.Progress{}, false }}, daemon.Settings{AuthToken: token})
+	return daemon.New(daemon.Config{Program: idleProgram{}, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now},
+		daemon.Settings{AuthToken: token})
 }
+
+// idleProgram implements daemon.Program without nights.
+type idleProgram struct{}
+
+func (idleProgram) Runs() ([]ledger.Run, error)       { return nil, nil }
+func (idleProgram) Progress() (ledger.Progress, bool) { return ledger.Progress{}, false }
+func (idleProgram) HookResults() map[string]uint64    { return nil }
+func (idleProgram) Reload() (daemon.Settings, error)  { return daemon.Settings{}, nil }
 
 // readCommand holds that a command line of a container exists, and returns the file that
 // its --config names.

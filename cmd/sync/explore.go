@@ -18,7 +18,6 @@ import (
 	"placementsync/internal/daemon"
 	"placementsync/internal/durable"
 	"placementsync/internal/explore"
-	"placementsync/internal/hosts"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -103,8 +102,8 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
-	allowed := hosts.New(listener.Addr().String(), nil)
-	server := daemon.NewServer(hosts.Guard(mux, func() hosts.List { return allowed }, log), log)
+	allowed := daemon.NewHostList(listener.Addr().String(), nil)
+	server := daemon.NewServer(daemon.GuardHosts(mux, func() daemon.HostList { return allowed }, log), log)
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(listener) }()
 	select {

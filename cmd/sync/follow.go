@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
@@ -94,22 +93,4 @@ func withFollow(ctx context.Context, night, follow error) error {
 		return command.EndWith(ledger.Partial, errors.Join(night, follow))
 	}
 	return errors.Join(night, follow)
-}
-
-// followOfNight returns the function by which serve follows nights; nil: nothing is
-// configured.
-func (s *service) followOfNight(cfg config.Config) func(ctx context.Context) {
-	if len(s.g.followers(cfg)) == 0 {
-		return nil
-	}
-	return func(ctx context.Context) {
-		began := time.Now()
-		err := s.g.followPublish(ctx, cfg) // it logs what failed
-		if err == nil && cfg.Lake.Catalog != "" {
-			if expired := s.g.expireLake(ctx); expired != nil && ctx.Err() == nil {
-				s.log.Warn("nights of the lake not expired, the next night tries again", "error", expired)
-			}
-		}
-		s.log.Debug("work after the night ended", "took", time.Since(began))
-	}
 }

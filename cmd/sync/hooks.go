@@ -20,47 +20,44 @@ import (
 // refreshWindow is how long events are collected for one refresh.
 const refreshWindow = 30 * time.Second
 
-// hooks are the webhooks of serve: the receiver, and what refreshes after a
-// status change.
+// hooks are the webhooks of serve: the receiver, and the refreshes after status changes.
 type hooks struct {
+	wh        *warehouse.Warehouse
 	log       *slog.Logger
 	receiver  *webhook.Receiver
 	refresher *pipeline.Refresher
-	// turn is held by the night or the refresh that runs: a night waits for a
-	// refresh to end, which takes seconds, and does not find the lock held.
+	// turn is held by the running night, refresh or verification. A night waits the few
+	// seconds of a refresh instead of finding the lock held.
 	turn chan struct{}
-	// night is that of the configuration in force; nil: no refreshes.
+	// night is the current configuration of refreshes. Nil means that they are off.
 	night atomic.Pointer[pipeline.Config]
-	inbox *inbox
-	// exists is an error when the warehouse is not there.
-	exists func() error
+	// inboxMax is serve.inbox_max in bytes. Zero means the default.
+	inboxMax atomic.Int64
+	alerts   *inboxAlerts
 }
 
-func (s *service) newHooks(wh *warehouse.Warehouse) (*hooks, error) {
-	h := &hooks{log: s.log, turn: make(chan struct{}, 1)}
-	h.refresher = pipeline.NewRefresher(s.log, refreshWindow, h.refreshTargets)
+func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (*hooks, error) {
+	h := &hooks{wh: wh, log: log, turn: make(chan struct{}, 1), alerts: &inboxAlerts{now: now}}
+	h.refresher = pipeline.NewRefresher(log, refreshWindow, h.refreshTargets)
 	dir, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err
 	}
-	h.exists = wh.Folder.Exists
-	h.inbox = &inbox{freeBytes: wh.Folder.FreeBytes, now: s.g.now}
-	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Stored: h.queueRefresh, MaxInbox: h.inbox.limit}, s.log, s.g.now)
+	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Stored: h.queueRefresh, MaxInbox: h.inboxLimit}, log, now)
 	return h, err
 }
 
-// applyConfig puts a configuration in force. One whose secrets are refused changes
-// nothing.
+// applyConfig applies a configuration. It changes nothing if the secrets are refused.
 func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	var secrets []string
-	for _, one := range cfg.Serve.WebhookSecrets {
-		secrets = append(secrets, one.Reveal())
+	for _, secret := range cfg.Serve.WebhookSecrets {
+		secrets = append(secrets, secret.Reveal())
 	}
 	if err := h.receiver.Reload(secrets, cfg.Serve.WebhookMaxAge); err != nil {
 		return err
 	}
-	h.inbox.most.Store(cfg.Serve.InboxMaxBytes())
-	h.inbox.sender.Store(command.NewNotifier(cfg.Notify, version, h.log))
+	h.inboxMax.Store(cfg.Serve.InboxMaxBytes())
+	h.alerts.sender.Store(command.NewNotifier(cfg.Notify, version, h.log))
 	if !cfg.Serve.RefreshOnEvent {
 		h.night.Store(nil)
 		return nil
@@ -69,7 +66,19 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	return nil
 }
 
-// httpHandler is nil without a secret: then there is no endpoint.
+// inboxLimit is the limit of an inbox of a size, both in bytes.
+func (h *hooks) inboxLimit(size int64) int64 {
+	if configured := h.inboxMax.Load(); configured > 0 {
+		return configured
+	}
+	free, err := h.wh.Folder.FreeBytes()
+	if err != nil {
+		free = -1
+	}
+	return defaultInboxLimit(size, free)
+}
+
+// httpHandler returns nil without secrets: the endpoint does not exist then.
 func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	if len(cfg.Serve.WebhookSecrets) == 0 {
 		return nil
@@ -86,8 +95,8 @@ func (h *hooks) queueRefresh(e stream.Event) {
 
 func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 	night := h.night.Load()
-	if night == nil {
-		return nil // switched off meanwhile
+	if night == nil { // switched off by a reload
+		return nil
 	}
 	return h.inTurn(ctx, func() error {
 		if err := h.requireWarehouse(); err != nil {
@@ -102,17 +111,16 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 	})
 }
 
-// requireWarehouse returns an error when the warehouse is gone: serve has made its folders
-// at its start, and what is made now would be below the mount of its disk.
+// requireWarehouse returns an error if the warehouse is gone. A run would create a new
+// warehouse below the mount point of the missing disk.
 func (h *hooks) requireWarehouse() error {
-	if err := h.exists(); err != nil {
+	if err := h.wh.Folder.Exists(); err != nil {
 		return fmt.Errorf("the warehouse is gone: is its disk mounted? %w", err)
 	}
 	return nil
 }
 
-// inTurn waits until no night or refresh runs, then runs this one, unless ctx has
-// ended.
+// inTurn calls do while no other night, refresh or verification of this process runs.
 func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -120,15 +128,15 @@ func (h *hooks) inTurn(ctx context.Context, do func() error) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-h.turn }()
-	if ctx.Err() != nil { // the turn and the end came at once
+	if ctx.Err() != nil { // select chooses at random if both are ready
 		return context.Cause(ctx)
 	}
 	return do()
 }
 
-// runAround runs serve while the receiver runs. The receiver stops last, so that it
-// stores what the server still accepts. When it cannot start, since another process
-// holds the inbox, serve does not run.
+// runAround runs serve while the receiver runs. The receiver starts first, and serve does
+// not run if another process holds the inbox. The receiver stops last, to store the events
+// that serve still accepts.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -145,7 +153,7 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 		h.refresher.Run(inner)
 		close(refreshed)
 	}()
-	stopAlerts := callEvery(inboxAlertsEvery, func() { h.inbox.sendAlert(inner, h.receiver.Inbox()) })
+	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(inner, h.receiver.Inbox()) })
 	defer stopAlerts()
 	var err error
 	select {

@@ -9,62 +9,49 @@ import (
 	"placementsync/internal/webhook"
 )
 
-const (
-	// mostInbox is how many bytes the inbox may have by default, unless a share of the
-	// disk is less.
-	mostInbox = 1_000_000_000
-	// inboxShare is the part of the free disk that the inbox may have by default.
-	inboxShare = 10
-	// inboxAlertsEvery is how often serve looks whether the inbox is full.
-	inboxAlertsEvery = 10 * time.Second
-	// alertAgainAfter is how long an alert waits that could not be sent.
-	alertAgainAfter = 5 * time.Minute
-)
+// inboxAlertInterval is the interval at which serve checks whether the inbox is full.
+const inboxAlertInterval = 10 * time.Second
 
-// inbox bounds what waits for a night, and reports when that is too much.
-type inbox struct {
-	freeBytes func() (int64, error)
-	now       func() time.Time
-	// most is serve.inbox_max in bytes, 0: the default; sender is for alerts. Both are
-	// those of the configuration in force.
-	most   atomic.Int64
-	sender atomic.Pointer[notify.Notifier]
-	// reported is since when the inbox was full in the last alert; zero: it had room.
-	reported time.Time
-	// again is when an alert may be sent after one that was not.
-	again time.Time
-}
-
-// limit is how many bytes the inbox may have, of which it has so many.
-func (i *inbox) limit(bytes int64) int64 {
-	if most := i.most.Load(); most > 0 {
+// defaultInboxLimit is the limit of an inbox of a size when serve.inbox_max is not set: a
+// tenth of the disk space that is free without the inbox, at most 1 GB. All values are in
+// bytes. free is negative if it is unknown.
+func defaultInboxLimit(size, free int64) int64 {
+	const share, most = 10, 1_000_000_000
+	if free < 0 {
 		return most
 	}
-	free, err := i.freeBytes()
-	if err != nil || free < 0 { // it is not known
-		return mostInbox
-	}
-	return max(1, min(mostInbox, (free+bytes)/inboxShare))
+	return max(1, min(most, (free+size)/share))
 }
 
-// sendAlert reports once that the inbox is full, and once that it has room again. What
-// could not be sent is sent later, if it is still so.
-func (i *inbox) sendAlert(ctx context.Context, now webhook.InboxState) {
-	alert := notify.Alert{Work: notify.Inbox, EndedAt: i.now(), Program: version}
+// inboxAlerts sends an alert when the inbox becomes full, and one when it has room again.
+type inboxAlerts struct {
+	now    func() time.Time
+	sender atomic.Pointer[notify.Notifier]
+	// reported is InboxState.FullSince of the last alert, or zero if the last alert
+	// reported room.
+	reported time.Time
+	// retryAt delays the next attempt after an alert that could not be sent.
+	retryAt time.Time
+}
+
+// send sends an alert if the state of the inbox differs from the last alert.
+func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
+	const retryAfter = 5 * time.Minute
+	alert := notify.Alert{Work: notify.Inbox, EndedAt: a.now(), Program: version}
 	switch {
-	case i.reported.IsZero() && !now.FullSince.IsZero():
-		alert.Event, alert.StartedAt = notify.Full, now.FullSince
-	case !i.reported.IsZero() && now.FullSince.IsZero():
-		alert.Event, alert.StartedAt = notify.Recovered, i.reported
+	case a.reported.IsZero() && !inbox.FullSince.IsZero():
+		alert.Event, alert.StartedAt = notify.Full, inbox.FullSince
+	case !a.reported.IsZero() && inbox.FullSince.IsZero():
+		alert.Event, alert.StartedAt = notify.Recovered, a.reported
 	default:
 		return
 	}
-	if alert.EndedAt.Before(i.again) {
+	if alert.EndedAt.Before(a.retryAt) {
 		return
 	}
-	if !i.sender.Load().Alert(ctx, alert) {
-		i.again = i.now().Add(alertAgainAfter)
+	if !a.sender.Load().Alert(ctx, alert) {
+		a.retryAt = a.now().Add(retryAfter)
 		return
 	}
-	i.reported = now.FullSince
+	a.reported = inbox.FullSince
 }

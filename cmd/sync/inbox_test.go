@@ -2,10 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,37 +13,49 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/notify"
+	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
 
-func TestTheInboxMayHaveAPartOfTheDisk(t *testing.T) {
+func TestDefaultInboxLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name                    string
-		most, bytes, free, want int64
-		err                     error
+		name             string
+		size, free, want int64
 	}{
-		{"a large disk", 0, 5, 1e12, 1e9, nil},
-		{"a small disk", 0, 0, 1e9, 1e8, nil},
-		{"a small disk, of which the inbox has some", 0, 5e8, 5e8, 1e8, nil},
-		{"a full disk", 0, 0, 0, 1, nil},
-		{"a disk that does not say", 0, 0, -1, 1e9, nil},
-		{"a disk that cannot be asked", 0, 0, 0, 1e9, errors.New("no")},
-		{"as configured", 5e7, 0, 1e6, 5e7, nil},
+		{"a large disk", 5, 1e12, 1e9},
+		{"a small disk", 0, 1e9, 1e8},
+		{"a small disk with a used inbox", 5e8, 5e8, 1e8},
+		{"a full disk", 0, 0, 1},
+		{"unknown free space", 0, -1, 1e9},
 	} {
-		i := &inbox{freeBytes: func() (int64, error) { return c.free, c.err }}
-		i.most.Store(c.most)
-		if got := i.limit(c.bytes); got != c.want {
+		if got := defaultInboxLimit(c.size, c.free); got != c.want {
 			t.Errorf("%s: got %d bytes, want %d", c.name, got, c.want)
 		}
 	}
 }
 
-// TestAnAlertThatDoesNotArriveIsSentAgain after some minutes, and what was never reported
-// has not recovered.
-func TestAnAlertThatDoesNotArriveIsSentAgain(t *testing.T) {
+// TestConfiguredInboxLimit checks that serve.inbox_max is used as it is, and that an
+// unreadable disk has the limit of an unknown one.
+func TestConfiguredInboxLimit(t *testing.T) {
 	t.Parallel()
-	status := http.StatusNotFound // is not tried again at once
+	wh, err := warehouse.Open(warehouse.Config{Dir: filepath.Join(t.TempDir(), "missing"), KeepVersions: 1})
+	fatal(t, err)
+	h := &hooks{wh: wh}
+	if got := h.inboxLimit(0); got != 1e9 {
+		t.Errorf("on an unreadable disk: got %d bytes, want 1e9", got)
+	}
+	h.inboxMax.Store(5e7)
+	if got := h.inboxLimit(0); got != 5e7 {
+		t.Errorf("as configured: got %d bytes, want 5e7", got)
+	}
+}
+
+// TestInboxAlertIsRetried checks that an alert that could not be sent is sent again after
+// some minutes, and that a recovery is sent only after an alert.
+func TestInboxAlertIsRetried(t *testing.T) {
+	t.Parallel()
+	status := http.StatusNotFound // the notifier does not retry it at once
 	var events []string
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var a notify.Alert
@@ -55,8 +67,8 @@ func TestAnAlertThatDoesNotArriveIsSentAgain(t *testing.T) {
 	}))
 	defer receiver.Close()
 	now := time.Date(2026, time.November, 20, 14, 5, 0, 0, time.UTC)
-	i := &inbox{now: func() time.Time { return now }}
-	i.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
+	alerts := &inboxAlerts{now: func() time.Time { return now }}
+	alerts.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
 	full, room := webhook.InboxState{FullSince: now}, webhook.InboxState{}
 	for n, step := range []struct {
 		wait  time.Duration
@@ -78,29 +90,28 @@ func TestAnAlertThatDoesNotArriveIsSentAgain(t *testing.T) {
 		if status = http.StatusNotFound; step.works {
 			status = http.StatusNoContent
 		}
-		i.sendAlert(t.Context(), step.state)
+		alerts.send(t.Context(), step.state)
 		if got := strings.Join(events, " "); got != step.want {
 			t.Errorf("step %d sent %q, want %q", n, got, step.want)
 		}
 	}
 }
 
-// TestAnAlertOfAFullInbox comes once, however often it is looked at and refused, and
-// once when there is room.
-func TestAnAlertOfAFullInbox(t *testing.T) {
+// TestInboxAlerts checks that a full inbox is reported once, and its recovery once.
+func TestInboxAlerts(t *testing.T) {
 	t.Parallel()
-	var alerts []notify.Alert
+	var sent []notify.Alert
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var a notify.Alert
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
 			t.Error(err)
 		}
-		alerts = append(alerts, a)
+		sent = append(sent, a)
 	}))
 	defer receiver.Close()
 	since := time.Date(2026, time.November, 20, 14, 5, 0, 0, time.UTC)
-	i := &inbox{now: func() time.Time { return since.Add(time.Hour) }}
-	i.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
+	alerts := &inboxAlerts{now: func() time.Time { return since.Add(time.Hour) }}
+	alerts.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
 	full, room := webhook.InboxState{FullSince: since}, webhook.InboxState{}
 	for n, step := range []struct {
 		state webhook.InboxState
@@ -116,14 +127,14 @@ func TestAnAlertOfAFullInbox(t *testing.T) {
 		{room, "", ""},
 		{full, notify.Full, ""},
 	} {
-		alerts = nil
-		i.sendAlert(t.Context(), step.state)
+		sent = nil
+		alerts.send(t.Context(), step.state)
 		switch {
-		case step.event == "" && len(alerts) == 0:
-		case len(alerts) != 1 || alerts[0].Event != step.event || alerts[0].Work != notify.Inbox || alerts[0].ExitCode != 0:
-			t.Errorf("step %d sent %+v, want %q", n, alerts, step.event)
-		case step.text != "" && alerts[0].Text != step.text:
-			t.Errorf("step %d says %q, want %q", n, alerts[0].Text, step.text)
+		case step.event == "" && len(sent) == 0:
+		case len(sent) != 1 || sent[0].Event != step.event || sent[0].Work != notify.Inbox || sent[0].ExitCode != 0:
+			t.Errorf("step %d sent %+v, want %q", n, sent, step.event)
+		case step.text != "" && sent[0].Text != step.text:
+			t.Errorf("step %d says %q, want %q", n, sent[0].Text, step.text)
 		}
 	}
 }

@@ -1,32 +1,27 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
+	"log/slog"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 )
 
-// metricLabels are the labels of each metric of the daemon, without what describes any
-// process.
+// metricLabels returns the labels of each metric of the daemon, without the metrics of Go
+// and of the process.
 func metricLabels(t *testing.T) map[string][]string {
 	t.Helper()
-	cfg := config.Default()
-	g := &globals{process: process{stderr: &bytes.Buffer{}, lookupEnv: os.LookupEnv}}
-	s := &service{g: g, first: cfg, log: g.newLogger()}
 	registry := prometheus.NewRegistry()
-	daemon.New(daemon.Config{Metrics: registry, Log: s.log, Progress: s.watch.Progress, Streams: []string{"orders"}, Now: g.now,
-		HookResults: func() map[string]uint64 { return map[string]uint64{"stored": 0} }}, daemon.Settings{})
+	daemon.New(daemon.Config{Program: idleProgram{}, Metrics: registry, Log: slog.New(slog.DiscardHandler), Streams: []string{"orders"}, Now: time.Now}, daemon.Settings{})
 	described := make(chan *prometheus.Desc, 1000)
 	registry.Describe(described)
 	close(described)

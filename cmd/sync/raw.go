@@ -105,7 +105,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	switch {
 	case single && !o.list:
 		err = printBody(g, run, stored, one)
-	case len(chosen) == 0 && o.stream != "" && !slices.Contains(streamsOf(stream.All()), o.stream):
+	case len(chosen) == 0 && o.stream != "" && !slices.Contains(streamNames(stream.All()), o.stream):
 		err = unknownStreamErr(o.stream)
 	case len(chosen) == 0:
 		err = fmt.Errorf("find answers of run %s: none of those stored fits; list all with placementsync raw %s --format table", run, run)
@@ -137,7 +137,7 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 
 // unknownStreamErr says that there is no such stream, and which may be meant.
 func unknownStreamErr(name string) error {
-	known := streamsOf(stream.All())
+	known := streamNames(stream.All())
 	if alike := nearest.FindAlike(known, name); len(alike) > 0 {
 		return command.UsageErr("unknown stream %q: did you mean %s?", name, strings.Join(alike, " or "))
 	}

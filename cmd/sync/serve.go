@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -23,7 +21,6 @@ import (
 	"placementsync/internal/daemon"
 	"placementsync/internal/durable"
 	"placementsync/internal/fetch"
-	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
@@ -52,31 +49,40 @@ func serveCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// service is what serve needs from start to end.
+// service implements daemon.Program.
 type service struct {
-	g     *globals
-	first config.Config // some of it cannot change while it runs
+	g *globals
+	// first is the configuration at the start. Some of its keys cannot change later.
+	first config.Config
+	wh    *warehouse.Warehouse
 	log   *slog.Logger
 	watch pipeline.Watch
 	hooks *hooks
-	// queries is queries.dir of the configuration in force.
+	// queries is queries.dir of the current configuration.
 	queries atomic.Pointer[string]
+}
+
+var _ daemon.Program = (*service)(nil)
+
+func newService(g *globals, cfg config.Config) (s *service, err error) {
+	s = &service{g: g, first: cfg, log: g.newLogger()}
+	if s.wh, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
+		return nil, err
+	}
+	s.hooks, err = newHooks(s.wh, s.log, g.now)
+	return s, err
 }
 
 func runServe(ctx context.Context, g *globals) error {
 	cfg, err := g.loadConfig()
 	if err == nil {
-		err = durable.CheckTemp() // the report of a night and the pages query it
+		err = durable.CheckTemp() // reports and pages run queries
 	}
 	if err != nil {
 		return err
 	}
-	s := &service{g: g, first: cfg, log: g.newLogger()}
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
+	s, err := newService(g, cfg)
 	if err != nil {
-		return err
-	}
-	if s.hooks, err = s.newHooks(wh); err != nil {
 		return err
 	}
 	set, err := s.newSettings(cfg)
@@ -87,7 +93,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if err != nil {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
-	defer listener.Close() // when an error comes before the daemon takes it
+	defer listener.Close() // for errors before the daemon owns it
 	defer callEvery(g.progressPause(), func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -95,14 +101,16 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	pages, err := newExplorer(g, cfg, published{wh, &s.queries})
+	pages, err := newExplorer(g, cfg, published{s.wh, &s.queries})
 	if err != nil {
 		return err
 	}
 	defer pages.Close()
-	dc := s.daemonConfig(wh, hangups)
-	dc.Explore = pages.Handler()
-	d := daemon.New(dc, set)
+	socket, _ := g.lookupEnv("NOTIFY_SOCKET")
+	d := daemon.New(daemon.Config{
+		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(), Streams: streamNames(stream.AllWithEvents()), Hangups: hangups,
+		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.now, Log: s.log,
+	}, set)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
 		s.log.Info("stopped", "reason", context.Cause(ctx))
@@ -110,26 +118,17 @@ func runServe(ctx context.Context, g *globals) error {
 	return err
 }
 
-func (s *service) daemonConfig(wh *warehouse.Warehouse, hangups <-chan os.Signal) daemon.Config {
-	socket, _ := s.g.lookupEnv("NOTIFY_SOCKET")
-	// How often systemd expects a sign of life; 0: never.
-	text, _ := s.g.lookupEnv("WATCHDOG_USEC")
-	watchdog, err := strconv.ParseInt(text, 10, 64)
+// watchdogInterval is the interval at which systemd expects a message, or 0.
+func (g *globals) watchdogInterval() time.Duration {
+	text, _ := g.lookupEnv("WATCHDOG_USEC")
+	microseconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		watchdog = 0
+		return 0
 	}
-	return daemon.Config{
-		Ledger:   readEntries(wh),
-		Progress: s.watch.Progress,
-		Report:   func() string { return reportFile(wh.Folder.Dir()) },
-		Streams:  streamsOf(stream.AllWithEvents()), HookResults: s.hooks.receiver.Counts,
-		Reload: s.reloadConfig, Hangups: hangups,
-		Notify: daemon.Notifier(socket), Watchdog: time.Duration(watchdog) * time.Microsecond,
-		Version: version, Metrics: prometheus.NewRegistry(), Now: s.g.now, Log: s.log,
-	}
+	return time.Duration(microseconds) * time.Microsecond
 }
 
-// newSettings maps what may change while serve runs.
+// newSettings maps the keys of the configuration that may change while serve runs.
 func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
@@ -138,6 +137,12 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	schedule, err := daemon.NewSchedule(cfg.Schedule.Cron, zone)
 	if err != nil {
 		return daemon.Settings{}, err
+	}
+	var verifySchedule daemon.Schedule
+	if cfg.Verify.Cron != "" {
+		if verifySchedule, err = daemon.NewSchedule(cfg.Verify.Cron, zone); err != nil {
+			return daemon.Settings{}, err
+		}
 	}
 	night, err := s.g.nightConfig(cfg)
 	if err != nil {
@@ -148,101 +153,37 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	if err := s.hooks.applyConfig(cfg, night); err != nil {
 		return daemon.Settings{}, err
 	}
-	night.Watch = &s.watch
-	var verifying daemon.Schedule
-	if cfg.Verify.Cron != "" {
-		if verifying, err = daemon.NewSchedule(cfg.Verify.Cron, zone); err != nil {
-			return daemon.Settings{}, err
-		}
-	}
+	night.Watch = &s.watch // after applyConfig: refreshes are not shown as running nights
 	s.queries.Store(&cfg.Queries.Dir)
-	inspect, err := s.newInspector(cfg)
+	jobs, err := s.newJobs(cfg, night)
 	if err != nil {
 		return daemon.Settings{}, err
 	}
 	return daemon.Settings{
-		Inspect: inspect, VerifySchedule: verifying, Verify: func(ctx context.Context) daemon.Verified { return s.verifyInTurn(ctx, cfg, night) },
-		Schedule: schedule, CatchUp: cfg.Schedule.CatchUp, AuthToken: cfg.Serve.AuthToken.Reveal(),
-		Hosts: hosts.New(cfg.Serve.Listen, cfg.Serve.Hosts),
-		Hooks: s.hooks.httpHandler(cfg), Follow: s.followOfNight(cfg), Follows: followKinds(cfg),
-		Night: func(ctx context.Context) (ledger.Run, error) {
-			var res pipeline.Result
-			err := s.hooks.inTurn(ctx, func() (err error) {
-				if err = s.hooks.requireWarehouse(); err != nil {
-					notifyOfNight(ctx, cfg, night, res.Run, s.g.now(), err)
-					return err
-				}
-				if res, err = s.g.runAndNotify(ctx, cfg, night); err == nil {
-					s.pruneNow(cfg) // a refresh would hold the lock
-				}
-				return err
-			})
-			if err == nil {
-				s.writeReport(ctx, cfg)
-			}
-			return s.endNight(res, err)
-		},
+		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, Follows: followKinds(cfg),
+		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: s.hooks.httpHandler(cfg),
 	}, nil
-}
-
-// pruneNow applies the retention after a night. Only serve can: its user may exist
-// only while it runs.
-func (s *service) pruneNow(cfg config.Config) {
-	gone, err := s.g.pruneAfterNight(cfg, s.g.now())
-	if err != nil {
-		s.log.Warn("prune failed, the next night tries again", "error", err)
-		return
-	}
-	var bytes int64
-	for _, p := range gone {
-		bytes += p.Bytes
-	}
-	s.log.Debug("pruned", "removed", len(gone), "bytes", bytes)
-}
-
-// writeReport makes the page that /report serves, unless serve is about to end.
-func (s *service) writeReport(ctx context.Context, cfg config.Config) {
-	quietly := *s.g
-	quietly.stdout = io.Discard
-	file := reportFile(cfg.Warehouse.Dir)
-	err := runReport(ctx, &quietly, file, "/explore/questions/")
-	if mode := cfg.Warehouse.Mode(); err == nil && mode != 0 {
-		err = os.Chmod(file, mode)
-	}
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		s.log.Warn("report not written, the last report stays", "error", err)
-	default:
-		s.log.Debug("report written")
-	}
 }
 
 // reportFile is the path of the report of the newest night.
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
-// endNight returns how a night ended as the daemon shows and logs it.
-func (s *service) endNight(res pipeline.Result, err error) (ledger.Run, error) {
-	night := res.Run
-	switch {
-	case night.Outcome != "":
-	case errors.Is(err, context.Canceled): // told to stop before its turn came
-		night.Outcome = ledger.Interrupted
-	default:
-		night.Outcome = ledger.Failed
+// Runs implements daemon.Program. An unmounted disk is an error, not an empty ledger.
+func (s *service) Runs() ([]ledger.Run, error) {
+	if err := s.wh.Folder.Exists(); err != nil {
+		return nil, err
 	}
-	if held, ok := errors.AsType[*warehouse.HeldError](err); ok {
-		return night, fmt.Errorf("%w: %w", daemon.ErrHeld, held)
-	}
-	if err != nil {
-		night.Error = err.Error()
-	}
-	return night, err
+	return s.wh.Ledger.AllRuns()
 }
 
-// reloadConfig reads the configuration again. Keys that cannot change keep their
-// values.
-func (s *service) reloadConfig() (daemon.Settings, error) {
+// Progress implements daemon.Program.
+func (s *service) Progress() (ledger.Progress, bool) { return s.watch.Progress() }
+
+// HookResults implements daemon.Program.
+func (s *service) HookResults() map[string]uint64 { return s.hooks.receiver.Counts() }
+
+// Reload implements daemon.Program. Keys that cannot change keep their values.
+func (s *service) Reload() (daemon.Settings, error) {
 	cfg, err := s.g.loadConfig()
 	if err != nil {
 		return daemon.Settings{}, err
@@ -259,25 +200,29 @@ func (s *service) reloadConfig() (daemon.Settings, error) {
 			*fixed.want = *fixed.old
 		}
 	}
-	// The address may be an open one that stays, with a token that is gone.
+	// The old address may be public, and the new configuration may lack the token that it
+	// requires.
 	if err := cfg.Validate(); err != nil {
 		return daemon.Settings{}, err
 	}
 	return s.newSettings(cfg)
 }
 
-// followKinds are the kinds of work after nights that the configuration asks for.
-func followKinds(cfg config.Config) []string {
-	kinds := []string{}
-	for kind, isSet := range map[string]bool{ledger.Watch: len(cfg.Watch) > 0, ledger.Lake: cfg.Lake.Catalog != "", ledger.Backup: cfg.Backup != ""} {
-		if isSet {
-			kinds = append(kinds, kind)
-		}
+// followKinds are the configured kinds of work after nights.
+func followKinds(cfg config.Config) (kinds []string) {
+	if len(cfg.Watch) > 0 {
+		kinds = append(kinds, ledger.Watch)
+	}
+	if cfg.Lake.Catalog != "" {
+		kinds = append(kinds, ledger.Lake)
+	}
+	if cfg.Backup != "" {
+		kinds = append(kinds, ledger.Backup)
 	}
 	return kinds
 }
 
-func streamsOf(all []stream.Stream) []string {
+func streamNames(all []stream.Stream) []string {
 	names := make([]string, len(all))
 	for i, s := range all {
 		names[i] = s.Name

@@ -53,13 +53,16 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		return err
 	}
 	place := command.WarehouseConfig(cfg, version)
-	found := warehouse.Verified{At: g.now().UTC(), ReadData: o.readData}
+	at := g.now()
 	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.AllWithEvents(), Now: g.now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
-	addResult(&found, v)
-	if err := saveVerified(place, found); err != nil {
+	wh, err := warehouse.Open(place)
+	if err == nil {
+		err = wh.Checker.SaveVerified(v.Record(at))
+	}
+	if err != nil {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	show := showVerified

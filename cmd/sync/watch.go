@@ -27,7 +27,7 @@ func watchCommand(g *globals) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return proposing(namesOf(configured(g)), typed)
+			return proposing(watchNames(configured(g)), typed)
 		},
 		Use:   "watch [NAME ...]",
 		Short: "Look for what the watches of the configuration wait for, and send what is new",
@@ -73,7 +73,7 @@ func configured(g *globals) []config.Watch {
 	return cfg.Watch
 }
 
-func namesOf(watches []config.Watch) []string {
+func watchNames(watches []config.Watch) []string {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name
@@ -86,7 +86,7 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 	if len(all) == 0 {
 		return nil, command.UsageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
 	}
-	known := namesOf(all)
+	known := watchNames(all)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return nil, command.UsageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))

@@ -7,37 +7,36 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// startFollow starts what follows a published night. If that of an earlier night still
-// runs, it starts once more at its end.
+// startFollow starts the work after a published night. If the work after an earlier night
+// still runs, it runs once more after its end.
 func (s *scheduler) startFollow(ctx context.Context, night ledger.Run) {
-	if s.d.settings().Follow == nil || !night.IsPublished() {
-		return
+	switch {
+	case !night.IsPublished():
+	case s.following:
+		s.followAgain = true
+	default:
+		s.runFollow(ctx)
 	}
-	if s.following {
-		s.owed = true
-		return
-	}
-	s.runFollow(ctx)
 }
 
 func (s *scheduler) runFollow(ctx context.Context) {
-	follow := s.d.settings().Follow
-	if follow == nil {
+	set := s.d.settings()
+	if len(set.Follows) == 0 {
 		return
 	}
 	s.following = true
 	go func() {
-		follow(ctx)
+		set.Jobs.Follow(ctx)
 		s.followed <- struct{}{}
 	}()
 }
 
 func (s *scheduler) endFollow(ctx context.Context) {
 	s.following = false
-	s.d.board.update(func(b *board) { b.readAt = time.Time{} })
+	s.d.state.update(func(st *state) { st.readAt = time.Time{} })
 	s.startInspect(ctx)
-	if s.owed {
-		s.owed = false
+	if s.followAgain {
+		s.followAgain = false
 		s.runFollow(ctx)
 	}
 }

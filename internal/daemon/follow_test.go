@@ -18,7 +18,7 @@ func TestNightsDoNotWaitForWhatFollows(t *testing.T) {
 		h := newHouse(t, nil)
 		var mu sync.Mutex
 		began, atOnce, most := 0, 0, 0
-		h.set.Follow = func(ctx context.Context) {
+		h.follow = func(ctx context.Context) {
 			mu.Lock()
 			began, atOnce = began+1, atOnce+1
 			most = max(most, atOnce)

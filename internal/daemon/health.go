@@ -9,50 +9,51 @@ import (
 	"placementsync/internal/page"
 )
 
-// stalledAfter is how long the schedule may go unchecked: three checks.
+// stalledAfter is the age of the last check of the schedule from which the process counts
+// as unhealthy.
 const stalledAfter = 3 * checkEvery
 
-// serveHealthz reports whether the process works. If not, a restart helps.
+// serveHealthz reports whether the process works. Supervisors restart an unhealthy one.
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
-	seen := d.board.readSnapshot()
-	if still := seen.At.Sub(seen.Beat); !seen.Beat.IsZero() && !seen.Stopping && still > stalledAfter {
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", still.Round(time.Second)))
+	seen := d.state.read()
+	if unchecked := seen.At.Sub(seen.CheckedAt); !seen.CheckedAt.IsZero() && !seen.Stopping && unchecked > stalledAfter {
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", unchecked.Round(time.Second)))
 		return
 	}
 	writeText(w, http.StatusOK, "ok")
 }
 
-// serveReadyz reports whether readers find recent data. If not, a restart does not
-// help: the reason says what does.
+// serveReadyz reports whether readers find recent data. A restart does not help if they do
+// not, so the response contains the reasons.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
-	if why := d.unreadyReasons(); len(why) > 0 {
-		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(why, "; "))
+	if reasons := d.unreadyReasons(); len(reasons) > 0 {
+		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(reasons, "; "))
 		return
 	}
 	writeText(w, http.StatusOK, "ready")
 }
 
-// unreadyReasons are the reasons why the daemon is not ready; none: it is.
+// unreadyReasons is empty if the daemon is ready.
 func (d *Daemon) unreadyReasons() []string {
-	seen := d.board.readSnapshot()
-	var why []string
+	seen := d.state.read()
+	var reasons []string
 	if seen.Stopping {
-		why = append(why, "the process is stopping")
+		reasons = append(reasons, "the process is stopping")
 	}
 	if seen.LedgerErr != nil {
-		// The text of the error has paths, and many may read a probe.
-		why = append(why, "the ledger cannot be read: see the log")
+		// The error contains paths, and probes may be public.
+		reasons = append(reasons, "the ledger cannot be read: see the log")
 	}
 	good, ok := seen.lastPublished()
 	if !ok {
-		return append(why, "no night has succeeded yet")
+		return append(reasons, "no night has succeeded yet")
 	}
 	limit := 2 * d.settings().Schedule.Interval(good.StartedAt)
 	if age := seen.At.Sub(good.EndedAt); age > limit {
-		why = append(why, fmt.Sprintf("the last success %s ended %s ago, more than twice the interval of the schedule (%s)",
+		reasons = append(reasons, fmt.Sprintf("the last success %s ended %s ago, more than twice the interval of the schedule (%s)",
 			good.ID, page.Duration(age), page.Duration(limit/2)))
 	}
-	return why
+	return reasons
 }
 
 func writeText(w http.ResponseWriter, code int, text string) {

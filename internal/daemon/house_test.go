@@ -18,6 +18,7 @@ import (
 
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
 // house is a daemon whose nights do what a test wants. Everything in it may be
@@ -27,6 +28,15 @@ type house struct {
 	cfg daemon.Config
 	set daemon.Settings
 	d   *daemon.Daemon
+
+	night       func(ctx context.Context) (ledger.Run, error)
+	follow      func(ctx context.Context)
+	verify      func(ctx context.Context) (warehouse.Verified, error)
+	inspect     func(ctx context.Context) daemon.Inspection
+	runs        func() ([]ledger.Run, error)
+	progress    func() (ledger.Progress, bool)
+	hookResults func() map[string]uint64
+	reload      func() (daemon.Settings, error)
 
 	mu     sync.Mutex
 	ledger []ledger.Run
@@ -65,19 +75,66 @@ func newHouse(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *
 		run = lasting(10 * time.Minute)
 	}
 	h.cfg = daemon.Config{
-		Ledger:   h.runs,
-		Progress: func() (ledger.Progress, bool) { return ledger.Progress{}, false },
-		Report:   func() string { return "" },
-		Streams:  []string{"orders", "outlets"},
-		Notify:   h.hear,
-		Version:  "v1.2.3",
-		Metrics:  prometheus.NewRegistry(),
-		Now:      time.Now,
-		Log:      slog.New(slog.NewTextHandler(&h.log, nil)),
+		Program: h,
+		Streams: []string{"orders", "outlets"},
+		Notify:  h.hear,
+		Version: "v1.2.3",
+		Metrics: prometheus.NewRegistry(),
+		Now:     time.Now,
+		Log:     slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
-	h.set = daemon.Settings{Schedule: schedule(t, "0 2 * * *", "UTC"), CatchUp: true, Night: h.recorded(run)}
+	h.set = daemon.Settings{Schedule: schedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, Follows: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
+	h.night, h.runs = h.recorded(run), h.readLedger
 	return h
 }
+
+// Night implements daemon.Jobs.
+func (h *house) Night(ctx context.Context) (ledger.Run, error) { return h.night(ctx) }
+
+// Follow implements daemon.Jobs.
+func (h *house) Follow(ctx context.Context) {
+	if h.follow != nil {
+		h.follow(ctx)
+	}
+}
+
+// Verify implements daemon.Jobs.
+func (h *house) Verify(ctx context.Context) (warehouse.Verified, error) {
+	if h.verify == nil {
+		return warehouse.Verified{}, nil
+	}
+	return h.verify(ctx)
+}
+
+// Inspect implements daemon.Jobs.
+func (h *house) Inspect(ctx context.Context) daemon.Inspection {
+	if h.inspect == nil {
+		return daemon.Inspection{}
+	}
+	return h.inspect(ctx)
+}
+
+// Runs implements daemon.Program.
+func (h *house) Runs() ([]ledger.Run, error) { return h.runs() }
+
+// Progress implements daemon.Program.
+func (h *house) Progress() (ledger.Progress, bool) {
+	if h.progress == nil {
+		return ledger.Progress{}, false
+	}
+	return h.progress()
+}
+
+// HookResults implements daemon.Program.
+func (h *house) HookResults() map[string]uint64 {
+	if h.hookResults == nil {
+		return nil
+	}
+	return h.hookResults()
+}
+
+// Reload implements daemon.Program.
+func (h *house) Reload() (daemon.Settings, error) { return h.reload() }
 
 // lasting is a good night of a length; cut short it is interrupted.
 func lasting(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
@@ -103,7 +160,7 @@ func (h *house) recorded(run func(ctx context.Context) (ledger.Run, error)) func
 		if n.Outcome == ledger.Complete || n.Outcome == ledger.Partial {
 			n.SnapshotAt = began
 		}
-		if !errors.Is(err, daemon.ErrHeld) {
+		if !errors.As(err, new(*warehouse.HeldError)) {
 			h.record(n)
 		}
 		return n, err
@@ -116,7 +173,7 @@ func (h *house) record(n ledger.Run) {
 	h.ledger = append(h.ledger, n)
 }
 
-func (h *house) runs() ([]ledger.Run, error) {
+func (h *house) readLedger() ([]ledger.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.ledger), nil

@@ -16,16 +16,16 @@ func TestOneCauseIsOneLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		began := time.Now()
-		h.set.Inspect = func(context.Context) daemon.Inspection {
+		h.inspect = func(context.Context) daemon.Inspection {
 			found := daemon.Inspection{At: time.Now()}
 			if time.Since(began) < 10*time.Minute {
 				gone := errors.New("no disk")
-				found.Errors = map[string]error{daemon.ReadFree: gone, daemon.ReadInbox: gone}
+				found.Errors = map[string]error{daemon.SourceFree: gone, daemon.SourceInbox: gone}
 			}
 			return found
 		}
 		h.run()
-		if text := h.get("/").Body.String(); !strings.Contains(text, "Not known, since it cannot be read, see the log: the room on the disk, the inbox of webhooks.") {
+		if text := h.get("/").Body.String(); !strings.Contains(text, "Unknown because it cannot be read: the free disk space, the webhook inbox. See the log.") {
 			t.Errorf("the page does not list them:\n%s", text)
 		}
 		time.Sleep(time.Hour)
@@ -42,7 +42,7 @@ func TestOneCauseIsOneLine(t *testing.T) {
 func TestADiskThatDoesNotAnswerIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
-		h.set.Inspect = func(ctx context.Context) daemon.Inspection {
+		h.inspect = func(ctx context.Context) daemon.Inspection {
 			<-ctx.Done()
 			return daemon.Inspection{}
 		}
@@ -51,7 +51,7 @@ func TestADiskThatDoesNotAnswerIsSaid(t *testing.T) {
 		if n := h.metric(`read_errors_total{source="free"}`); n != "6" {
 			t.Errorf("%s errors are counted, want one a minute from the 15th on", n)
 		}
-		if text := h.get("/").Body.String(); !strings.Contains(text, "does not answer since 2000-01-01 00:00 UTC") {
+		if text := h.get("/").Body.String(); !strings.Contains(text, "has not responded since 2000-01-01 00:00 UTC") {
 			t.Errorf("the page says nothing:\n%s", text)
 		}
 		if n := strings.Count(h.log.String(), "does not answer"); n != 1 {

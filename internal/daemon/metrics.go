@@ -10,116 +10,105 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// metrics are the counts of this process alone. All others are read at each scrape, most
-// of them from the ledger: other processes run nights too, and a restart hides nothing.
-type metrics struct {
+// ownMetrics count events of this process. All other metrics are read at each scrape, most
+// of them from the ledger, so that they include other processes and survive a restart.
+type ownMetrics struct {
 	missed, reloads *prometheus.CounterVec
 	reloaded        prometheus.Gauge
 }
 
-func newMetrics(cfg Config, d *Daemon) *metrics {
-	factory := promauto.With(cfg.Metrics)
+func newMetrics(d *Daemon) *ownMetrics {
+	factory := promauto.With(d.cfg.Metrics)
 	counter := func(name, help, label string) *prometheus.CounterVec {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: metricPrefix + name, Help: help}, []string{label})
 	}
-	m := &metrics{
+	m := &ownMetrics{
 		missed:  counter("missed_slots_total", "Scheduled times without a night of their own.", "reason"),
 		reloads: counter("config_reloads_total", "Reloads of the configuration.", "result"),
 		reloaded: factory.NewGauge(prometheus.GaugeOpts{Name: metricPrefix + "config_last_reload_successful",
 			Help: "1 if the last reload of the configuration was applied, or there was none; 0 if it was refused."}),
 	}
-	// A rate over a series that appears with its first event misses that event.
-	for _, why := range []string{missedRunning, missedHeld, missedDowntime} {
-		m.missed.WithLabelValues(why)
+	// A rate over a series that appears with its first event would miss that event.
+	for _, reason := range []string{missedRunning, missedHeld, missedDowntime} {
+		m.missed.WithLabelValues(reason)
 	}
 	m.reloads.WithLabelValues("applied")
 	m.reloads.WithLabelValues("refused")
 	m.reloaded.Set(1)
-	cfg.Metrics.MustRegister(newReadings(d),
+	d.cfg.Metrics.MustRegister(newCollector(d),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: metricPrefix + "build_info", Help: "The version, always 1.",
-			ConstLabels: prometheus.Labels{"version": cfg.Version}}, func() float64 { return 1 }))
+			ConstLabels: prometheus.Labels{"version": d.cfg.Version}}, func() float64 { return 1 }))
 	return m
 }
 
-// metricPrefix begins the name of each metric that is not of any process.
 const metricPrefix = "placementsync_"
 
-// reading is a metric that is read at each scrape.
-type reading struct {
+// metric is a metric that is read at each scrape.
+type metric struct {
 	name, help string
 	labels     []string
 	isCounter  bool
-	// collect emits the values. What is not known is not emitted: a zero would pass for
-	// its value.
+	// collect emits the values. An unknown value is not emitted, because zero would be
+	// taken for the value.
 	collect func(s scrape, emit emitter)
 }
 
-// emitter takes a value, with those of the labels.
+// emitter takes a value and the values of the labels.
 type emitter func(value float64, labels ...string)
 
-// scrape is what one scrape is answered from.
+// scrape is the source of all values of one scrape.
 type scrape struct {
-	snapshot
+	status
 	d *Daemon
 }
 
-func (r reading) newDesc() *prometheus.Desc {
-	return prometheus.NewDesc(metricPrefix+r.name, r.help, r.labels, nil)
+func (m metric) newDesc() *prometheus.Desc {
+	return prometheus.NewDesc(metricPrefix+m.name, m.help, m.labels, nil)
 }
 
-// readings exports them.
-type readings struct {
-	d   *Daemon
-	all []reading
+// collector exports metrics to Prometheus.
+type collector struct {
+	d       *Daemon
+	metrics []metric
 }
 
-func newReadings(d *Daemon) readings {
-	var all []reading
-	for _, some := range [][]reading{runReadings(), nightReadings(), streamReadings(), refreshReadings(), diskReadings(),
-		verifyReadings(), followReadings(), watchReadings(), scheduleReadings()} {
-		all = append(all, some...)
+func newCollector(d *Daemon) collector {
+	c := collector{d: d}
+	for _, group := range [][]metric{runMetrics(), nightMetrics(), streamMetrics(), refreshMetrics(), diskMetrics(), hookMetrics(),
+		verifyMetrics(), followMetrics(), watchMetrics(), scheduleMetrics()} {
+		c.metrics = append(c.metrics, group...)
 	}
-	if d.cfg.HookResults != nil {
-		all = append(all, hookReadings()...)
-	}
-	return readings{d, all}
+	return c
 }
 
 // Describe implements prometheus.Collector.
-func (r readings) Describe(to chan<- *prometheus.Desc) {
-	for _, one := range r.all {
-		to <- one.newDesc()
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range c.metrics {
+		to <- m.newDesc()
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (r readings) Collect(to chan<- prometheus.Metric) {
-	s := scrape{r.d.board.readSnapshot(), r.d}
-	for _, one := range r.all {
-		desc, kind := one.newDesc(), prometheus.GaugeValue
-		if one.isCounter {
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	s := scrape{c.d.state.read(), c.d}
+	for _, m := range c.metrics {
+		desc, kind := m.newDesc(), prometheus.GaugeValue
+		if m.isCounter {
 			kind = prometheus.CounterValue
 		}
-		one.collect(s, func(value float64, labels ...string) {
+		m.collect(s, func(value float64, labels ...string) {
 			to <- prometheus.MustNewConstMetric(desc, kind, value, labels...)
 		})
 	}
 }
 
-// whenRead is a reading that needs something to have been read.
-func whenRead(name string, collect func(s scrape, emit emitter)) func(scrape, emitter) {
+// ifRead calls collect only if a source was read.
+func ifRead(source string, collect func(s scrape, emit emitter)) func(scrape, emitter) {
 	return func(s scrape, emit emitter) {
-		if name == ReadLedger && s.LedgerErr == nil || name != ReadLedger && s.Inspection.Has(name) {
+		if source == SourceLedger && s.LedgerErr == nil || source != SourceLedger && s.Inspection.Has(source) {
 			collect(s, emit)
 		}
-	}
-}
-
-// emitOutcomes emits 1 for the outcome that is, and 0 for the others.
-func emitOutcomes(emit emitter, is ledger.Outcome) {
-	for _, outcome := range runOutcomes() {
-		emit(boolValue(outcome == is), string(outcome))
 	}
 }
 
@@ -135,4 +124,11 @@ func boolValue(b bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// emitOutcomes emits 1 for one outcome and 0 for all others.
+func emitOutcomes(emit emitter, outcome ledger.Outcome) {
+	for _, o := range runOutcomes() {
+		emit(boolValue(o == outcome), string(o))
+	}
 }

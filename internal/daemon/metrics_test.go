@@ -17,6 +17,10 @@ import (
 
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/watch"
+	"placementsync/internal/webhook"
 )
 
 // wantMetrics compares series with their values; "" is that of a series that must not
@@ -33,7 +37,7 @@ func (h *house) wantMetrics(want map[string]string) {
 func TestEverySeriesExistsFromTheStart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
-	h.cfg.HookResults = func() map[string]uint64 { return map[string]uint64{"stored": 7, "unsigned": 0} }
+	h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 7, "unsigned": 0} }
 	h.wantMetrics(map[string]string{
 		`runs_total{outcome="failed"}`:                     "0",
 		`runs_total{outcome="held"}`:                       "0",
@@ -82,7 +86,7 @@ func TestEverySeriesExistsFromTheStart(t *testing.T) {
 func TestScrapesWaitForOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, slow := newHouse(t, nil), make(chan struct{})
-		h.cfg.HookResults = func() map[string]uint64 { <-slow; return nil }
+		h.hookResults = func() map[string]uint64 { <-slow; return nil }
 		handler := h.open().Handler()
 		answers := make([]int, 20)
 		var all sync.WaitGroup
@@ -150,11 +154,11 @@ func TestNightsAreMeasured(t *testing.T) {
 func TestIntervalsBeginWithTheLastSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		friday, found := time.Now().Add(-22*time.Hour), look()
-		found.Verified = []daemon.Verified{{Full: true, At: friday.Add(3 * time.Hour), Result: daemon.Whole}}
+		found.Verified = []warehouse.Verified{{ReadData: true, At: friday.Add(3 * time.Hour), Result: warehouse.Whole}}
 		h := newHouse(t, nil)
 		h.set.Schedule, h.set.VerifySchedule = schedule(t, "0 2 * * 1-5", "UTC"), schedule(t, "0 5 * * 1-5", "UTC")
-		h.set.Verify = func(context.Context) daemon.Verified { return daemon.Verified{} }
-		h.set.Inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
+		h.verify = func(context.Context) (warehouse.Verified, error) { return warehouse.Verified{}, nil }
+		h.inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
 		h.record(ledger.Run{ID: "friday", Outcome: ledger.Complete, StartedAt: friday, EndedAt: friday.Add(time.Minute), SnapshotAt: friday})
 		h.run()
 		defer h.end()
@@ -273,7 +277,7 @@ func TestANightWithoutALineIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		nights := 0
-		h.set.Night = func(context.Context) (ledger.Run, error) {
+		h.night = func(context.Context) (ledger.Run, error) {
 			switch nights++; nights {
 			case 1:
 				now := time.Now()
@@ -305,13 +309,13 @@ func TestANightWithoutALineIsSeen(t *testing.T) {
 func look() daemon.Inspection {
 	now := time.Now()
 	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,
-		Usage: []daemon.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
-		Tables: []daemon.TableRows{{Table: "orders", Rows: 60}, {Table: "tags", Rows: 0}}, SeriesMissing: 2,
-		InboxBytes: 5 << 20, InboxLimit: 20 << 20, InboxFullSince: now.Add(-130 * time.Minute),
-		Verified: []daemon.Verified{
-			{At: now.Add(-time.Hour), Took: 2 * time.Second, Result: daemon.Whole},
-			{Full: true, At: now.Add(-26 * time.Hour), Took: 90 * time.Second, Result: "damaged", Damaged: []string{"a", "b"}}},
-		Watches: []daemon.WatchStatus{{Name: "bills", Looked: now.Add(-3 * time.Hour), Found: 4, Waiting: 2, Sent: now.Add(-27 * time.Hour)}, {Name: "new"}},
+		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
+		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, SeriesMissing: 2,
+		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
+		Verified: []warehouse.Verified{
+			{At: now.Add(-time.Hour), Seconds: 2, Result: warehouse.Whole},
+			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", Damaged: []string{"a", "b"}}},
+		Watches: []watch.Status{{Watch: "bills", Looked: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Waiting: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
 	}
 }
 
@@ -319,9 +323,9 @@ func look() daemon.Inspection {
 func looked(t *testing.T, found *daemon.Inspection) *house {
 	t.Helper()
 	h := newHouse(t, nil)
-	h.cfg.HookResults = func() map[string]uint64 { return nil }
+	h.hookResults = func() map[string]uint64 { return nil }
 	h.set.Hooks = http.NotFoundHandler()
-	h.set.Inspect = func(context.Context) daemon.Inspection {
+	h.inspect = func(context.Context) daemon.Inspection {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		found.At = time.Now()
@@ -393,7 +397,7 @@ func TestWhatCannotBeReadIsMissing(t *testing.T) {
 		defer h.end()
 		h.mu.Lock()
 		found = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
-		for _, name := range []string{daemon.ReadUsage, daemon.ReadVersion, daemon.ReadInbox, daemon.ReadVerified, daemon.ReadWatches} {
+		for _, name := range []string{daemon.SourceUsage, daemon.SourceVersion, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
 			found.Errors[name] = errors.New(name + " is damaged")
 		}
 		h.mu.Unlock()
@@ -410,7 +414,7 @@ func TestWhatCannotBeReadIsMissing(t *testing.T) {
 			`read_errors_total{source="version"}`:         "2",
 		})
 		h.wantPage(`class="tight"><dt>Disk</dt><dd>1.0 MiB free<small>the next night may need 50.0 MiB: too little</small>`,
-			"cannot be read, see the log: what the warehouse takes of the disk, ", "what watches have sent.", "<dt>Verified</dt><dd>not known")
+			"cannot be read: the disk usage of the warehouse, ", "the state of the watches. See the log.", "<dt>Verified</dt><dd>unknown")
 		for _, never := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
 			if strings.Contains(h.get("/").Body.String(), never) {
 				t.Errorf("the page has %q, which nobody could read", never)
@@ -428,7 +432,7 @@ func TestADiskThatHangsHidesNothingAndShowsNothingOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		var looks atomic.Int64
-		h.set.Inspect = func(ctx context.Context) daemon.Inspection {
+		h.inspect = func(ctx context.Context) daemon.Inspection {
 			if looks.Add(1) > 1 {
 				<-ctx.Done()
 			}
@@ -452,10 +456,10 @@ func TestAnUnreadableLedgerIsNoZero(t *testing.T) {
 		h := newHouse(t, nil)
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began, New: 3})
-		whole := h.cfg.Ledger
+		whole := h.runs
 		var broken error
 		var mu sync.Mutex
-		h.cfg.Ledger = func() ([]ledger.Run, error) {
+		h.runs = func() ([]ledger.Run, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if broken != nil {
@@ -478,10 +482,10 @@ func TestAnUnreadableLedgerIsNoZero(t *testing.T) {
 func TestMetricsFollowTheirConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
-		h.cfg.HookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
+		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
-		h.set.Verify = func(context.Context) daemon.Verified { return daemon.Verified{} }
-		h.set.Inspect = func(context.Context) daemon.Inspection { return look() }
+		h.verify = func(context.Context) (warehouse.Verified, error) { return warehouse.Verified{}, nil }
+		h.inspect = func(context.Context) daemon.Inspection { return look() }
 		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
 		h.run()
 		defer h.end()

@@ -6,52 +6,52 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
-// Reasons of a slot without a night of its own.
+// Reasons of a missed slot.
 const (
 	missedRunning  = "running"  // the previous night was still running
 	missedHeld     = "held"     // another process held the lock until the next slot
-	missedDowntime = "downtime" // the daemon was down or asleep
+	missedDowntime = "downtime" // the daemon or the machine was down
 )
 
-// checkEvery is how often the clock is checked, whatever the timer says: somebody may
-// have set the clock, or the machine may have slept.
+// checkEvery limits the time between two checks of the clock. The clock may have been set,
+// or the machine may have been suspended, and a timer notices neither.
 const checkEvery = time.Minute
 
-// ending is how a night ended.
+// ending is the end of a call of Jobs.Night.
 type ending struct {
 	night ledger.Run
 	err   error
 }
 
-// scheduler is the loop that starts nights. One goroutine owns it.
+// scheduler is the loop that starts the jobs. All fields belong to one goroutine.
 type scheduler struct {
 	d *Daemon
-	// next is the next slot. retry is when a night tries again that found the lock
-	// held; zero: none waits.
+	// next is the next slot. retry is the next attempt of a night that found the lock
+	// held, or zero.
 	next, retry time.Time
 	working     bool
 	ended       chan ending
-	// verify is when the next verification starts; zero: never. verifyRetry is when one
-	// tries again that found the lock held; zero: none waits.
+	// verify is the time of the next verification, or zero without a schedule. verifyRetry
+	// is the next attempt of one that found the lock held, or zero.
 	verify, verifyRetry time.Time
 	verifying           bool
-	verified            chan Verified
-	// following is set while the work after a night runs; owed while a night waits for
-	// its turn.
-	following, owed bool
-	followed        chan struct{}
-	// inspecting is set while somebody looks at the warehouse.
-	inspecting   bool
-	inspectSince time.Time
-	inspected    chan Inspection
+	verified            chan verification
+	// followAgain is set when a night was published while the work after an earlier night
+	// was running.
+	following, followAgain bool
+	followed               chan struct{}
+	inspecting             bool
+	inspectingSince        time.Time
+	inspected              chan Inspection
 }
 
-// runNights starts a night at each slot until ctx ends, never two at once, and
-// returns when none runs any more.
+// runNights starts a night at each slot until ctx ends, one at a time. It returns after the
+// end of all jobs.
 func (d *Daemon) runNights(ctx context.Context) {
-	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan Verified, 1), followed: make(chan struct{}, 1),
+	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan verification, 1), followed: make(chan struct{}, 1),
 		inspected: make(chan Inspection, 1)}
 	s.scheduleNext()
 	s.startInspect(ctx)
@@ -69,8 +69,8 @@ func (d *Daemon) runNights(ctx context.Context) {
 			s.endFollow(ctx)
 		case v := <-s.verified:
 			s.endVerify(ctx, v)
-		case found := <-s.inspected:
-			s.endInspect(ctx, found)
+		case result := <-s.inspected:
+			s.endInspect(ctx, result)
 		case <-d.cfg.Hangups:
 			d.reloadSettings()
 			s.scheduleNext()
@@ -79,8 +79,8 @@ func (d *Daemon) runNights(ctx context.Context) {
 		}
 		timer.Reset(s.untilDue())
 	}
-	// The night that runs ends soon, since ctx has ended.
-	d.board.update(func(b *board) { b.stopping = true })
+	// All jobs end soon, because their context has ended.
+	d.state.update(func(st *state) { st.stopping = true })
 	if s.verifying {
 		s.endVerify(ctx, <-s.verified)
 	}
@@ -96,16 +96,16 @@ func (d *Daemon) runNights(ctx context.Context) {
 	}
 }
 
-// scheduleNext computes the next slot.
+// scheduleNext computes the next slot and the next verification.
 func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerify(now)
 	s.next = s.d.settings().Schedule.Next(now)
-	s.d.board.update(func(b *board) { b.next, b.beat = s.next, now })
+	s.d.state.update(func(st *state) { st.next, st.checkedAt = s.next, now })
 	s.d.notifyManager("STATUS=next night at " + s.next.Format(time.RFC3339))
 }
 
-// untilDue is how long the loop may sleep.
+// untilDue is the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	left := min(checkEvery, s.next.Sub(now))
@@ -124,10 +124,10 @@ func (s *scheduler) untilDue() time.Duration {
 	return max(left, 0)
 }
 
-// checkClock starts what is due.
+// checkClock starts all jobs that are due.
 func (s *scheduler) checkClock(ctx context.Context) {
 	now := s.d.cfg.Now()
-	s.d.board.update(func(b *board) { b.beat = now })
+	s.d.state.update(func(st *state) { st.checkedAt = now })
 	if s.d.cfg.Watchdog > 0 {
 		s.d.notifyManager("WATCHDOG=1")
 	}
@@ -142,8 +142,8 @@ func (s *scheduler) checkClock(ctx context.Context) {
 	}
 }
 
-// runSlot starts the night of a slot, unless one still runs. Slots that passed while
-// the machine slept share one night.
+// runSlot starts the night of a slot, unless one is still running. Slots that passed while
+// the machine was suspended share one night.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	if n := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
 		s.recordMissed(missedDowntime, n)
@@ -161,74 +161,74 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp starts one night for all slots that passed while the daemon was down, and
-// one if the last night was interrupted, to resume it.
+// catchUp starts one night for all slots that passed while the daemon was down, or to
+// resume an interrupted night.
 func (s *scheduler) catchUp(ctx context.Context) {
-	set, seen := s.d.settings(), s.d.board.readSnapshot()
+	set, seen := s.d.settings(), s.d.state.read()
 	if seen.LedgerErr != nil {
 		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", seen.LedgerErr)
 		return
 	}
-	last, known := seen.lastNight()
-	if !known {
+	last, ok := seen.lastNight()
+	if !ok {
 		return
 	}
-	owed := 0
+	passed := 0
 	if good, ok := seen.lastPublished(); ok {
-		owed = set.Schedule.countPassed(good.StartedAt, seen.At)
+		passed = set.Schedule.countPassed(good.StartedAt, seen.At)
 	}
 	switch {
-	case owed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
+	case passed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
 	case !set.CatchUp:
-		s.recordMissed(missedDowntime, owed)
+		s.recordMissed(missedDowntime, passed)
 	default:
-		s.recordMissed(missedDowntime, max(owed-1, 0))
+		s.recordMissed(missedDowntime, max(passed-1, 0))
 		s.startNight(ctx, "catch up")
 	}
 }
 
-func (s *scheduler) recordMissed(why string, n int) {
+func (s *scheduler) recordMissed(reason string, n int) {
 	if n == 0 {
 		return
 	}
-	s.d.board.update(func(b *board) { b.missed[why] += n })
-	s.d.metrics.missed.WithLabelValues(why).Add(float64(n))
-	s.d.cfg.Log.Warn("slots missed", "reason", why, "slots", n)
+	s.d.state.update(func(st *state) { st.missed[reason] += n })
+	s.d.metrics.missed.WithLabelValues(reason).Add(float64(n))
+	s.d.cfg.Log.Warn("slots missed", "reason", reason, "slots", n)
 }
 
-func (s *scheduler) startNight(ctx context.Context, why string) {
+func (s *scheduler) startNight(ctx context.Context, reason string) {
 	now := s.d.cfg.Now()
 	s.working = true
-	s.d.board.update(func(b *board) { b.running = now })
-	s.d.cfg.Log.Debug("night started", "reason", why)
-	night := s.d.settings().Night
+	s.d.state.update(func(st *state) { st.running = now })
+	s.d.cfg.Log.Debug("night started", "reason", reason)
+	jobs := s.d.settings().Jobs
 	go func() {
-		n, err := night(ctx)
-		s.ended <- ending{n, err}
+		night, err := jobs.Night(ctx)
+		s.ended <- ending{night, err}
 	}()
 }
 
-// endNight records a night. A night that found the lock held waits for its retry.
+// endNight records a night. If it found the lock held, it schedules a retry.
 func (s *scheduler) endNight(e ending) {
 	s.working = false
 	now := s.d.cfg.Now()
-	if errors.Is(e.err, ErrHeld) {
+	if errors.As(e.err, new(*warehouse.HeldError)) {
 		e.night.Outcome = ledger.Held
 		s.retry = now.Add(s.d.cfg.HeldRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)
 	}
-	s.d.board.update(func(b *board) {
-		if e.night.EndedAt.IsZero() { // it did not come to have a line in the ledger
-			e.night.StartedAt, e.night.EndedAt = b.running, now
+	s.d.state.update(func(st *state) {
+		if e.night.EndedAt.IsZero() { // it failed before its ledger entry
+			e.night.StartedAt, e.night.EndedAt = st.running, now
 		}
 		if e.err != nil && e.night.Error == "" {
 			e.night.Error = e.err.Error()
 		}
 		if e.night.Outcome != ledger.Held {
-			b.own = e.night
+			st.lastOwn = e.night
 		}
-		b.tally.countRun(e.night)
-		b.running, b.readAt = time.Time{}, time.Time{}
+		st.counts.addRun(e.night)
+		st.running, st.readAt = time.Time{}, time.Time{}
 	})
 	if e.night.Outcome != ledger.Held {
 		e.night.LogEnd(s.d.cfg.Log)

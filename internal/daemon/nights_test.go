@@ -15,6 +15,7 @@ import (
 
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
 // began fails unless exactly these nights began.
@@ -98,7 +99,7 @@ func TestANightWaitsForAnotherRun(t *testing.T) {
 		tries := 0
 		h := newHouse(t, func(context.Context) (ledger.Run, error) {
 			if tries++; tries <= 2 {
-				return ledger.Run{}, fmt.Errorf("%w: run 20000101T015900Z", daemon.ErrHeld)
+				return ledger.Run{}, fmt.Errorf("publish: %w", &warehouse.HeldError{Run: "20000101T015900Z"})
 			}
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
@@ -114,7 +115,7 @@ func TestANightWaitsForAnotherRun(t *testing.T) {
 
 func TestAWaitEndsAtTheNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, daemon.ErrHeld })
+		h := newHouse(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, &warehouse.HeldError{} })
 		h.cfg.HeldRetry = 20 * time.Hour
 		h.run()
 		time.Sleep(26*time.Hour + time.Minute)
@@ -167,7 +168,7 @@ func TestReload(t *testing.T) {
 		next := func() (daemon.Settings, error) {
 			return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad")
 		}
-		h.cfg.Reload = func() (daemon.Settings, error) { return next() }
+		h.reload = func() (daemon.Settings, error) { return next() }
 		h.run()
 
 		hangups <- os.Interrupt
@@ -215,7 +216,7 @@ func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		broken := errors.New("read /secret/path: broken")
-		h.cfg.Ledger = func() ([]ledger.Run, error) { return nil, broken }
+		h.runs = func() ([]ledger.Run, error) { return nil, broken }
 		h.run()
 		defer h.end()
 		time.Sleep(time.Minute)

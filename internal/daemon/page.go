@@ -11,32 +11,33 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
+	"placementsync/internal/warehouse"
 )
 
 //go:embed page.html
 var pageFiles embed.FS
 
-// statusPage is the data of the status page.
+// statusPage is the data of page.html.
 type statusPage struct {
 	page.Frame
-	snapshot
+	status
 	Version  string
 	Schedule string
 	Unready  []string
-	// Good is the newest night that was published, Seen the run that readers see:
-	// that night, or a refresh after it.
-	Good, Seen *ledger.Run
-	Now        *ledger.Progress
-	Hooks      bool
-	// Full is the last verification of every byte, Structure one of names and sizes since
-	// then; nil: there was none, or it cannot be read.
-	Full, Structure *Verified
-	// Missing lists what cannot be read, for people.
-	Missing string
+	// LastGood is the newest published night, Seen the run of the current snapshot: that
+	// night or a later refresh.
+	LastGood, Seen *ledger.Run
+	Progress       *ledger.Progress
+	Hooks          bool
+	// Full is the last verification of every byte. Structure is a later verification of
+	// names and sizes. Nil means that there was none, or that it could not be read.
+	Full, Structure *warehouse.Verified
+	// Unreadable lists the sources that could not be read.
+	Unreadable string
 }
 
-// serveStatus renders the page. It needs no script: the browser loads it again, more
-// often while a night runs.
+// serveStatus renders the page without scripts. The browser reloads it, more often while a
+// night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
 	if err := page.Render(&text, pageTemplate, d.newPage()); err != nil {
@@ -50,16 +51,16 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 
 func (d *Daemon) newPage() statusPage {
 	set := d.settings()
-	p := statusPage{snapshot: d.board.readSnapshot(), Version: d.cfg.Version, Schedule: set.Schedule.String(),
+	p := statusPage{status: d.state.read(), Version: d.cfg.Version, Schedule: set.Schedule.String(),
 		Unready: d.unreadyReasons(), Hooks: set.Hooks != nil}
 	if good, ok := p.lastPublished(); ok {
-		p.Good = &good
+		p.LastGood = &good
 	}
-	if seen, ok := p.currentRun(); ok {
-		p.Seen = &seen
+	if p.Current.IsPublished() {
+		p.Seen = &p.Current
 	}
-	if now, ok := d.cfg.Progress(); ok {
-		p.Now = &now
+	if progress, ok := d.cfg.Program.Progress(); ok {
+		p.Progress = &progress
 	}
 	if v, ok := p.Inspection.lastVerified(true); ok {
 		p.Full = &v
@@ -67,38 +68,38 @@ func (d *Daemon) newPage() statusPage {
 	if v, ok := p.Inspection.lastVerified(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
 		p.Structure = &v
 	}
-	var missing []string
-	for _, name := range readNames() {
+	var unreadable []string
+	for _, name := range sources() {
 		if p.Inspection.Errors[name] != nil {
-			missing = append(missing, describeRead(name))
+			unreadable = append(unreadable, describeSource(name))
 		}
 	}
-	p.Missing = strings.Join(missing, ", ")
+	p.Unreadable = strings.Join(unreadable, ", ")
 	p.Frame = page.Frame{Title: p.State() + " - placementsync", Name: "status", Refresh: 60, Tabs: d.tabs()}
-	if p.Now != nil {
+	if p.Progress != nil {
 		p.Refresh = 3
 	}
 	return p
 }
 
-// tabs are the links to what else there is, relative to the status page.
+// tabs are links relative to the status page.
 func (d *Daemon) tabs() []page.Tab {
 	tabs := []page.Tab{{Name: "Status", Link: ".", Current: true}}
 	if d.cfg.Explore != nil {
 		tabs = append(tabs, page.Tab{Name: "Explore", Link: "explore/"})
 	}
-	if _, err := os.Stat(d.cfg.Report()); err == nil {
+	if _, err := os.Stat(d.cfg.ReportFile); err == nil {
 		tabs = append(tabs, page.Tab{Name: "Report", Link: "report"})
 	}
 	return append(tabs, page.Tab{Name: "Metrics", Link: "metrics"})
 }
 
-// IsTight reports whether the next night may need more room than there is.
+// IsTight reports whether the next night may need more disk space than there is.
 func (p statusPage) IsTight() bool {
-	return p.Inspection.Has(ReadFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
+	return p.Inspection.Has(SourceFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
 }
 
-// State is the state of the daemon in one word.
+// State is a short form of the state of the daemon.
 func (p statusPage) State() string {
 	last, ok := p.lastNight()
 	switch {
@@ -111,12 +112,12 @@ func (p statusPage) State() string {
 }
 
 var pageTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{
-	"line":  firstLine,
-	"stamp": stamp,
-	"rate":  func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+	"line":    firstLine,
+	"stamp":   stamp,
+	"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+	"verdict": func(v *warehouse.Verified) string { return verdict(*v) },
 }, "page.html"))
 
-// firstLine cuts a text to its first line, for tables.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

@@ -15,7 +15,7 @@ func busy(t *testing.T) *house {
 	h := newHouse(t, nil)
 	now := instant(t, "2026-11-21T02:04:10Z")
 	h.cfg.Now = func() time.Time { return now }
-	h.cfg.Report = func() string { return "page_test.go" }
+	h.cfg.ReportFile = "page_test.go"
 	for i, outcome := range []ledger.Outcome{ledger.Complete, ledger.Interrupted, ledger.Partial, ledger.Failed, ledger.Complete} {
 		began := now.AddDate(0, 0, i-5).Truncate(time.Hour)
 		n := ledger.Run{ID: began.Format("20060102T150405Z"), StartedAt: began, EndedAt: began.Add(6*time.Minute + 12*time.Second),
@@ -30,7 +30,7 @@ func busy(t *testing.T) *house {
 		n.Streams = someStreams(began)
 		h.ledger = append(h.ledger, n)
 	}
-	h.cfg.Progress = func() (ledger.Progress, bool) {
+	h.progress = func() (ledger.Progress, bool) {
 		return ledger.Progress{Run: "20261121T020000Z", StartedAt: now.Add(-4 * time.Minute), Phase: "reading product_listings",
 			Requests: 1_204, Expected: 3_412, Retries: 3, PerSecond: 9.8, Allowed: 10, Left: 3*time.Minute + 42*time.Second,
 			Streams: []ledger.StreamProgress{

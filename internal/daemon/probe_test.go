@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"placementsync/internal/daemon"
-	"placementsync/internal/hosts"
 )
 
 // TestProbesAskTheDaemon, one that wants a token and knows no names, in the forms in
@@ -16,7 +15,7 @@ func TestProbesAskTheDaemon(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	h.set.AuthToken = "opensesame"
-	h.set.Hosts = hosts.New("0.0.0.0:8080", nil)
+	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", nil)
 	_, port, _ := strings.Cut(strings.TrimPrefix(serve(t, h), "http://"), ":")
 	for _, c := range []struct{ name, listen, question, token, answer, problem string }{
 		{"health", "127.0.0.1:" + port, daemon.ProbeHealth, "opensesame", "ok", ""},

@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"placementsync/internal/hosts"
 	"placementsync/internal/page"
 )
 
@@ -70,7 +69,7 @@ func (d *Daemon) Handler() http.Handler {
 	open.HandleFunc("/hooks", d.serveHooks)
 	open.HandleFunc("GET /healthz", d.serveHealthz)
 	open.Handle("/", d.requireToken(closed))
-	return addSecurityHeaders(hosts.Guard(open, func() hosts.List { return d.settings().Hosts }, d.cfg.Log))
+	return addSecurityHeaders(GuardHosts(open, func() HostList { return d.settings().Hosts }, d.cfg.Log))
 }
 
 // limitConcurrency answers n requests at a time. Others wait some milliseconds; a refusal
@@ -148,7 +147,7 @@ func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 
 // serveReport serves the newest report.
 func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
-	file, err := os.Open(d.cfg.Report())
+	file, err := os.Open(d.cfg.ReportFile)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			d.cfg.Log.Error("report not served", "error", err)

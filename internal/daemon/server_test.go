@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
-	"placementsync/internal/hosts"
 	"placementsync/internal/ledger"
 )
 
@@ -108,14 +107,14 @@ func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	h.set.AuthToken = "opensesame"
-	h.set.Hosts = hosts.New("0.0.0.0:8080", []string{"status.example.com"})
+	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"status.example.com"})
 	h.set.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	h.cfg.Explore = h.set.Hooks
 	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
-	h.cfg.Reload = func() (daemon.Settings, error) {
+	h.reload = func() (daemon.Settings, error) {
 		set := h.set
-		set.Hosts = hosts.New("0.0.0.0:8080", []string{"other.example.com"})
+		set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"})
 		reloaded <- struct{}{}
 		return set, nil
 	}
@@ -176,7 +175,7 @@ func TestHooksExistWithAReceiverOnly(t *testing.T) {
 	hangups := make(chan os.Signal)
 	reloaded := make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
-	h.cfg.Reload = func() (daemon.Settings, error) {
+	h.reload = func() (daemon.Settings, error) {
 		set := h.set
 		set.Hooks = receiver
 		reloaded <- struct{}{}
@@ -225,7 +224,7 @@ func TestReportIsServedOnceThereIsOne(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	file := filepath.Join(t.TempDir(), "report.html")
-	h.cfg.Report = func() string { return file }
+	h.cfg.ReportFile = file
 	base := serve(t, h)
 	if res, _ := ask(t, http.MethodGet, base+"/report", ""); res.StatusCode != 404 {
 		t.Errorf("without a report GET /report answers %d, want 404", res.StatusCode)
@@ -297,7 +296,7 @@ func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
 		return time.Now().Add(d)
 	}
 	h.cfg.Hangups = hangups
-	h.cfg.Reload = func() (daemon.Settings, error) {
+	h.reload = func() (daemon.Settings, error) {
 		close(arrived)
 		<-release
 		return h.set, nil

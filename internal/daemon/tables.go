@@ -8,13 +8,13 @@ import (
 	"placementsync/internal/page"
 )
 
-// shownNights are the rows of the table of nights.
+// shownNights is the length of the table of nights.
 const shownNights = 14
 
 // stamp writes a time in its own zone.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
-// stampOr is the cell of a time, or of a word where there is none.
+// stampOr is the cell of a time, or of a word for the zero time.
 func stampOr(t time.Time, word string) page.Cell {
 	if t.IsZero() {
 		return page.Cell{Text: word}
@@ -23,7 +23,7 @@ func stampOr(t time.Time, word string) page.Cell {
 }
 
 // NightTable lists the last nights, newest first.
-func (s snapshot) NightTable() page.Table {
+func (s status) NightTable() page.Table {
 	t := page.Table{Caption: "Last nights", RowHeads: true,
 		Empty: "No night has run yet. The next one starts at the next slot; placementsync run starts one now.",
 		Heads: []page.Head{{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true}, {Label: "Rows", Numeric: true}, {Label: "New", Numeric: true},
@@ -43,8 +43,9 @@ func (s snapshot) NightTable() page.Table {
 	return t
 }
 
-// StreamTable lists the streams of the last published night, the least sure first.
-func (s snapshot) StreamTable() page.Table {
+// StreamTable lists the streams of the last published night. Streams that need attention
+// are first.
+func (s status) StreamTable() page.Table {
 	t := page.Table{Caption: "Streams of the last published night", RowHeads: true,
 		Heads: []page.Head{{Label: "Stream"}, {Label: "Grade"}, {Label: "Rows", Numeric: true}, {Label: "Rejects", Numeric: true},
 			{Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Evidence"}}}
@@ -66,12 +67,11 @@ func (s snapshot) StreamTable() page.Table {
 	return t
 }
 
-// WatchTable lists the watches.
-func (s snapshot) WatchTable() page.Table {
+func (s status) WatchTable() page.Table {
 	t := page.Table{Caption: "Watches", RowHeads: true,
 		Heads: []page.Head{{Label: "Watch"}, {Label: "Last look at"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"}}}
 	for _, w := range s.Inspection.Watches {
-		row := page.Row{Cells: []page.Cell{{Text: w.Name}, stampOr(w.Looked, "not yet"), page.CountCell(w.Found), page.CountCell(w.Waiting), stampOr(w.Sent, "never")}}
+		row := page.Row{Cells: []page.Cell{{Text: w.Watch}, stampOr(w.Looked.At, "not yet"), page.CountCell(int64(w.Found)), page.CountCell(int64(w.Waiting)), stampOr(w.Sent, "never")}}
 		if w.Waiting > 0 {
 			row.Class = "behind"
 		}
@@ -80,8 +80,7 @@ func (s snapshot) WatchTable() page.Table {
 	return t
 }
 
-// UsageTable lists the parts of the warehouse by the room that they take.
-func (s snapshot) UsageTable() page.Table {
+func (s status) UsageTable() page.Table {
 	t := page.Table{Caption: "Use of the disk", RowHeads: true, Heads: []page.Head{{Label: "Part"}, {Label: "Takes", Numeric: true}, {Label: "Share", Numeric: true}}}
 	all := s.Inspection.TotalUsage()
 	for _, part := range s.Inspection.Usage {

@@ -2,61 +2,52 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
-// Verified is the result of a verification.
-type Verified struct {
-	// Full is set where every byte was read, and not only names and sizes.
-	Full bool
-	// At and Took are of the last one that looked; At is zero where none has.
-	At   time.Time
-	Took time.Duration
-	// Result is how the last one ended, in one word: whole is good, held is tried again.
-	Result string
-	// Damaged are the files that the last one that looked found damaged. Found is its
-	// result where a later one failed.
-	Damaged []string
-	Found   string
-	// Error is why the warehouse could not be checked, at FailedAt.
-	Error    string
-	FailedAt time.Time
-	// Met are the damaged files that the run MetBy found since, at MetAt.
-	Met   []string
-	MetBy string
-	MetAt time.Time
-}
-
-// depth is Full as a label of metrics.
-func (v Verified) depth() string {
-	if v.Full {
-		return depthFull
+// depth is the label of a verification in the metrics.
+func depth(readData bool) string {
+	if readData {
+		return "full"
 	}
-	return depthStructure
+	return "structure"
 }
 
-// Whole is the Result of a warehouse without damage.
-const Whole = "whole"
+// verdict is the result of the last verification in one word. After a failure,
+// warehouse.Verified.Result is still that of the verification before.
+func verdict(v warehouse.Verified) string {
+	if !v.FailedAt.IsZero() {
+		return string(ledger.Failed)
+	}
+	return v.Result
+}
 
-// scheduleVerify computes when the next verification starts. One that waits for another
-// run is still tried again.
+// verification is the end of a call of Jobs.Verify.
+type verification struct {
+	result warehouse.Verified
+	err    error
+}
+
+// scheduleVerify computes the time of the next verification. A verification that waits for
+// another run keeps its retry.
 func (s *scheduler) scheduleVerify(now time.Time) {
 	s.verify = time.Time{}
-	if set := s.d.settings(); set.Verify != nil && !set.VerifySchedule.IsNever() {
-		s.verify = set.VerifySchedule.Next(now)
-	} else {
+	if schedule := s.d.settings().VerifySchedule; schedule.IsNever() {
 		s.verifyRetry = time.Time{}
+	} else {
+		s.verify = schedule.Next(now)
 	}
-	s.d.board.update(func(b *board) { b.verify = s.verify })
+	s.d.state.update(func(st *state) { st.nextVerify = s.verify })
 }
 
-// startVerify starts a verification if it is due and none runs. It waits by itself for
-// nights to end.
+// startVerify starts a verification if it is due and none runs.
 func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	isRetry := !s.verifyRetry.IsZero() && !now.Before(s.verifyRetry)
 	if s.verify.IsZero() || now.Before(s.verify) && !isRetry {
@@ -69,35 +60,44 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	}
 	s.verifying = true
 	s.d.cfg.Log.Debug("verify started")
-	verify := s.d.settings().Verify
-	go func() { s.verified <- verify(ctx) }()
+	jobs := s.d.settings().Jobs
+	go func() {
+		v, err := jobs.Verify(ctx)
+		s.verified <- verification{v, err}
+	}()
 }
 
-func (s *scheduler) endVerify(ctx context.Context, v Verified) {
+func (s *scheduler) endVerify(ctx context.Context, v verification) {
 	s.verifying = false
-	if v.Result == string(ledger.Held) {
+	log := s.d.cfg.Log
+	if errors.As(v.err, new(*warehouse.HeldError)) {
 		s.verifyRetry = s.d.cfg.Now().Add(s.d.cfg.HeldRetry)
-		s.d.cfg.Log.Warn("verify waits for another run", "until", s.verifyRetry, "error", v.Error)
+		log.Warn("verify waits for another run", "until", s.verifyRetry, "error", v.err)
 		return
 	}
 	s.startInspect(ctx)
-	level, log := slog.LevelInfo, s.d.cfg.Log.With("result", v.Result)
-	switch v.Result {
-	case Whole, string(ledger.Interrupted):
-	default:
+	if v.err != nil {
+		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verify)
+		return
+	}
+	found := v.result
+	level := slog.LevelInfo
+	if verdict(found) != warehouse.Whole {
 		level = slog.LevelError
 	}
-	if v.FailedAt.IsZero() && v.Result != string(ledger.Interrupted) { // else it found out nothing
-		log = log.With("damaged", len(v.Damaged), "files", firstFiles(v.Damaged), "took", v.Took)
+	log = log.With("result", verdict(found))
+	if found.FailedAt.IsZero() {
+		took := time.Duration(found.Seconds * float64(time.Second))
+		log = log.With("damaged", len(found.Damaged), "files", firstFiles(found.Damaged), "took", took)
 	}
-	log.Log(context.Background(), level, "verify ended", "error", v.Error, "next", s.verify)
+	log.Log(context.Background(), level, "verify ended", "error", found.Error, "next", s.verify)
 }
 
-// firstFiles names the first of some files.
+// firstFiles lists the first files and the number of the others.
 func firstFiles(files []string) string {
-	const named = 3
-	text := strings.Join(files[:min(named, len(files))], ", ")
-	if more := len(files) - named; more > 0 {
+	const most = 3
+	text := strings.Join(files[:min(most, len(files))], ", ")
+	if more := len(files) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

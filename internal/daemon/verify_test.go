@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
-	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
 )
 
 // TestDamageIsLookedForBySchedule lives through two weeks, in which damage is found
@@ -20,23 +20,23 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 		h := newHouse(t, nil)
 		var mu sync.Mutex
 		var looks []string
-		last := daemon.Verified{}
+		last := warehouse.Verified{}
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
-		h.set.Verify = func(context.Context) daemon.Verified {
+		h.verify = func(context.Context) (warehouse.Verified, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			last = daemon.Verified{Full: true, At: time.Now(), Took: time.Second, Result: daemon.Whole}
+			last = warehouse.Verified{ReadData: true, At: time.Now(), Seconds: 1, Result: warehouse.Whole}
 			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) == 2 {
 				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
-			return last
+			return last, nil
 		}
-		h.set.Inspect = func(context.Context) daemon.Inspection {
+		h.inspect = func(context.Context) daemon.Inspection {
 			mu.Lock()
 			defer mu.Unlock()
 			found := daemon.Inspection{At: time.Now()}
 			if !last.At.IsZero() {
-				found.Verified = []daemon.Verified{last}
+				found.Verified = []warehouse.Verified{last}
 			}
 			return found
 		}
@@ -72,16 +72,16 @@ func TestAHeldVerifyIsTriedAgain(t *testing.T) {
 		h := newHouse(t, nil)
 		var looks []string
 		at := time.Now()
-		failed := daemon.Verified{Full: true, At: at, Result: string(ledger.Failed), Found: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
+		failed := warehouse.Verified{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
 		h.set.VerifySchedule = schedule(t, "0 1 * * 0", "UTC")
-		h.set.Verify = func(context.Context) daemon.Verified {
+		h.verify = func(context.Context) (warehouse.Verified, error) {
 			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) < 3 {
-				return daemon.Verified{Full: true, Result: string(ledger.Held), Error: "run x is at work"}
+				return warehouse.Verified{}, &warehouse.HeldError{PID: 1, Run: "x"}
 			}
-			return failed
+			return failed, nil
 		}
-		h.set.Inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []daemon.Verified{failed}}
+		h.inspect = func(context.Context) daemon.Inspection {
+			return daemon.Inspection{At: time.Now(), Verified: []warehouse.Verified{failed}}
 		}
 		h.run()
 		time.Sleep(30 * time.Hour)
@@ -106,9 +106,10 @@ func TestDamageThatANightMetIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		at := time.Now()
-		met := daemon.Verified{Full: true, At: at, Result: "rebuildable", Met: []string{"versions/a/orders.parquet"}, MetBy: "b", MetAt: at.Add(time.Hour)}
-		h.set.Inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []daemon.Verified{met}}
+		met := warehouse.Verified{ReadData: true, At: at, Result: "rebuildable",
+			Met: &warehouse.MetDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
+		h.inspect = func(context.Context) daemon.Inspection {
+			return daemon.Inspection{At: time.Now(), Verified: []warehouse.Verified{met}}
 		}
 		h.run()
 		time.Sleep(3 * time.Hour)
@@ -128,10 +129,10 @@ func TestVerifyEndsWithTheDaemon(t *testing.T) {
 		h := newHouse(t, nil)
 		h.set.VerifySchedule = schedule(t, "@hourly", "UTC")
 		ended := false
-		h.set.Verify = func(ctx context.Context) daemon.Verified {
+		h.verify = func(ctx context.Context) (warehouse.Verified, error) {
 			<-ctx.Done()
 			ended = true
-			return daemon.Verified{Result: string(ledger.Interrupted)}
+			return warehouse.Verified{}, ctx.Err()
 		}
 		h.run()
 		time.Sleep(90 * time.Minute)

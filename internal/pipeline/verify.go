@@ -34,11 +34,21 @@ func (v Verified) Result() string {
 	return warehouse.Rebuildable
 }
 
+// Record returns the stored form of the result.
+func (v Verified) Record(at time.Time) warehouse.Verified {
+	record := warehouse.Verified{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
+	for _, d := range v.Damage {
+		record.Damaged = append(record.Damaged, d.File)
+	}
+	return record
+}
+
 // Verify looks for damage in the whole warehouse: links, ledger, manifests and sizes,
 // and with readData every byte: versions, series, landed answers, the inbox, and the
 // catalog against its Parquet files. It takes the lock, so that nothing changes
 // meanwhile, and changes nothing itself but what the lock does.
 func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err error) {
+	v.ReadData = readData
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		return v, err
@@ -52,7 +62,6 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 	default:
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	}
-	v.ReadData = readData
 	if v.Report, err = wh.Checker.Check(ctx, readData); err != nil {
 		return v, err
 	}

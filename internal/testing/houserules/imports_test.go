@@ -32,7 +32,6 @@ func importTable() []row {
 		{"internal/checksum", nil, "compares bytes with checksums; it knows no file, and who repairs one"},
 		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
 		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
-		{"internal/hosts", nil, "compares the host of a request with a list, whatever is served"},
 		{"internal/ledger", []string{"internal/plural"}, "what is said of a run and of a grade, so that the daemon can show runs without a database"},
 		{"internal/page", []string{"internal/ledger", "internal/plural"}, "makes pages of any values, wherever they come from; of a ledger it knows the words alone"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
@@ -60,9 +59,9 @@ func importTable() []row {
 			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural",
 		}, "one night; it gets its configuration and does not know who started it"},
-		{"internal/daemon", []string{"internal/hosts", "internal/ledger", "internal/page"}, "schedule, status page, metrics; it gets the night as a function, so that tests can pass in any"},
 		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "judges the answers of queries and remembers them in the folder; it knows neither the configuration nor a receiver nor how a night goes"},
+		{"internal/daemon", []string{"internal/ledger", "internal/page", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedule, status page, metrics; it shows the warehouse, and calls nights through an interface, so that tests can replace them"},
 		{"internal/testing/houserules", nil, "has no code but tests"},
 		{"internal/testing/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/testing/bench", []string{

@@ -1,4 +1,4 @@
-package hosts_test
+package daemon_test
 
 import (
 	"bufio"
@@ -12,17 +12,17 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/hosts"
+	"placementsync/internal/daemon"
 )
 
 func TestHostsAreAllowed(t *testing.T) {
 	t.Parallel()
-	onLoopback := hosts.New("127.0.0.1:8080", nil)
-	onAll := hosts.New("0.0.0.0:8080", []string{"Status.Example.com"})
-	onName := hosts.New("warehouse.internal:8080", nil)
+	onLoopback := daemon.NewHostList("127.0.0.1:8080", nil)
+	onAll := daemon.NewHostList("0.0.0.0:8080", []string{"Status.Example.com"})
+	onName := daemon.NewHostList("warehouse.internal:8080", nil)
 	for _, c := range []struct {
 		name string
-		list hosts.List
+		list daemon.HostList
 		host string
 		want bool
 	}{
@@ -52,8 +52,8 @@ func TestHostsAreAllowed(t *testing.T) {
 		{"the name in the listen address", onName, "warehouse.internal:8080", true},
 		{"another name", onName, "other.internal:8080", false},
 		{"only a port", onAll, ":8080", true},
-		{"the zero value", hosts.List{}, "evil.example.com", false},
-		{"localhost in the zero value", hosts.List{}, "localhost", true},
+		{"the zero value", daemon.HostList{}, "evil.example.com", false},
+		{"localhost in the zero value", daemon.HostList{}, "localhost", true},
 	} {
 		if got := c.list.Allows(c.host); got != c.want {
 			t.Errorf("%s: Allows(%q) = %v, want %v", c.name, c.host, got, c.want)
@@ -91,7 +91,7 @@ func TestGuardRejectsForeignHosts(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "answered %s", body)
 	})
 	var logged bytes.Buffer
-	server := httptest.NewServer(hosts.Guard(inner, func() hosts.List { return hosts.New("127.0.0.1:0", nil) }, slog.New(slog.NewTextHandler(&logged, nil))))
+	server := httptest.NewServer(daemon.GuardHosts(inner, func() daemon.HostList { return daemon.NewHostList("127.0.0.1:0", nil) }, slog.New(slog.NewTextHandler(&logged, nil))))
 	defer server.Close()
 	const rejection = `this server does not serve the host "evil.example.com": use localhost or an IP address, or add the name to serve.hosts` + "\n"
 	for _, c := range []struct {

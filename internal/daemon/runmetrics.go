@@ -7,62 +7,61 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// runReadings count runs, and what their streams cost.
-func runReadings() []reading {
-	ofStreams := func(value func(streamTally) float64) func(scrape, emitter) {
+func runMetrics() []metric {
+	ofStreams := func(value func(streamCounts) float64) func(scrape, emitter) {
 		return func(s scrape, emit emitter) {
-			for name, sum := range s.tally.streams {
+			for name, sum := range s.counts.streams {
 				emit(value(sum), name)
 			}
 		}
 	}
 	stream := []string{"stream"}
-	return []reading{
+	return []metric{
 		{"runs_total", "Nights that ended since the start of the process, those of other processes too.", []string{"outcome"}, true,
 			func(s scrape, emit emitter) {
-				for outcome, n := range s.tally.runs {
+				for outcome, n := range s.counts.runs {
 					emit(float64(n), string(outcome))
 				}
 			}},
 		{"refreshes_total", "Refreshes after webhooks that ended since the start of the process.", []string{"outcome"}, true,
 			func(s scrape, emit emitter) {
-				for outcome, n := range s.tally.refreshes {
+				for outcome, n := range s.counts.refreshes {
 					emit(float64(n), string(outcome))
 				}
 			}},
-		{"stream_requests_total", "Requests sent.", stream, true, ofStreams(func(t streamTally) float64 { return float64(t.requests) })},
-		{"stream_retries_total", "Requests that repeated another one.", stream, true, ofStreams(func(t streamTally) float64 { return float64(t.retries) })},
+		{"stream_requests_total", "Requests sent.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.requests) })},
+		{"stream_retries_total", "Requests that repeated another one.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.retries) })},
 		{"stream_throttled_seconds_total", "Time spent waiting for Retry-After and before retries, summed over all workers.", stream, true,
-			ofStreams(func(t streamTally) float64 { return t.throttledSeconds })},
+			ofStreams(func(t streamCounts) float64 { return t.throttledSeconds })},
 		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", stream, true,
-			ofStreams(func(t streamTally) float64 { return float64(t.rejects) })},
+			ofStreams(func(t streamCounts) float64 { return float64(t.rejects) })},
 		{"read_errors_total", "How often something that metrics are made of could not be read; those metrics are missing meanwhile.", []string{"source"}, true,
 			func(s scrape, emit emitter) {
-				for name, n := range s.tally.readErrors {
+				for name, n := range s.counts.readErrors {
 					emit(float64(n), name)
 				}
 			}},
 	}
 }
 
-// nightReadings are of the last nights in the ledger.
-func nightReadings() []reading {
+// nightMetrics describe the last nights in the ledger.
+func nightMetrics() []metric {
 	ofPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
-		return whenRead(ReadLedger, func(s scrape, emit emitter) {
+		return ifRead(SourceLedger, func(s scrape, emit emitter) {
 			if night, ok := s.lastPublished(); ok {
 				emit(value(night))
 			}
 		})
 	}
-	return []reading{
+	return []metric{
 		{"last_run_outcome", "1 for the outcome of the last night, 0 for the others.", []string{"outcome"}, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, ok := s.lastNight(); ok {
 					emitOutcomes(emit, night.Outcome)
 				}
 			})},
 		{"last_run_duration_seconds", "How long the last night took; absent if it was killed.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, _ := s.lastNight(); !night.EndedAt.IsZero() {
 					emit(max(0, night.Took().Seconds()))
 				}
@@ -71,29 +70,28 @@ func nightReadings() []reading {
 		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
 		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
 		{"last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastPublished()
 				emit(unixSeconds(night.EndedAt))
 			})},
 		{"snapshot_timestamp_seconds", "The time of the snapshot that readers see, be it that of a night or of a refresh; 0: there is none.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
-				run, _ := s.currentRun()
-				emit(unixSeconds(run.SnapshotAt))
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
+				emit(unixSeconds(s.Current.SnapshotAt))
 			})},
 	}
 }
 
-// streamReadings are of the streams of the last published night.
-func streamReadings() []reading {
+// streamMetrics describe the streams of the last published night.
+func streamMetrics() []metric {
 	ofStreams := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
-		return whenRead(ReadLedger, func(s scrape, emit emitter) {
+		return ifRead(SourceLedger, func(s scrape, emit emitter) {
 			night, _ := s.lastPublished()
 			for _, stream := range night.Streams {
 				collect(stream, emit)
 			}
 		})
 	}
-	return []reading{
+	return []metric{
 		{"stream_rows", "Rows of a stream in the last published night.", []string{"stream"}, false,
 			ofStreams(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
 		{"stream_grade", "1 for the grade that the last published night gave to a stream, 0 for the others. Streams of webhooks have none.", []string{"stream", "grade"}, false,
@@ -107,7 +105,7 @@ func streamReadings() []reading {
 		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
 			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsLeftOut()), s.Stream) })},
 		{"streams", "Streams of the last published night by what their grade means, without those of webhooks and those that the configuration leaves out.", []string{"standing"}, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
 				for _, stream := range night.Streams {
@@ -122,21 +120,21 @@ func streamReadings() []reading {
 				}
 			})},
 		{"table_rows", "Rows of a table in the version that readers see.", []string{"table"}, false,
-			whenRead(ReadVersion, func(s scrape, emit emitter) {
+			ifRead(SourceVersion, func(s scrape, emit emitter) {
 				for _, t := range s.Inspection.Tables {
-					emit(float64(t.Rows), t.Table)
+					emit(float64(t.Rows), t.Name)
 				}
 			})},
 		{"series_missing", "Days of published snapshots that the Parquet series lacks, since a run could not write them.", nil, false,
-			whenRead(ReadVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.SeriesMissing)) })},
+			ifRead(SourceVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.SeriesMissing)) })},
 	}
 }
 
-// refreshReadings are of the last refreshes in the ledger.
-func refreshReadings() []reading {
-	return []reading{
+// refreshMetrics describe the last refreshes in the ledger.
+func refreshMetrics() []metric {
+	return []metric{
 		{"last_refresh_timestamp_seconds", "When the last refresh ended, or began if it was killed; 0: there was none.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				at := s.LastRefresh.EndedAt
 				if at.IsZero() {
 					at = s.LastRefresh.StartedAt
@@ -144,20 +142,20 @@ func refreshReadings() []reading {
 				emit(unixSeconds(at))
 			})},
 		{"last_refresh_duration_seconds", "How long the last refresh took; absent if it was killed.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) {
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if !s.LastRefresh.EndedAt.IsZero() {
 					emit(max(0, s.LastRefresh.Took().Seconds()))
 				}
 			})},
 		{"refresh_failures", "How often a refresh failed since one last succeeded.", nil, false,
-			whenRead(ReadLedger, func(s scrape, emit emitter) { emit(float64(s.RefreshFailures)) })},
+			ifRead(SourceLedger, func(s scrape, emit emitter) { emit(float64(s.RefreshFailures)) })},
 	}
 }
 
-// scheduleReadings are of this process.
-func scheduleReadings() []reading {
-	// An interval is that after the last success: the one around now is too short on a
-	// Sunday without slots.
+// scheduleMetrics describe this process.
+func scheduleMetrics() []metric {
+	// The interval after the last success is used, because the interval around now is wrong
+	// on days without slots.
 	interval := func(schedule Schedule, after time.Time, emit emitter) {
 		if !schedule.IsNever() {
 			emit(schedule.Interval(after).Seconds())
@@ -170,7 +168,7 @@ func scheduleReadings() []reading {
 			}
 		}
 	}
-	return []reading{
+	return []metric{
 		{"next_run_timestamp_seconds", "When the next night is due.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
 		{"schedule_interval_seconds", "The time from the last published night to the next one by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
@@ -190,11 +188,11 @@ func scheduleReadings() []reading {
 		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons()) == 0)) }},
 		{"run_active", "1 while a night of this process runs; those of other processes are not seen.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
 		{"run_requests", "Requests of the night that this process runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
-			p, _ := s.d.cfg.Progress()
+			p, _ := s.d.cfg.Program.Progress()
 			emit(float64(p.Requests))
 		}},
 		{"run_requests_per_second", "Rate of requests of the night that this process runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
-			p, _ := s.d.cfg.Progress()
+			p, _ := s.d.cfg.Program.Progress()
 			emit(p.PerSecond)
 		}},
 	}

@@ -1,10 +1,4 @@
-// Package hosts rejects requests with an unexpected Host header. It protects servers on
-// loopback against DNS rebinding: a foreign web page resolves its own host name to the address
-// of this machine, so that the browser lets the page read the server's responses. The Host
-// header of such requests contains the foreign name.
-//
-// The package must not know the content of the server or the format of the configuration.
-package hosts
+package daemon
 
 import (
 	"fmt"
@@ -18,13 +12,13 @@ import (
 	"time"
 )
 
-// List contains the allowed hosts. The zero value allows only the hosts that are always
-// allowed, see [List.Allows].
-type List struct{ names []string }
+// HostList contains the allowed hosts. The zero value allows only the hosts that are always
+// allowed, see [HostList.Allows].
+type HostList struct{ names []string }
 
-// New returns a list of the host in a listen address (host:port) and the given names.
-func New(listen string, names []string) List {
-	l := List{names: []string{normalize(listen)}}
+// NewHostList returns a list of the host in a listen address (host:port) and the given names.
+func NewHostList(listen string, names []string) HostList {
+	l := HostList{names: []string{normalize(listen)}}
 	for _, name := range names {
 		l.names = append(l.names, normalize(name))
 	}
@@ -38,7 +32,7 @@ func New(listen string, names []string) List {
 // because browsers always send one. Of the names, localhost is always allowed, because it
 // always means this machine. All other names must be in the list, including this machine's
 // own: its DNS entry may be controlled by others.
-func (l List) Allows(host string) bool {
+func (l HostList) Allows(host string) bool {
 	name := normalize(host)
 	if name == "" || name == "localhost" {
 		return true
@@ -62,10 +56,10 @@ func normalize(host string) string {
 // logInterval limits how often a rejected request is logged: clients control the host in it.
 const logInterval = time.Minute
 
-// Guard responds with status 421 to requests whose host is not in the list. It logs at most one
+// GuardHosts responds with status 421 to requests whose host is not in the list. It logs at most one
 // of them a minute, so that a missing entry for a proxy is found. Guard calls list for each
 // request, so that a reloaded configuration applies.
-func Guard(next http.Handler, list func() List, log *slog.Logger) http.Handler {
+func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.Handler {
 	var logged atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if list().Allows(r.Host) {

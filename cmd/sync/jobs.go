@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/plural"
+	"placementsync/internal/warehouse"
+)
+
+// jobs are the jobs of the daemon under one configuration.
+type jobs struct {
+	*daemon.Inspector
+	s     *service
+	cfg   config.Config
+	night pipeline.Config
+	wh    *warehouse.Warehouse
+}
+
+var _ daemon.Jobs = (*jobs)(nil)
+
+func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, error) {
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
+	if err != nil {
+		return nil, err
+	}
+	inspector := &daemon.Inspector{Warehouse: wh, Watches: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.now}
+	if !strings.Contains(cfg.Lake.Warehouse, "://") {
+		inspector.LakeDir = cfg.Lake.Warehouse
+	}
+	return &jobs{inspector, s, cfg, night, wh}, nil
+}
+
+// Night implements daemon.Jobs. It also prunes, because the user of the service may exist
+// only while serve runs.
+func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
+	var res pipeline.Result
+	err := j.s.hooks.inTurn(ctx, func() (err error) {
+		if err = j.s.hooks.requireWarehouse(); err != nil {
+			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.now(), err)
+			return err
+		}
+		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night); err == nil {
+			j.prune() // inside the turn, because a refresh would hold the lock
+		}
+		return err
+	})
+	if err == nil {
+		j.writeReport(ctx)
+	}
+	night := res.Run
+	switch {
+	case night.Outcome != "":
+	case errors.Is(err, context.Canceled): // stopped while it waited for its turn
+		night.Outcome = ledger.Interrupted
+	default:
+		night.Outcome = ledger.Failed
+	}
+	if err != nil {
+		night.Error = err.Error()
+	}
+	return night, err
+}
+
+func (j *jobs) prune() {
+	removed, err := j.s.g.pruneAfterNight(j.cfg, j.s.g.now())
+	if err != nil {
+		j.s.log.Warn("prune failed, the next night tries again", "error", err)
+		return
+	}
+	var bytes int64
+	for _, p := range removed {
+		bytes += p.Bytes
+	}
+	j.s.log.Debug("pruned", "removed", len(removed), "bytes", bytes)
+}
+
+// writeReport writes the page of /report.
+func (j *jobs) writeReport(ctx context.Context) {
+	silent := *j.s.g
+	silent.stdout = io.Discard
+	file := reportFile(j.cfg.Warehouse.Dir)
+	err := runReport(ctx, &silent, file, "/explore/questions/")
+	if mode := j.cfg.Warehouse.Mode(); err == nil && mode != 0 {
+		err = os.Chmod(file, mode)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		j.s.log.Warn("report not written, the last report stays", "error", err)
+	default:
+		j.s.log.Debug("report written")
+	}
+}
+
+// Follow implements daemon.Jobs.
+func (j *jobs) Follow(ctx context.Context) {
+	began := time.Now()
+	err := j.s.g.followPublish(ctx, j.cfg) // it logs errors
+	if err == nil && j.cfg.Lake.Catalog != "" {
+		if err := j.s.g.expireLake(ctx); err != nil && ctx.Err() == nil {
+			j.s.log.Warn("nights of the lake not expired, the next night tries again", "error", err)
+		}
+	}
+	j.s.log.Debug("work after the night ended", "took", time.Since(began))
+}
+
+// Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
+func (j *jobs) Verify(ctx context.Context) (warehouse.Verified, error) {
+	at := j.s.g.now()
+	var found pipeline.Verified
+	err := j.s.hooks.inTurn(ctx, func() (err error) {
+		found, err = pipeline.Verify(ctx, j.night, true)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return warehouse.Verified{}, ctx.Err()
+	case errors.As(err, new(*warehouse.HeldError)):
+		return warehouse.Verified{}, err
+	}
+	result := found.Record(at)
+	if err != nil {
+		return j.recordFailure(ctx, result, err), nil
+	}
+	if err := j.wh.Checker.SaveVerified(result); err != nil {
+		j.s.log.Warn("result of verify not stored", "error", err)
+	}
+	if result.Result != warehouse.Whole {
+		j.alert(ctx, damageAlert(result))
+	}
+	return result, nil
+}
+
+// recordFailure stores the failure of a verification next to the result of the last
+// successful one. found contains the damage that was found before the failure.
+func (j *jobs) recordFailure(ctx context.Context, found warehouse.Verified, cause error) warehouse.Verified {
+	stored, err := j.wh.Checker.SaveFailure(true, found.At, cause)
+	if err != nil {
+		j.s.log.Warn("result of verify not stored", "error", err)
+	}
+	alert := notify.Alert{Event: notify.Unverified, ExitCode: ledger.Failed.ExitCode(), Error: ledger.ShortenError(cause.Error()),
+		StartedAt: found.At, EndedAt: j.s.g.now().UTC(), Program: version}
+	if len(found.Damaged) > 0 {
+		found.Error = cause.Error()
+		alert = damageAlert(found)
+	}
+	j.alert(ctx, alert)
+	return stored
+}
+
+// alert sends an alert also while the program is being stopped.
+func (j *jobs) alert(ctx context.Context, a notify.Alert) {
+	command.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
+}
+
+func damageAlert(found warehouse.Verified) notify.Alert {
+	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
+		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
+	if found.Result == warehouse.Rebuildable {
+		a.ExitCode = ledger.Partial.ExitCode()
+	}
+	if n := len(found.Damaged); n > 0 {
+		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(found.Damaged, ", "), "; ")
+	}
+	return a
+}

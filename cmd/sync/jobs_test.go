@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"placementsync/internal/command"
+	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// newTestJobs returns the service and the jobs of the current configuration.
+func newTestJobs(t *testing.T, g *globals) (*service, *jobs) {
+	t.Helper()
+	cfg, err := g.loadConfig()
+	fatal(t, err)
+	s, err := newService(g, cfg)
+	fatal(t, err)
+	set, err := s.newSettings(cfg)
+	fatal(t, err)
+	return s, set.Jobs.(*jobs)
+}
+
+// TestInspection compares an inspection with the results of queries and commands. Then it
+// removes the sources one by one.
+func TestInspection(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDrill(t)
+	s, j := newTestJobs(t, d.g)
+	folder := s.wh.Folder
+	fatal(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
+	got := j.Inspect(t.Context())
+	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.Free <= 0 || got.Needed <= 0 || len(got.Verified) > 0 || len(got.Watches) > 0 {
+		t.Errorf("got %+v", got)
+	}
+	if len(got.Tables) < 20 {
+		t.Errorf("only %d tables are counted", len(got.Tables))
+	}
+	for _, table := range got.Tables {
+		text := mustRun(t, "query", "--config", d.g.Config, "--quiet", "--format", "csv", "SELECT count(*) FROM "+table.Name)
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		fatal(t, err)
+		if want := rows[1][0]; strconv.FormatInt(table.Rows, 10) != want {
+			t.Errorf("%s has %d rows in the metrics and %s in a query", table.Name, table.Rows, want)
+		}
+	}
+	// The next inspection returns the results of the command verify.
+	mustRun(t, "verify", "--config", d.g.Config)
+	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
+	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||
+		got.Verified[0].Result != warehouse.Whole || got.Verified[1].Result != warehouse.Whole {
+		t.Errorf("verified %+v", got.Verified)
+	}
+
+	dir := folder.Dir()
+	for _, loss := range []struct {
+		do     func() error
+		source string
+	}{
+		{func() error { return os.WriteFile(filepath.Join(dir, "state", "verified.json"), []byte("{"), 0o600) }, daemon.SourceVerified},
+		{func() error { return os.Remove(filepath.Join(dir, "latest")) }, daemon.SourceVersion},
+		{func() error { return os.RemoveAll(folder.InboxPath()) }, daemon.SourceInbox},
+	} {
+		fatal(t, loss.do())
+		if got = j.Inspect(t.Context()); got.Errors[loss.source] == nil {
+			t.Errorf("the loss of %s is not noticed: %+v", loss.source, got)
+		}
+	}
+	fatal(t, os.Rename(dir, dir+".away"))
+	fatal(t, os.Mkdir(dir, 0o700)) // the mount point without its disk
+	got = j.Inspect(t.Context())
+	for _, source := range []string{daemon.SourceVersion, daemon.SourceFree, daemon.SourceUsage, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
+		if got.Errors[source] == nil {
+			t.Errorf("%s is read from an unmounted disk: %+v", source, got)
+		}
+	}
+	if entries, err := s.Runs(); err == nil {
+		t.Errorf("the ledger of an unmounted disk has %d entries", len(entries))
+	}
+}
+
+// TestJobsOnUnmountedDisk checks that the jobs fail and create no files in the mount point.
+func TestJobsOnUnmountedDisk(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDrill(t)
+	s, j := newTestJobs(t, d.g)
+	dir := s.wh.Folder.Dir()
+	fatal(t, os.Rename(dir, dir+".away"))
+	fatal(t, os.Mkdir(dir, 0o700))
+	if r, err := j.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "is its disk mounted") || r.Outcome != ledger.Failed {
+		t.Errorf("the night ended with %v: %+v", err, r)
+	}
+	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {
+		t.Errorf("the verification ended with %v: %+v", err, v)
+	}
+	if _, err := pastRuns(command.WarehouseConfig(j.cfg, version)); err == nil {
+		t.Error("the runs of an unmounted disk are known")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("the mount point contains %v, %v", entries, err)
+	}
+}
+
+// TestFailedVerifyKeepsDamage finds damage, then a held lock, then fails.
+func TestFailedVerifyKeepsDamage(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	d := newDrill(t)
+	s, j := newTestJobs(t, d.g)
+	checker := s.wh.Checker
+	fatal(t, checker.SaveVerified(warehouse.Verified{At: d.g.now(), ReadData: true, Result: warehouse.Damaged, Damaged: []string{"a"}}))
+	lock, err := s.wh.LockExisting("other", d.g.now())
+	fatal(t, err)
+	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.HeldError)) {
+		t.Errorf("with a held lock it ended with %v: %+v", err, v)
+	}
+	fatal(t, lock.Release())
+	v := j.recordFailure(t.Context(), pipeline.Verified{ReadData: true}.Record(d.g.now()), os.ErrPermission)
+	if v.FailedAt.IsZero() || v.Error == "" || v.Result != warehouse.Damaged || len(v.Damaged) != 1 {
+		t.Errorf("a failure hides damage: %+v", v)
+	}
+	if v, _, err := checker.LastVerified(false); err != nil || v.Result != warehouse.Damaged || v.Error != "" {
+		t.Errorf("the record of names and sizes is %+v, %v", v, err)
+	}
+}

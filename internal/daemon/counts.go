@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"maps"
+	"time"
+
+	"placementsync/internal/ledger"
+)
+
+// counts are the values of the counters since the start of the process. Runs are counted
+// from the ledger, so that those of other processes are included.
+type counts struct {
+	since           time.Time // first reading of the ledger
+	seen            map[string]bool
+	runs, refreshes map[ledger.Outcome]int
+	streams         map[string]streamCounts
+	readErrors      map[string]int
+}
+
+type streamCounts struct {
+	requests, retries, rejects int64
+	throttledSeconds           float64
+}
+
+// newCounts sets every known counter to zero. A rate over a series that appears with its
+// first event would miss that event.
+func newCounts(streams []string) counts {
+	c := counts{seen: map[string]bool{}, runs: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
+		streams: map[string]streamCounts{}, readErrors: map[string]int{}}
+	for _, outcome := range runOutcomes() {
+		c.runs[outcome], c.refreshes[outcome] = 0, 0
+	}
+	c.runs[ledger.Held] = 0
+	for _, name := range streams {
+		c.streams[name] = streamCounts{}
+	}
+	for _, name := range sources() {
+		c.readErrors[name] = 0
+	}
+	return c
+}
+
+// runOutcomes are the outcomes of runs in the ledger.
+func runOutcomes() []ledger.Outcome {
+	return []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Killed}
+}
+
+func (c counts) clone() counts {
+	c.runs, c.refreshes = maps.Clone(c.runs), maps.Clone(c.refreshes)
+	c.streams, c.readErrors = maps.Clone(c.streams), maps.Clone(c.readErrors)
+	return c
+}
+
+// endKey identifies one end of a run. A resumed run has several.
+func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
+
+// skipKilled excludes the runs that were killed before this process started. A killed run
+// has no end time, so a later one is counted when it is first seen.
+func (c counts) skipKilled(runs []ledger.Run) {
+	for _, r := range runs {
+		if r.EndedAt.IsZero() {
+			c.seen[endKey(r)] = true
+		}
+	}
+}
+
+// addRun counts a run that ended since the start of this process, once. A run without an id
+// is not in the ledger and is always counted.
+func (c counts) addRun(r ledger.Run) {
+	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {
+		return
+	}
+	key := endKey(r)
+	if c.seen[key] && r.ID != "" {
+		return
+	}
+	c.seen[key] = true
+	switch {
+	case r.Kind == ledger.Refresh:
+		c.refreshes[r.Outcome]++
+	case !r.IsNight() || r.Kind == ledger.Replay: // a replay sends no requests
+		return
+	default:
+		c.runs[r.Outcome]++
+	}
+	for _, s := range r.Streams {
+		sum := c.streams[s.Stream]
+		sum.requests += s.Requests
+		sum.retries += s.Retries
+		sum.rejects += s.Rejects
+		sum.throttledSeconds += s.RetryAfterSeconds
+		c.streams[s.Stream] = sum
+	}
+}

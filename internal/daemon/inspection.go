@@ -1,0 +1,277 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"placementsync/internal/warehouse"
+	"placementsync/internal/watch"
+	"placementsync/internal/webhook"
+)
+
+// Sources of the metrics. Their read errors are counted by these names. All but the
+// ledger are read by an inspection.
+const (
+	SourceLedger   = "ledger"
+	SourceFree     = "free"
+	SourceUsage    = "usage"
+	SourceVersion  = "version"
+	SourceInbox    = "inbox"
+	SourceVerified = "verified"
+	SourceWatches  = "watches"
+)
+
+func sources() []string {
+	return []string{SourceLedger, SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches}
+}
+
+// describeSource is the name of a source on the status page.
+func describeSource(name string) string {
+	return map[string]string{SourceLedger: "the ledger", SourceFree: "the free disk space", SourceUsage: "the disk usage of the warehouse",
+		SourceVersion: "the current version", SourceInbox: "the webhook inbox", SourceVerified: "the last verification",
+		SourceWatches: "the state of the watches"}[name]
+}
+
+// inspectionAge is how long an inspection is shown. A new one starts every checkEvery, so
+// an older one means that the disk does not respond.
+const inspectionAge = 15 * time.Minute
+
+// usageAge is how long a measurement of the disk usage is used for the same version. A
+// measurement walks the whole folder.
+const usageAge = 10 * time.Minute
+
+// Inspection is the state of the warehouse at one time. A source that could not be read has
+// an error, and its fields are not shown.
+type Inspection struct {
+	At time.Time
+	// Errors contains the sources that could not be read.
+	Errors map[string]error
+	// Free is the free disk space in bytes, Needed the space that the next night may need.
+	// Both are -1 if the system does not report them.
+	Free, Needed int64
+	// Usage is the disk usage at UsageAt.
+	Usage   []warehouse.Usage
+	UsageAt time.Time
+	// Tables are those of the current version.
+	Tables []warehouse.ManifestTable
+	// SeriesMissing is the number of days that are missing in the Parquet series, because
+	// a run could not write them.
+	SeriesMissing int
+	// InboxBytes is the size of the events that no night has published yet. Inbox contains
+	// the limit of the inbox.
+	InboxBytes int64
+	Inbox      webhook.InboxState
+	// Verified contains the last result of each depth.
+	Verified []warehouse.Verified
+	Watches  []watch.Status
+}
+
+// Has reports whether a source was read.
+func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
+
+// lastVerified returns the last result of one depth.
+func (i Inspection) lastVerified(readData bool) (v warehouse.Verified, ok bool) {
+	for _, v = range i.Verified {
+		if v.ReadData == readData {
+			return v, true
+		}
+	}
+	return warehouse.Verified{}, false
+}
+
+// TotalUsage is the disk usage of all parts in bytes.
+func (i Inspection) TotalUsage() (sum int64) {
+	for _, part := range i.Usage {
+		sum += part.Bytes
+	}
+	return sum
+}
+
+// Inspector inspects a warehouse. It is not safe for concurrent use.
+type Inspector struct {
+	Warehouse *warehouse.Warehouse
+	// Watches are the names of the configured watches.
+	Watches []string
+	// LakeDir is the local folder of the lake. It is measured too. Empty means no such
+	// folder.
+	LakeDir  string
+	Receiver *webhook.Receiver
+	Now      func() time.Time
+
+	usage        []warehouse.Usage
+	usageAt      time.Time
+	usageVersion string
+}
+
+// Inspect reads each source independently of errors of the others.
+func (i *Inspector) Inspect(ctx context.Context) Inspection {
+	result := Inspection{Errors: map[string]error{}}
+	// An unmounted disk leaves an empty folder, which must not be inspected.
+	existErr := i.Warehouse.Folder.Exists()
+	for _, source := range []struct {
+		name string
+		read func(ctx context.Context, result *Inspection) error
+	}{
+		{SourceVersion, i.readVersion},
+		{SourceFree, i.readFree},
+		{SourceInbox, i.readInbox},
+		{SourceVerified, i.readVerified},
+		{SourceWatches, i.readWatches},
+		{SourceUsage, i.readUsage}, // last, because it walks the folder
+	} {
+		err := existErr
+		if err == nil {
+			err = source.read(ctx, &result)
+		}
+		if err != nil {
+			result.Errors[source.name] = err
+		}
+	}
+	result.At = i.Now().UTC() // at the end: an inspection of a slow disk is not old
+	return result
+}
+
+func (i *Inspector) readVersion(_ context.Context, result *Inspection) error {
+	m, _, err := i.Warehouse.Versions.ReadLatest()
+	if err != nil {
+		return err
+	}
+	result.Tables = m.Tables
+	missing, err := i.Warehouse.Series.MissingDays()
+	result.SeriesMissing = len(missing)
+	return err
+}
+
+func (i *Inspector) readFree(_ context.Context, result *Inspection) (err error) {
+	if result.Free, err = i.Warehouse.Folder.FreeBytes(); err != nil {
+		return err
+	}
+	result.Needed, err = i.Warehouse.Versions.MeasureNext()
+	return err
+}
+
+func (i *Inspector) readInbox(_ context.Context, result *Inspection) (err error) {
+	result.Inbox = i.Receiver.Inbox()
+	result.InboxBytes, err = webhook.WaitingBytes(i.Warehouse.Folder.InboxPath())
+	return err
+}
+
+func (i *Inspector) readVerified(_ context.Context, result *Inspection) error {
+	for _, readData := range []bool{false, true} {
+		v, ok, err := i.Warehouse.Checker.LastVerified(readData)
+		if err != nil {
+			return err
+		}
+		if ok {
+			result.Verified = append(result.Verified, v)
+		}
+	}
+	return nil
+}
+
+func (i *Inspector) readWatches(_ context.Context, result *Inspection) error {
+	for _, name := range i.Watches {
+		s, err := watch.ReadStatus(i.Warehouse.Folder, name)
+		if err != nil {
+			return err
+		}
+		result.Watches = append(result.Watches, s)
+	}
+	return nil
+}
+
+func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
+	version, _, err := i.Warehouse.Versions.Latest()
+	if err != nil {
+		return err
+	}
+	if now := i.Now(); i.usage == nil || version != i.usageVersion || now.Sub(i.usageAt) >= usageAge || now.Before(i.usageAt) {
+		var others []warehouse.Measured
+		if i.LakeDir != "" {
+			others = append(others, warehouse.Measured{Part: "lake", Dir: i.LakeDir})
+		}
+		if i.usage, err = warehouse.MeasureParts(ctx, i.Warehouse.Folder, others...); err != nil {
+			i.usage = nil
+			return err
+		}
+		i.usageAt, i.usageVersion = now.UTC(), version
+	}
+	result.Usage, result.UsageAt = i.usage, i.usageAt
+	return nil
+}
+
+// startInspect starts an inspection unless one is running. Pages and scrapes use the last
+// result, so they do not depend on the speed of the disk.
+func (s *scheduler) startInspect(ctx context.Context) {
+	now := s.d.cfg.Now()
+	switch {
+	case ctx.Err() != nil:
+		return
+	case s.inspecting:
+		if now.Sub(s.inspectingSince) >= inspectionAge {
+			s.recordStuck()
+		}
+		return
+	}
+	s.inspecting, s.inspectingSince = true, now
+	jobs := s.d.settings().Jobs
+	go func() { s.inspected <- jobs.Inspect(ctx) }()
+}
+
+// endInspect stores an inspection, unless the end of ctx interrupted it.
+func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
+	s.inspecting = false
+	if ctx.Err() != nil {
+		return
+	}
+	var before Inspection
+	s.d.state.update(func(st *state) {
+		for name := range result.Errors {
+			st.counts.readErrors[name]++
+		}
+		before, st.inspection, st.stuckSince = st.inspection, result, time.Time{}
+	})
+	s.logReadErrors(before.Errors, result.Errors)
+}
+
+// logReadErrors logs sources that became unreadable, one line a cause, and sources that
+// became readable again.
+func (s *scheduler) logReadErrors(before, now map[string]error) {
+	lost, causes := map[string][]string{}, []string(nil)
+	var recovered []string
+	for _, name := range sources() {
+		switch err := now[name]; {
+		case err != nil && before[name] == nil:
+			if lost[err.Error()] == nil {
+				causes = append(causes, err.Error())
+			}
+			lost[err.Error()] = append(lost[err.Error()], name)
+		case err == nil && before[name] != nil:
+			recovered = append(recovered, name)
+		}
+	}
+	for _, cause := range causes {
+		s.d.cfg.Log.Warn("metrics are missing, parts of the warehouse cannot be read", "sources", strings.Join(lost[cause], ", "), "error", cause)
+	}
+	if len(recovered) > 0 {
+		s.d.cfg.Log.Info("parts of the warehouse can be read again", "sources", strings.Join(recovered, ", "))
+	}
+}
+
+// recordStuck counts a read error for each source while an inspection does not end. Its
+// first call logs a line.
+func (s *scheduler) recordStuck() {
+	isNew := false
+	s.d.state.update(func(st *state) {
+		isNew, st.stuckSince = st.stuckSince.IsZero(), s.inspectingSince
+		for _, name := range sources() {
+			if name != SourceLedger {
+				st.counts.readErrors[name]++
+			}
+		}
+	})
+	if isNew {
+		s.d.cfg.Log.Warn("metrics are missing, the disk of the warehouse does not answer", "started", s.inspectingSince)
+	}
+}
