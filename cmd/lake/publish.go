@@ -137,10 +137,10 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	}
 	var runs []string
 	line, unread := wh.Versions.Lineage(latest)
-	// A night is published by the manifest beside its files; the lineage also reads copies.
+	// A night is published with its own manifest, not with a copy.
 	for i := len(line) - 1; i >= 0; i-- {
-		if _, err := wh.Versions.ReadManifest(line[i].RunID); err != nil {
-			unread, line = err, line[i+1:]
+		if line[i].FileErr != nil {
+			unread, line = line[i].FileErr, line[i+1:]
 			break
 		}
 	}

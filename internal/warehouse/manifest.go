@@ -72,6 +72,8 @@ type Manifest struct {
 	// Lost are tables that the manifest of a day no longer names, since their
 	// files were damaged.
 	Lost []string `json:"lost,omitempty"`
+	// FileErr is the error of the version's own manifest if Lineage read its copy instead.
+	FileErr error `json:"-"`
 }
 
 // ManifestTable describes one table of the snapshot. Grade is the worst of the

@@ -62,6 +62,7 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 				}
 				break
 			}
+			m.FileErr = readErr
 		}
 		if slices.Contains(kept, run) {
 			line = append(line, m)
