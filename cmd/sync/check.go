@@ -35,11 +35,11 @@ func checkCommand(g *globals) *cobra.Command {
 
 func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
-	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "warehouse", "retention") == nil {
+	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
 		// Queries are checked too, so that one call names all problems.
 		silent := *g
 		silent.stdout = io.Discard
-		return errors.Join(err, checkWatches(ctx, &silent, cfg))
+		return errors.Join(err, checkWatches(ctx, &silent, cfg), checkAudit(ctx, &silent, cfg))
 	}
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if token, err := cfg.API.ReadToken(os.ReadFile); err == nil && config.TokenDoubt(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenDoubt(token))
 	}
-	if err := checkWatches(ctx, g, cfg); err != nil || offline {
+	if err := errors.Join(checkWatches(ctx, g, cfg), checkAudit(ctx, g, cfg)); err != nil || offline {
 		return err
 	}
 	// Somebody waits: what cannot be reached is said at once, and what is repeated before it is.

@@ -221,7 +221,7 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
 		return nil
 	}
-	db, err := g.openPublished(ctx)
+	db, err := g.openPublished(ctx, query.Options{})
 	if err != nil {
 		return err
 	}
@@ -261,26 +261,32 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 // loadChecked loads the queries. The error names all own ones that cannot be asked.
 func loadChecked(ctx context.Context, dir string, db *query.DB) (query.Library, error) {
 	queries, err := query.Load(dir)
+	return queries, ownFaults(ctx, "queries", queries, err, db)
+}
+
+// ownFaults names all own queries or checks that cannot be asked. loadErr is that of
+// loading them.
+func ownFaults(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
 	var faulty *query.FilesError
 	var problems []string
-	for _, err := range []error{err, queries.CheckOwn(ctx, db)} {
+	for _, err := range []error{loadErr, queries.CheckOwn(ctx, db)} {
 		if errors.As(err, &faulty) {
 			problems = append(problems, faulty.Problems...)
 		} else if err != nil {
-			return queries, err
+			return err
 		}
 	}
 	if len(problems) == 0 {
-		return queries, nil
+		return nil
 	}
 	for i, p := range problems {
 		problems[i] = query.OnScreen(p)
 	}
-	return queries, command.UsageErr("check your own queries: %s cannot be asked:\n  %s", plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
+	return command.UsageErr("check your own %s: %s cannot be asked:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
 }
 
-// openPublished opens the newest snapshot; nil: there is none yet.
-func (g *globals) openPublished(ctx context.Context) (*query.DB, error) {
+// openPublished opens the newest snapshot. It returns nil if there is none yet.
+func (g *globals) openPublished(ctx context.Context, opts query.Options) (*query.DB, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return nil, err
@@ -288,7 +294,7 @@ func (g *globals) openPublished(ctx context.Context) (*query.DB, error) {
 	if _, published, err := wh.Versions.Latest(); err != nil || !published {
 		return nil, err
 	}
-	return openCatalog(ctx, g, query.Options{})
+	return openCatalog(ctx, g, opts)
 }
 
 // showWatches prints what became of each watch.

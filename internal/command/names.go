@@ -1,15 +1,18 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"placementsync/internal/checks"
 	"placementsync/internal/config"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/nearest"
+	"placementsync/internal/query"
 	"placementsync/internal/stream"
 )
 
@@ -29,6 +32,7 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	if len(ChooseStreams(c.Streams.Include, nil)) > 0 && len(ChooseStreams(c.Streams.Include, c.Streams.Exclude)) == 0 {
 		refuse("streams.exclude", nil, "excludes every stream: list fewer, or list more in streams.include")
 	}
+	refuseUnknownChecks(c, refuse)
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
 		for i, name := range columns {
 			if hint := unknownColumn(name); hint != "" {
@@ -36,6 +40,27 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 			}
 		}
 	}
+}
+
+// refuseUnknownChecks is the rule that checks.rules names checks and parameters that exist. A
+// folder of own checks with damaged files is reported where the checks are run.
+func refuseUnknownChecks(c config.Config, refuse func(path string, value any, message string)) {
+	all, err := query.LoadChecks(c.Checks.Dir)
+	if faulty := (*query.FilesError)(nil); err != nil && !errors.As(err, &faulty) {
+		refuse("checks", nil, err.Error())
+	}
+	for _, f := range checks.FindFaults(all.List(), CheckRules(c.Checks)) {
+		refuse("checks.rules."+f.Path, f.Value, f.Message)
+	}
+}
+
+// CheckRules are the rules of the configuration for the checks.
+func CheckRules(c config.Checks) map[string]checks.Rule {
+	rules := map[string]checks.Rule{}
+	for name, r := range c.Rules {
+		rules[name] = checks.Rule{Severity: string(r.Severity), Params: r.Params}
+	}
+	return rules
 }
 
 // ChooseStreams returns the names of the streams that match the patterns of

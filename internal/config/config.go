@@ -23,6 +23,7 @@ type Config struct {
 	Retention Retention `yaml:"retention"`
 	Schedule  Schedule  `yaml:"schedule"`
 	Verify    Verify    `yaml:"verify"`
+	Checks    Checks    `yaml:"checks"`
 	Serve     Serve     `yaml:"serve"`
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
@@ -227,6 +228,35 @@ type Privacy struct {
 	HashKey Secret `yaml:"-"`
 }
 
+// Checks audit a night before it is published.
+type Checks struct {
+	// Dir is a folder of own checks, files in the form of those under queries/checks,
+	// relative to the folder of the config file. Empty means no own checks.
+	Dir string `yaml:"dir"`
+	// Timeout is how long one check may run. Defaults to 30s.
+	Timeout time.Duration `yaml:"timeout"`
+	// Rules change checks by their name.
+	Rules map[string]CheckRule `yaml:"rules"`
+}
+
+// CheckRule changes a check.
+type CheckRule struct {
+	// Severity is hold, warn or off. Empty means that of the check.
+	Severity CheckSeverity `yaml:"severity"`
+	// Params are values of the check's parameters by name, as texts.
+	Params map[string]string `yaml:"params"`
+}
+
+// CheckSeverity is the effect of a failed check.
+type CheckSeverity string
+
+// The values of checks.rules.NAME.severity.
+const (
+	CheckHold CheckSeverity = "hold" // the night is not published
+	CheckWarn CheckSeverity = "warn" // the night is published and the rows are reported
+	CheckOff  CheckSeverity = "off"  // the check is not run
+)
+
 // Queries are the user's own named queries.
 type Queries struct {
 	// Dir is a folder of query files in the format of those under queries, relative to
@@ -284,6 +314,7 @@ func Default() Config {
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
+		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
 		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
 		Notify:    Notify{Channels: []Channel{}},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},

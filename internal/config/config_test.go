@@ -150,6 +150,8 @@ func TestFullFile(t *testing.T) {
 		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
 		Verify:    config.Verify{Cron: "@weekly"},
+		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.CheckRule{
+			"prices_scaled": {Severity: config.CheckWarn, Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: config.CheckOff}}},
 		Serve: config.Serve{
 			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},

@@ -64,11 +64,8 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	}
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
-	for _, rule := range rules {
-		rule(cfg, v.refuseValue)
-	}
 	// Under cron or systemd the working directory is not the folder of the file.
-	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Lake.Warehouse}
+	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Checks.Dir, &cfg.Lake.Warehouse}
 	for _, f := range cfg.secretFiles() {
 		paths = append(paths, f.path)
 	}
@@ -78,6 +75,9 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 		}
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
+	for _, rule := range rules {
+		rule(cfg, v.refuseValue)
+	}
 	if isFile {
 		b.checkFile(name, &cfg)
 		b.checkSecretFiles(&cfg)

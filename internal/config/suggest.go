@@ -12,15 +12,23 @@ import (
 // index matches the index of a list item in a path. keyPaths writes [] instead.
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
+// ruleName is the name of a check in a path; keyPaths has * there.
+var ruleName = regexp.MustCompile(`^(checks\.rules\.)[^.]+`)
+
+// generalPath is a path as keyPaths has it.
+func generalPath(path string) string {
+	return ruleName.ReplaceAllString(index.ReplaceAllString(path, "[]"), "${1}*")
+}
+
 // nearestKey returns the path of the known key that is most similar to an unknown
 // key of section, or "". Between two equally similar keys it prefers that of the section.
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
-	inList := index.ReplaceAllString(section, "[]")
+	general := generalPath(section)
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
 		edits, near := nearest.CountEdits(lastSegment(path), unknown)
 		rank := 2 * edits
-		if parentPath(path) != inList {
+		if parentPath(path) != general {
 			rank++
 		} else {
 			path = joinPath(section, lastSegment(path))
@@ -49,6 +57,8 @@ func keyPaths(t reflect.Type, prefix string) []string {
 			paths = append(paths, keyPaths(field.Type, path)...)
 		case kind == reflect.Slice && field.Type.Elem().Kind() == reflect.Struct:
 			paths = append(paths, keyPaths(field.Type.Elem(), path+"[]")...)
+		case kind == reflect.Map && field.Type.Elem().Kind() == reflect.Struct:
+			paths = append(paths, keyPaths(field.Type.Elem(), path+".*")...)
 		}
 	}
 	return paths
@@ -57,7 +67,7 @@ func keyPaths(t reflect.Type, prefix string) []string {
 // keysOf lists the keys of the section at path. The path "" means the top level.
 func keysOf(path string) []string {
 	var keys []string
-	path = index.ReplaceAllString(path, "[]")
+	path = generalPath(path)
 	for _, known := range keyPaths(reflect.TypeFor[Config](), "") {
 		if parentPath(known) == path {
 			keys = append(keys, lastSegment(known))

@@ -89,6 +89,10 @@ func (v *validator) checkConfig(c Config) {
 	if c.Verify.Cron != "" {
 		v.checkCron("verify.cron", c.Verify.Cron)
 	}
+	checkBetween(v, "checks.timeout", c.Checks.Timeout, time.Second, time.Hour)
+	for name, rule := range c.Checks.Rules {
+		checkOneOf(v, "checks.rules."+name+".severity", rule.Severity, "", CheckHold, CheckWarn, CheckOff)
+	}
 	v.checkServe(c.Serve)
 	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)

@@ -25,7 +25,7 @@ const (
 // are made again from their own definitions, so that an old file is asked with
 // the views that it has, and shows them of that time.
 func (db *DB) goBack(ctx context.Context, s Snapshot) error {
-	tables, err := db.storedTables(ctx)
+	tables, err := db.storedTables(ctx, newest)
 	if err != nil {
 		return err
 	}
@@ -55,18 +55,18 @@ func (db *DB) goBack(ctx context.Context, s Snapshot) error {
 
 // storedTable is a table of the file. A column holds its name and its comment.
 type storedTable struct {
-	schema, name, comment string
-	columns               [][2]string
+	database, schema, name, comment string
+	columns                         [][2]string
 }
 
-func (db *DB) storedTables(ctx context.Context) ([]storedTable, error) {
+func (db *DB) storedTables(ctx context.Context, database string) ([]storedTable, error) {
 	const query = `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
 		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`
 	var tables []storedTable
-	var t storedTable
+	t := storedTable{database: database}
 	var column [2]string
-	err := db.scanRows(ctx, query, []any{newest}, []any{&t.schema, &t.name, &t.comment, &column[0], &column[1]}, func() {
+	err := db.scanRows(ctx, query, []any{database}, []any{&t.schema, &t.name, &t.comment, &column[0], &column[1]}, func() {
 		if n := len(tables); n == 0 || tables[n-1].schema != t.schema || tables[n-1].name != t.name {
 			tables = append(tables, t)
 		}
@@ -97,7 +97,7 @@ func (db *DB) scanRows(ctx context.Context, query string, args, into []any, each
 func (t storedTable) asOf(s Snapshot) string {
 	var b strings.Builder
 	name := home + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
-	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.rowsKnownAt(s))
+	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.rowsKnownAt(s, nil))
 	if t.schema == "past" {
 		return b.String()
 	}
@@ -113,25 +113,24 @@ func (t storedTable) asOf(s Snapshot) string {
 }
 
 // rowsKnownAt selects the rows that the table had. What is in main now was in it
-// then if it had begun; what has left it since is in past.
-func (t storedTable) rowsKnownAt(s Snapshot) string {
+// then if it had begun; what has left it since is in past. Hidden columns are NULL.
+func (t storedTable) rowsKnownAt(s Snapshot, hidden []string) string {
 	at := instantLiteral(s.At)
-	from := func(schema string) string { return newest + "." + schema + "." + sqltext.Quote(t.name) }
 	switch {
 	case t.schema == "main" && t.hasColumn("valid_from"):
 		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
-			t.columnList(), from("main"), at, from("past"))
+			t.columnList(hidden), t.qualified("main"), at, t.qualified("past"))
 	case t.schema == "past":
-		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(), from("past"), at)
+		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(hidden), t.qualified("past"), at)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(), from(sqltext.Quote(t.schema)), t.metaFilter(at))
+	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(nil), t.qualified(t.schema), t.metaFilter(at))
 }
 
 // metaFilter leaves out what meta did not hold yet. A table whose rows are
 // updated in place (details, drift) shows those that existed, with the values
 // that they have now.
 func (t storedTable) metaFilter(at string) string {
-	published := " IN (SELECT run_id FROM " + newest + ".meta.runs WHERE snapshot_at <= " + at + ")"
+	published := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	switch {
 	case t.schema != "meta":
 		return ""
@@ -151,10 +150,19 @@ func (t storedTable) hasColumn(column string) bool {
 	return slices.ContainsFunc(t.columns, func(c [2]string) bool { return c[0] == column })
 }
 
-func (t storedTable) columnList() string {
+// qualified is the name of the table in a schema of its file.
+func (t storedTable) qualified(schema string) string {
+	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
+}
+
+// columnList lists the columns. Hidden ones, as table.column, are NULL of their type.
+func (t storedTable) columnList(hidden []string) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = sqltext.Quote(c[0])
+		if t.schema != "meta" && slices.Contains(hidden, t.name+"."+c[0]) {
+			names[i] = "CASE WHEN FALSE THEN " + names[i] + " END AS " + names[i]
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -13,9 +13,10 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
 )
 
-// CheckOwn finds the own queries that cannot be asked: those that do not parse, that would
+// CheckOwn finds the own queries and checks that cannot be asked: those that do not parse, that would
 // do more than read or, with a catalog, that name a table or column which it lacks. The
 // error is a *FilesError. db is nil before the first night.
 func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
@@ -36,7 +37,16 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			if q.File == "" {
 				continue
 			}
-			if problem := checkText(ctx, conn, q.SQL, hasCatalog); problem != "" {
+			bind := hasCatalog
+			if q.isCheck {
+				// A first snapshot has no tables in before.
+				bind = bind && (db.hasBefore || !q.ReadsBefore())
+				var err error
+				if q, _, err = q.Expand(tableNames(), nil); err != nil {
+					return err
+				}
+			}
+			if problem := checkText(ctx, conn, q.SQL, bind); problem != "" {
 				problems = append(problems, q.File+problem)
 			}
 			for _, p := range q.Params {
@@ -51,6 +61,13 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 		return errors.Join(err, &FilesError{problems})
 	}
 	return err
+}
+
+func tableNames() (names []string) {
+	for _, t := range stream.Tables(stream.All()) {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // checkText says what is wrong with a text, as ":line:column: problem"; empty means that it

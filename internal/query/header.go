@@ -20,6 +20,7 @@ import (
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
 // The values are those of the parameter above them. Other comments carry no meaning.
+// The header of a check also has severity, and each if it is a pattern; see [LoadChecks].
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
@@ -27,7 +28,13 @@ var (
 )
 
 // headerWords begin the lines that carry meaning.
-func headerWords() []string { return []string{"subject", "title", "grain", "about", "param", "values"} }
+func headerWords(isCheck bool) []string {
+	words := []string{"subject", "title", "grain", "about", "param", "values"}
+	if isCheck {
+		words = append(words, "severity", "each")
+	}
+	return words
+}
 
 // requiredText stands in the place of a default where there is none.
 const requiredText = "REQUIRED"
@@ -55,7 +62,11 @@ func (q *Query) parseHeader() (faults []fault) {
 			continue
 		}
 		word, text := m[1], strings.TrimSpace(m[2])
-		switch single := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}[word]; {
+		singles := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
+		if q.isCheck {
+			singles["severity"], singles["each"] = &q.Severity, &q.Each
+		}
+		switch single := singles[word]; {
 		case single != nil && (text == "" || *single != ""):
 			add("state %s once, with a text", word)
 		case single != nil:
@@ -75,7 +86,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
-			if alike := nearest.FindAlike(headerWords(), word); len(alike) > 0 {
+			if alike := nearest.FindAlike(headerWords(q.isCheck), word); len(alike) > 0 {
 				add("%q is no word of a header: did you mean %s?", word, alike[0])
 			}
 		}
@@ -104,9 +115,9 @@ func parseParam(text string) (Param, error) {
 	return p, err
 }
 
-// parseFile reads a query of a user. A text without a header is a query as well.
-func parseFile(name, file, text string) (Query, []fault) {
-	q := Query{Name: name, File: file, SQL: strings.TrimPrefix(text, "\ufeff")}
+// parseFile reads a query or a check of a user. A text without a header is a query as well.
+func parseFile(q Query, text string) (Query, []fault) {
+	q.SQL = strings.TrimPrefix(text, "\ufeff")
 	if !utf8.ValidString(text) {
 		return q, []fault{{0, "is not UTF-8: save it as such"}}
 	}
@@ -132,7 +143,7 @@ func namesIn(sql string) (names []string) {
 // ParseText reads the SQL of a file: its header may declare parameters. What is wrong with
 // it is a *UsageError.
 func ParseText(file, text string) (Query, error) {
-	q, faults := parseFile("", file, text)
+	q, faults := parseFile(Query{File: file}, text)
 	if len(faults) > 0 {
 		return Query{}, &UsageError{Problem: strings.Join(placeFaults(file, faults), "\n")}
 	}

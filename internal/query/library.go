@@ -40,17 +40,29 @@ const (
 	mostBytes = 1 << 20
 )
 
-// Load returns the built-in queries and those of the files in a folder; empty: none. The
-// library is good also with a *FilesError, which names what was left out and why.
+// Load returns the built-in queries and those of the files in a folder. An empty folder
+// name means no own queries. The library is good also with a *FilesError, which names what
+// was left out and why.
 func Load(dir string) (Library, error) {
 	builtIn, err := List()
+	return shelf{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
+}
+
+// shelf is where a kind of queries comes from.
+type shelf struct {
+	folder  string // of the built-in ones, in this repository
+	key     string // of the configuration, for own ones
+	isCheck bool
+}
+
+func (s shelf) load(builtIn []Query, err error, dir string) (Library, error) {
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
 		return l, err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return l, &FilesError{[]string{fmt.Sprintf("%s: cannot be read: %v: create the folder, or correct queries.dir", dir, errors.Unwrap(err))}}
+		return l, &FilesError{[]string{fmt.Sprintf("%s: cannot be read: %v: create the folder, or correct %s", dir, errors.Unwrap(err), s.key)}}
 	}
 	var problems []string
 	for _, entry := range entries {
@@ -58,7 +70,7 @@ func Load(dir string) (Library, error) {
 			continue
 		}
 		file := filepath.Join(dir, entry.Name())
-		q, faults := l.readOwn(file)
+		q, faults := l.readOwn(s, file)
 		if len(faults) > 0 {
 			problems = append(problems, placeFaults(file, faults)...)
 			continue
@@ -75,7 +87,7 @@ func Load(dir string) (Library, error) {
 var nameOnly = regexp.MustCompile(`^\w+$`)
 
 // readOwn reads one file of the folder.
-func (l Library) readOwn(file string) (Query, []fault) {
+func (l Library) readOwn(s shelf, file string) (Query, []fault) {
 	base := filepath.Base(file)
 	name := base[:len(base)-len(ending)]
 	if !nameOnly.MatchString(name) {
@@ -86,16 +98,19 @@ func (l Library) readOwn(file string) (Query, []fault) {
 		return Query{}, []fault{{0, "has the name of " + l.queries[i].File + ": rename one of them"}}
 	}
 	if i >= 0 {
-		return Query{}, []fault{{0, "has the name of the built-in queries/" + l.queries[i].Name + ending + ": rename it"}}
+		return Query{}, []fault{{0, "has the name of the built-in " + s.folder + "/" + l.queries[i].Name + ending + ": rename it"}}
 	}
 	text, err := ReadText(file)
 	if err != nil {
 		return Query{}, []fault{{0, err.Error()}}
 	}
-	q, faults := parseFile(name, file, text)
+	q, faults := parseFile(Query{Name: name, File: file, isCheck: s.isCheck}, text)
 	q.Subject = cmp.Or(q.Subject, ownSubject)
 	if q.Title == "" && len(faults) == 0 {
 		faults = append(faults, fault{1, "needs a title: begin with -- title: what the answer shows"})
+	}
+	if s.isCheck && len(faults) == 0 {
+		faults = q.checkFaults()
 	}
 	return q, faults
 }
@@ -126,19 +141,27 @@ func ReadText(file string) (string, error) {
 
 // List returns the built-in queries, sorted by name.
 func List() ([]Query, error) {
-	files, err := fs.Glob(queries.FS, "*"+ending)
+	return shelf{folder: "queries"}.list(queries.FS)
+}
+
+func (s shelf) list(dir fs.FS) ([]Query, error) {
+	files, err := fs.Glob(dir, "*"+ending)
 	if err != nil {
-		return nil, fmt.Errorf("list queries: %w", err)
+		return nil, fmt.Errorf("list %s: %w", s.folder, err)
 	}
 	var all []Query
 	for _, file := range files {
-		text, err := fs.ReadFile(queries.FS, file)
+		text, err := fs.ReadFile(dir, file)
 		if err != nil {
-			return nil, fmt.Errorf("list queries: %w", err)
+			return nil, fmt.Errorf("list %s: %w", s.folder, err)
 		}
-		q := Query{Name: strings.TrimSuffix(file, ending), SQL: string(text)}
-		if faults := q.parseHeader(); len(faults) > 0 {
-			return nil, fmt.Errorf("list queries: %s", strings.Join(placeFaults("queries/"+file, faults), "\n"))
+		q := Query{Name: strings.TrimSuffix(file, ending), SQL: string(text), isCheck: s.isCheck}
+		faults := q.parseHeader()
+		if s.isCheck && len(faults) == 0 {
+			faults = q.checkFaults()
+		}
+		if len(faults) > 0 {
+			return nil, fmt.Errorf("list %s: %s", s.folder, strings.Join(placeFaults(s.folder+"/"+file, faults), "\n"))
 		}
 		all = append(all, q)
 	}

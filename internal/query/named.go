@@ -23,6 +23,10 @@ type Query struct {
 	Params []Param
 	// SQL is the text, header included.
 	SQL string
+	// Severity is hold or warn. Only checks have one, see [LoadChecks].
+	Severity string
+	// Each makes a check a pattern, see [Query.Expand].
+	Each string
 
 	// long answers are read piece by piece; those of stored tables, whose SQL
 	// is SELECT columns FROM table, without being spooled first.
@@ -30,6 +34,8 @@ type Query struct {
 	// spooled answers may be of any length: they are read as long ones where
 	// their SQL allows it.
 	spooled bool
+	// isCheck admits the header words of checks.
+	isCheck bool
 }
 
 // IsOwn reports whether a user wrote the query. Such a query is only run if it reads.

@@ -45,6 +45,8 @@ type Options struct {
 	// AsOf shows the catalog as it was: at a time, on a date or after a run,
 	// see Find. Empty: as it is.
 	AsOf string
+	// Before, if set, shows the snapshot before in the database "before", for checks.
+	Before *Before
 	// Unsafe lets SQL reach files, the network and extensions, and change
 	// settings. The catalog stays read only.
 	Unsafe bool
@@ -61,6 +63,8 @@ type DB struct {
 	spill    *durable.Scratch
 	asOf     *Snapshot
 	sessions []*DB
+	// hasBefore is for HasBefore.
+	hasBefore bool
 	// abandoned is that of Abandoned.
 	abandoned <-chan struct{}
 	// planner finds what stands behind an answer; nil: no catalog is attached.
@@ -156,6 +160,11 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 		return err
 	}
 	var err error
+	if db.opts.Before != nil {
+		if err := db.attachBefore(ctx, *db.opts.Before); err != nil {
+			return err
+		}
+	}
 	if db.planner, err = db.openPlanner(ctx); err != nil {
 		return err
 	}

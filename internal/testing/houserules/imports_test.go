@@ -55,6 +55,7 @@ func importTable() []row {
 		{"internal/backup", []string{"internal/checksum", "internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", []string{"internal/ledger", "internal/query", "internal/page", "internal/plural"}, "a page of results of named queries; whoever writes it opens the snapshots, so that it knows neither the configuration nor the folder"},
 		{"internal/explore", []string{"internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
+		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it knows neither the folder nor how a night goes"},
 		{"internal/pipeline", []string{
 			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural",
@@ -69,7 +70,7 @@ func importTable() []row {
 		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
 		{"internal/testing/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
 		{"internal/command", []string{
-			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/notify",
+			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/checks", "internal/notify",
 		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
 		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
@@ -244,7 +245,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/checks", "internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},

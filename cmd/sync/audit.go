@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/plural"
+	"placementsync/internal/query"
+)
+
+// auditOptions are the flags of audit.
+type auditOptions struct {
+	list, show bool
+	asOf       string
+	answer     answerOptions
+}
+
+func auditCommand(g *globals) *cobra.Command {
+	var o auditOptions
+	cmd := &cobra.Command{
+		Use:   "audit [NAME ...]",
+		Short: "Run the checks on a published snapshot",
+		Long: "Run the checks on a published snapshot and compare it with the one before. NAME chooses among the\n" +
+			"checks (see --list). A check is SQL that returns the rows which violate it; checks.dir in the\n" +
+			"configuration has your own, checks.rules changes severities and parameters.\n\n" +
+			command.Meanings{Complete: "every check passed, or had nothing to compare", Failed: "a check of severity hold failed",
+				Partial: "a check of severity warn failed, or a check did not run"}.Table(),
+		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runAudit(cmd.Context(), g, o, args) }),
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			all, _ := query.LoadChecks("")
+			var names []string
+			for _, q := range all.List() {
+				names = append(names, q.Name)
+			}
+			return proposing(names, typed)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.list, "list", false, "list the checks, or explain those named")
+	f.BoolVar(&o.show, "show", false, "print all violating rows of the one check that is named")
+	asOfFlag(cmd, g, &o.asOf)
+	o.answer.addFlags(cmd)
+	return cmd
+}
+
+func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (err error) {
+	cfg, err := g.loadConfig("warehouse", "retention", "checks", "privacy")
+	if err != nil {
+		return err
+	}
+	set, err := loadChecks(cfg)
+	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+		return command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
+	}
+	if err != nil {
+		return err
+	}
+	format, err := o.answer.parseFormat()
+	if err != nil {
+		return err
+	}
+	if set, err = set.Choose(names); err != nil {
+		return err
+	}
+	switch {
+	case o.list:
+		return g.writeHarmless(func(w io.Writer) error { return listChecks(w, set.List(), len(names) > 0, g.width) })
+	case o.show && len(names) != 1:
+		return command.UsageErr("--show needs the name of one check: see --list")
+	case !o.show && (format != query.Table && format != query.JSON || o.answer.out != ""):
+		return command.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
+	}
+	before := query.Before{Hidden: privateColumns(cfg)}
+	if o.asOf == "" {
+		if before.Catalog, err = keptBefore(g); err != nil {
+			return err
+		}
+	}
+	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Timeout: cfg.Checks.Timeout, Before: &before})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if o.show {
+		q, values, skipped, err := set.Prepare(ctx, db, names[0])
+		if err == nil && skipped != "" {
+			fmt.Fprintf(g.stderr, "check %s was skipped: %s\n", names[0], skipped)
+			return nil
+		}
+		if err == nil {
+			_, err = o.answer.writeAnswer(ctx, g, db, q, values)
+		}
+		return suspectDamage(g, err)
+	}
+	results, err := set.Run(ctx, db)
+	if err != nil {
+		return suspectDamage(g, err)
+	}
+	if format == query.JSON {
+		err = writeJSON(g.stdout, results)
+	} else {
+		err = showChecks(g.stdout, results, g.width)
+	}
+	switch {
+	case err != nil:
+		return err
+	case slices.ContainsFunc(results, ledger.Check.Holds):
+		return command.EndWith(ledger.Failed, nil)
+	case slices.ContainsFunc(results, ledger.Check.NeedsAttention):
+		return command.EndWith(ledger.Partial, nil)
+	}
+	return nil
+}
+
+// keptBefore is the catalog of the version that the newest one was built on. It is empty if
+// that version is not kept: history then tells what it had.
+func keptBefore(g *globals) (string, error) {
+	wh, _, err := g.openWarehouse()
+	if err != nil {
+		return "", err
+	}
+	latest, ok, err := wh.Versions.Latest()
+	if err != nil || !ok {
+		return "", err
+	}
+	m, err := wh.Versions.ReadManifest(latest)
+	if err != nil || m.Previous == "" || wh.Versions.CheckCatalog(m.Previous) != nil {
+		return "", nil // opening the newest version reports its damage
+	}
+	return wh.Folder.VersionCatalog(m.Previous), nil
+}
+
+// loadChecks loads the checks of the configuration. The set is good also with a
+// *query.FilesError.
+func loadChecks(cfg config.Config) (checks.Set, error) {
+	return checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
+}
+
+// privateColumns are the columns whose values privacy drops or hashes.
+func privateColumns(cfg config.Config) []string {
+	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
+}
+
+// showChecks prints the results of an audit, with the first violating rows below.
+func showChecks(w io.Writer, results []ledger.Check, width int) error {
+	l := &listing{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
+		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
+	for _, r := range results {
+		l.addRow(r.Name, r.Severity, r.Outcome, r.Rows, fmt.Sprintf("%.2f", r.Seconds), r.Reason)
+	}
+	if _, err := fmt.Fprintln(w, l.render(width)); err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Outcome != ledger.CheckFailed {
+			continue
+		}
+		lines := []string{"", fmt.Sprintf("%s (%s): %s", r.Title, r.Name, plural.Count(r.Rows, "row"))}
+		for _, row := range r.SampleLines() {
+			lines = append(lines, "  "+row)
+		}
+		if _, err := fmt.Fprintln(w, query.OnScreen(strings.Join(lines, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listChecks lists checks, or explains each.
+func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
+	l := &listing{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, least: 24}, {name: "file", drop: 2}}}
+	for i, q := range all {
+		l.addRow(q.Name, q.Severity, q.Title, q.File)
+		if !explain {
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := query.Explain(w, q); err != nil {
+			return err
+		}
+	}
+	if explain {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, l.render(width))
+	return err
+}
+
+// checkAudit finds the own checks that cannot be run.
+func checkAudit(ctx context.Context, g *globals, cfg config.Config) (err error) {
+	if cfg.Checks.Dir == "" {
+		return nil
+	}
+	db, err := g.openPublished(ctx, query.Options{Before: &query.Before{}})
+	if err != nil {
+		return err
+	}
+	if db != nil {
+		defer func() { err = errors.Join(err, db.Close()) }()
+	}
+	all, err := query.LoadChecks(cfg.Checks.Dir)
+	if err := ownFaults(ctx, "checks", all, err, db); err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsOwn() })
+	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(own), cfg.Checks.Dir)
+	return nil
+}

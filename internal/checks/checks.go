@@ -1,0 +1,342 @@
+// Package checks audits a snapshot. A check is a query that returns the rows which violate
+// it. The shipped checks are in queries/checks; a folder may hold more.
+//
+// It must not know how a night is read or published: its caller opens the snapshot.
+package checks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/nearest"
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
+)
+
+// Rule changes a check by its name.
+type Rule struct {
+	// Severity is hold, warn or off. Empty means that of the check.
+	Severity string
+	// Params are values of its parameters by name.
+	Params map[string]string
+}
+
+// off is the severity of a check that is not run.
+const off = "off"
+
+// Set is the checks that are run on a snapshot.
+type Set struct {
+	checks  []query.Query
+	rules   map[string]Rule
+	private []string
+}
+
+// Load returns the shipped checks and those of a folder, changed by rules. private lists
+// columns as table.column whose values are dropped or hashed. The set is good also with a
+// *query.FilesError, which names the files that were left out.
+func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
+	all, err := query.LoadChecks(dir)
+	s := Set{rules: rules, private: private}
+	for _, q := range all.List() {
+		rule := rules[q.Name]
+		if rule.Severity == off {
+			continue
+		}
+		if rule.Severity != "" {
+			q.Severity = rule.Severity
+		}
+		s.checks = append(s.checks, q)
+	}
+	return s, err
+}
+
+// List returns the checks, sorted by name.
+func (s Set) List() []query.Query { return slices.Clone(s.checks) }
+
+// Choose returns the set with only the named checks. An unknown name is a *query.UsageError.
+func (s Set) Choose(names []string) (Set, error) {
+	if len(names) == 0 {
+		return s, nil
+	}
+	chosen := s
+	chosen.checks = nil
+	known := checkNames(s.checks)
+	for _, name := range names {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return s, &query.UsageError{Problem: fmt.Sprintf("no check is named %q", name), Names: known, Nearest: nearest.FindAlike(known, name)}
+		}
+		chosen.checks = append(chosen.checks, s.checks[i])
+	}
+	return chosen, nil
+}
+
+func checkNames(all []query.Query) (names []string) {
+	for _, q := range all {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+// Fault is a rule that fits no check.
+type Fault struct {
+	// Path is that of the value below checks.rules.
+	Path string
+	// Value is the value that does not fit. Nil means that the key is wrong.
+	Value   any
+	Message string
+}
+
+// FindFaults returns the rules that name an unknown check or parameter, or give a value of
+// the wrong type. all are the checks that exist.
+func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
+	known := checkNames(all)
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		i := slices.Index(known, name)
+		if i < 0 {
+			faults = append(faults, Fault{Path: name, Message: "is no check: " + suggest(known, name)})
+			continue
+		}
+		var params []string
+		for _, p := range all[i].Params {
+			if !slices.Contains(reserved(), p.Name) {
+				params = append(params, p.Name)
+			}
+		}
+		for _, param := range slices.Sorted(maps.Keys(rules[name].Params)) {
+			path, value := name+".params."+param, rules[name].Params[param]
+			if !slices.Contains(params, param) {
+				faults = append(faults, Fault{Path: path, Message: "is no parameter of " + name + ": " + suggest(params, param)})
+				continue
+			}
+			p, _ := all[i].Param(param)
+			if err := p.CheckValue(value); err != nil {
+				faults = append(faults, Fault{Path: path, Value: value, Message: "does not fit: " + err.Error()})
+			}
+		}
+	}
+	return faults
+}
+
+func suggest(known []string, word string) string {
+	if near := nearest.FindNearest(known, word); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		return "it has none"
+	}
+	return "use one of " + strings.Join(known, ", ")
+}
+
+// Parameters that the audit sets.
+const (
+	paramSnapshot = "snapshot" // the time of the snapshot
+	paramRun      = "run"      // its run
+	paramPrivate  = "private"  // the private columns, each between commas
+)
+
+func reserved() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
+
+// sampleRows is how many violating rows a result keeps, and sampleText how many characters
+// of a text in them.
+const sampleRows, sampleText = 3, 200
+
+// Run runs the checks on an open snapshot, one after another, and returns a result for each.
+// A check that fails to run is a result, too. The error is that of a canceled context, or
+// of a snapshot whose evidence cannot be read.
+func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
+	scope, err := readScope(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("audit the snapshot: %w", err)
+	}
+	var results []ledger.Check
+	for _, q := range s.checks {
+		began := time.Now()
+		result := s.runOne(ctx, db, scope, q)
+		if cause := context.Cause(ctx); cause != nil {
+			return results, cause
+		}
+		result.Seconds = time.Since(began).Seconds()
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) ledger.Check {
+	result := ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity}
+	prepared, values, skip, err := s.prepare(db, in, q)
+	if skip != "" {
+		result.Outcome, result.Reason = ledger.CheckSkipped, skip
+		return result
+	}
+	var found query.Result
+	if err == nil {
+		found, err = db.Collect(ctx, prepared, values, sampleRows)
+	}
+	unread := false
+	if err == nil && found.Total > 0 {
+		unread, err = in.isUnread(ctx, db, prepared, values)
+	}
+	if err == nil && found.Total > 0 {
+		result.Sample, err = sample(found)
+	}
+	switch {
+	case err != nil:
+		result.Outcome, result.Reason, result.Sample = ledger.CheckNotRun, firstLine(err), nil
+	case unread:
+		result.Outcome, result.Reason, result.Sample = ledger.CheckSkipped, "no table of it was read", nil
+	case found.Total > 0:
+		result.Outcome, result.Rows = ledger.CheckFailed, found.Total
+	default:
+		result.Outcome = ledger.CheckPassed
+	}
+	return result
+}
+
+// Prepare returns the query that finds all violating rows of a check in an open snapshot,
+// with the values of its parameters. skipped is why there is nothing to compare. An unknown
+// name is a *query.UsageError.
+func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Query, values map[string]string, skipped string, err error) {
+	one, err := s.Choose([]string{name})
+	if err != nil {
+		return q, nil, "", err
+	}
+	in, err := readScope(ctx, db)
+	if err != nil {
+		return q, nil, "", fmt.Errorf("audit the snapshot: %w", err)
+	}
+	return s.prepare(db, in, one.checks[0])
+}
+
+// prepare writes out a check for a snapshot with the values of its parameters. skip is why
+// there is nothing to compare.
+func (s Set) prepare(db *query.DB, in scope, q query.Query) (prepared query.Query, values map[string]string, skip string, err error) {
+	if q.ReadsBefore() && !db.HasBefore() {
+		return q, nil, "there is no snapshot before", nil
+	}
+	prepared, ok, err := q.Expand(in.moved, s.private)
+	if err == nil && !ok {
+		return q, nil, "too few rows of its tables changed", nil
+	}
+	values = map[string]string{}
+	maps.Copy(values, s.rules[q.Name].Params)
+	for name, value := range map[string]string{paramSnapshot: in.snapshot.At.Format(time.RFC3339Nano), paramRun: in.snapshot.Run,
+		paramPrivate: "," + strings.Join(s.private, ",") + ","} {
+		if _, declared := q.Param(name); declared {
+			values[name] = value
+		}
+	}
+	return prepared, values, "", err
+}
+
+func firstLine(err error) string {
+	if refused, ok := errors.AsType[*query.RefusedError](err); ok {
+		return refused.Plain()
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// sample writes the first violating rows as a JSON array of objects, long texts cut.
+func sample(found query.Result) (json.RawMessage, error) {
+	text := []byte("[")
+	for i, row := range found.Rows {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, '{')
+		for c, column := range found.Columns {
+			if c > 0 {
+				text = append(text, ',')
+			}
+			name, err := json.Marshal(column.Name)
+			if err != nil {
+				return nil, err
+			}
+			text = append(append(text, name...), ':')
+			if value := []rune(row.Value(c).Text); len(value) > sampleText {
+				cut, err := json.Marshal(string(value[:sampleText]) + "...")
+				if err != nil {
+					return nil, err
+				}
+				text = append(text, cut...)
+				continue
+			}
+			text = row.AppendJSON(text, c)
+		}
+		text = append(text, '}')
+	}
+	text = append(text, ']')
+	if !json.Valid(text) {
+		return nil, errors.New("the sample is no JSON")
+	}
+	return text, nil
+}
+
+// scope is the snapshot that is audited, and the tables that its run read.
+type scope struct {
+	snapshot query.Snapshot
+	// read are the tables of which a stream was read, moved those of them of whose rows at
+	// least a tenth are new, changed or gone.
+	read, moved []string
+}
+
+// movedShare is the divisor of the rows of a table that must have changed: the comparisons
+// of whole columns cannot fail when fewer did, and cost most.
+const movedShare = 10
+
+func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
+	if in.snapshot, err = db.ReadSnapshot(ctx); err != nil {
+		return in, err
+	}
+	run := map[string]string{"run": in.snapshot.Run}
+	const all = 1 << 20
+	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), run, all)
+	if err != nil {
+		return in, err
+	}
+	grades := map[string]string{}
+	for _, r := range streams.Rows {
+		grades[r.Get("stream").Text] = r.Get("grade").Text
+	}
+	still, err := db.Collect(ctx, query.Text(fmt.Sprintf(
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND (rows_new + rows_changed + rows_gone) * %d < rows", movedShare)), run, all)
+	if err != nil {
+		return in, err
+	}
+	unmoved := map[string]bool{}
+	for _, r := range still.Rows {
+		unmoved[r.Get("table_name").Text] = true
+	}
+	for _, st := range stream.All() {
+		if !ledger.WasRead(grades[st.Name]) {
+			continue
+		}
+		for _, t := range st.Tables {
+			if !slices.Contains(in.read, t.Name) {
+				in.read = append(in.read, t.Name)
+			}
+			if !unmoved[t.Name] && !slices.Contains(in.moved, t.Name) {
+				in.moved = append(in.moved, t.Name)
+			}
+		}
+	}
+	return in, nil
+}
+
+// isUnread reports whether the check reads tables of main, and the run read none of them:
+// their rows are those of an earlier audit.
+func (in scope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
+	sources, err := db.Sources(ctx, q, values)
+	if err != nil || len(sources) == 0 {
+		return false, err
+	}
+	return !slices.ContainsFunc(sources, func(s query.Source) bool { return slices.Contains(in.read, s.Table) }), nil
+}

@@ -1,0 +1,296 @@
+package checks_test
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"go.uber.org/goleak"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// twoNights are the nights of every fixture. A row of main is of the first night unless its
+// valid_from is tonight(); a row of past was closed tonight.
+const twoNights = `SET TimeZone = 'UTC';
+CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
+`
+
+// catalog is the bytes of a DuckDB file as the warehouse makes it, without rows.
+func catalog(t *testing.T) []byte {
+	t.Helper()
+	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.Begin(t.Context(), "fixture", time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Discard(); err != nil {
+			t.Error(err)
+		}
+	})
+	var statements []string
+	for _, table := range stream.Tables(stream.All()) {
+		for _, schema := range []string{"main", "past"} {
+			name := schema + "." + sqltext.Quote(table.Name)
+			statements = append(statements,
+				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT '2026-11-01 02:00:00+00'", name),
+				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+		}
+		past := "past." + sqltext.Quote(table.Name)
+		statements = append(statements, fmt.Sprintf("ALTER TABLE %s ALTER valid_to SET DEFAULT '2026-11-02 02:00:00+00'", past),
+			fmt.Sprintf("ALTER TABLE %s ALTER run_id SET DEFAULT '20261102T020000Z'", past))
+	}
+	if err := d.Atomically(t.Context(), statements); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Exec(t.Context(), "CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// readAll grades each stream of tonight exact.
+func readAll() string {
+	var b strings.Builder
+	for _, s := range stream.All() {
+		fmt.Fprintf(&b, "INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', '%s', 'exact');\n", s.Name)
+	}
+	return b.String()
+}
+
+func open(t *testing.T, empty []byte, fixture string, before query.Before, timeout time.Duration) *query.DB {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "catalog.duckdb")
+	if err := os.WriteFile(path, empty, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := sql.Open("duckdb", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.ExecContext(t.Context(), fixture); err != nil {
+		t.Fatal(err)
+	}
+	if err := pool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := query.Open(t.Context(), path, query.Options{Threads: 1, Timeout: timeout, Before: &before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func load(t *testing.T, dir string, rules map[string]checks.Rule, private []string, names ...string) checks.Set {
+	t.Helper()
+	set, err := checks.Load(dir, rules, private)
+	if err == nil {
+		set, err = set.Choose(names)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestChecks runs testdata/<check>/*.test. A test is an archive: a line that says what it
+// shows, the rows of the tables (fixture.sql), values of parameters (params, name=value a
+// line) and the violating rows as CSV (want.csv).
+func TestChecks(t *testing.T) {
+	empty := catalog(t)
+	for _, q := range load(t, "", nil, nil).List() {
+		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
+		if err != nil || len(tests) == 0 {
+			t.Errorf("check %s has no test in testdata (%v)", q.Name, err)
+		}
+		for _, path := range tests {
+			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
+				archive, err := txtar.ParseFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files := map[string]string{}
+				for _, f := range archive.Files {
+					files[f.Name] = string(f.Data)
+				}
+				params := map[string]string{}
+				for line := range strings.Lines(files["params"]) {
+					name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+					params[name] = value
+				}
+				db := open(t, empty, twoNights+readAll()+files["fixture.sql"], query.Before{}, time.Minute)
+				rules := map[string]checks.Rule{q.Name: {Params: params}}
+				var out bytes.Buffer
+				w, err := query.NewWriter(query.CSV, &out, query.Screen{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				set := load(t, "", rules, nil, q.Name)
+				prepared, values, skipped, err := set.Prepare(t.Context(), db, q.Name)
+				if err != nil || skipped != "" {
+					t.Fatal(err, skipped)
+				}
+				if _, err := db.Run(t.Context(), prepared, values, w); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(files["want.csv"], strings.ReplaceAll(out.String(), "\r\n", "\n")); diff != "" {
+					t.Errorf("violating rows (-want +got):\n%s", diff)
+				}
+				results, err := set.Run(t.Context(), db)
+				if err != nil {
+					t.Fatal(err)
+				}
+				result := results[0]
+				want := ledger.CheckPassed
+				if strings.Count(files["want.csv"], "\n") > 1 {
+					want = ledger.CheckFailed
+				}
+				if result.Outcome != want {
+					t.Errorf("the check %s (%s), want %s", result.Outcome, result.Reason, want)
+				}
+			})
+		}
+	}
+}
+
+// TestOutcomes holds the outcome of checks that fail, that cannot run and that have nothing
+// to compare.
+func TestOutcomes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"reads_files": "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
+		"no_column":   "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
+		"too_slow":    "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(100000000) AS a(x), range(100000000) AS b(x) WHERE a.x + b.x = -1",
+		"writes":      "-- title: A\n-- severity: hold\nDELETE FROM orders",
+		"own":         "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
+		"compares":    "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
+		"was":         "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
+		"unread":      "-- title: A\n-- severity: warn\nSELECT id FROM outlets",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const fixture = twoNights + `INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', 'orders', 'exact'), ('20261102T020000Z', 'outlets', 'carried_forward');
+INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com');
+INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
+INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
+INSERT INTO outlets (id) VALUES ('a');`
+	set := load(t, dir, map[string]checks.Rule{"own": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
+		[]string{"orders.guest_email"}, "compares", "no_column", "own", "reads_files", "too_slow", "unread", "was")
+	empty := catalog(t)
+	path := func(db *query.DB) map[string]ledger.Check {
+		t.Helper()
+		results, err := set.Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]ledger.Check{}
+		for _, r := range results {
+			byName[r.Name] = r
+		}
+		return byName
+	}
+	db := open(t, empty, fixture, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
+	got := path(db)
+	long := strings.Repeat("x", 200) + "..."
+	for name, want := range map[string]ledger.Check{
+		"compares":    {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
+		"no_column":   {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"reads_files": {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"too_slow":    {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"unread":      {Severity: "warn", Outcome: ledger.CheckSkipped},
+		"was":         {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"run_id":"20261101T020000Z"}]`)},
+		"own": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 5, Sample: []byte(`[{"id":"a","total":20.000000,"long":"` + long + `"},` +
+			`{"id":"b","total":10.000000,"long":"` + long + `"},{"id":"c","total":10.000000,"long":"` + long + `"}]`)},
+	} {
+		result := got[name]
+		if (result.Reason == "") == (want.Outcome == ledger.CheckNotRun || want.Outcome == ledger.CheckSkipped) {
+			t.Errorf("%s: reason %q", name, result.Reason)
+		}
+		result.Name, result.Title, result.Reason, result.Seconds = "", "", "", 0
+		if diff := cmp.Diff(want, result); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, time.Minute)
+	if got := path(first)["compares"]; got.Outcome != ledger.CheckSkipped {
+		t.Errorf("on a first night the check %s (%s)", got.Outcome, got.Reason)
+	}
+}
+
+// TestPrivateColumnsAreNoFinding drops a column that was published before.
+func TestPrivateColumnsAreNoFinding(t *testing.T) {
+	const fixture = `INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, 'L' || n, 'o' || n FROM range(60) AS t(n);
+INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, NULL, 'hash' || n, tonight() FROM range(60) AS t(n);
+INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);`
+	empty := catalog(t)
+	for _, c := range []struct {
+		private []string
+		want    ledger.CheckOutcome
+	}{{nil, ledger.CheckFailed}, {[]string{"product_listings.name", "product_listings.outlet_id"}, ledger.CheckPassed}} {
+		db := open(t, empty, twoNights+readAll()+fixture, query.Before{Hidden: c.private}, time.Minute)
+		results, err := load(t, "", nil, c.private, "column_emptied", "attributes_rewritten", "references_lost").Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Outcome != c.want {
+				t.Errorf("private columns %v: %s %s (%s)", c.private, r.Name, r.Outcome, r.Reason)
+			}
+		}
+	}
+}
+
+// TestRulesThatFitNoCheck holds what is said of names and values that are wrong.
+func TestRulesThatFitNoCheck(t *testing.T) {
+	all, err := query.LoadChecks("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range checks.FindFaults(all.List(), map[string]checks.Rule{
+		"price_median_mooved": {}, "prices_scaled": {Params: map[string]string{"share": "much", "snapshot": "x", "high": "2"}},
+		"host_listed_twice": {Params: map[string]string{"a": "1"}},
+	}) {
+		got = append(got, fmt.Sprintf("%s: %v %s", f.Path, f.Value, f.Message))
+	}
+	want := []string{
+		`host_listed_twice.params.a: <nil> is no parameter of host_listed_twice: it has none`,
+		`price_median_mooved: <nil> is no check: did you mean price_median_moved?`,
+		`prices_scaled.params.share: much does not fit: parameter "share": "much" is not a number such as 12.50`,
+		`prices_scaled.params.snapshot: <nil> is no parameter of prices_scaled: use one of share, low, high, min_prices`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// CheckOutcome is the result of a check of a snapshot.
+type CheckOutcome string
+
+// Outcomes of checks. A Skipped check had nothing to compare: no table of it was read, or
+// there is no snapshot before. A check that is NotRun failed to run.
+const (
+	CheckPassed  CheckOutcome = "passed"
+	CheckFailed  CheckOutcome = "failed"
+	CheckSkipped CheckOutcome = "skipped"
+	CheckNotRun  CheckOutcome = "not run"
+)
+
+// Check is what a check found in a snapshot.
+type Check struct {
+	Name     string       `json:"check"`
+	Title    string       `json:"title"`
+	Severity string       `json:"severity"` // hold or warn
+	Outcome  CheckOutcome `json:"outcome"`
+	// Reason is why the check was skipped or not run.
+	Reason string `json:"reason,omitempty"`
+	// Rows counts the violating rows.
+	Rows int64 `json:"rows"`
+	// Sample holds the first violating rows as a JSON array of objects.
+	Sample json.RawMessage `json:"sample,omitempty"`
+	// Seconds is how long the check ran.
+	Seconds float64 `json:"seconds"`
+}
+
+// Holds reports whether the check keeps a night from being published.
+func (c Check) Holds() bool { return c.Severity == "hold" && c.Outcome == CheckFailed }
+
+// NeedsAttention reports whether the check failed or did not run.
+func (c Check) NeedsAttention() bool { return c.Outcome == CheckFailed || c.Outcome == CheckNotRun }
+
+// SampleLines writes each row of the sample as one line for people: column value, column
+// value. Columns without a value are left out.
+func (c Check) SampleLines() (lines []string) {
+	decoder := json.NewDecoder(bytes.NewReader(c.Sample))
+	if _, err := decoder.Token(); err != nil { // [
+		return nil
+	}
+	for decoder.More() {
+		var cells []string
+		if _, err := decoder.Token(); err != nil { // {
+			return lines
+		}
+		for decoder.More() {
+			name, err := decoder.Token()
+			var value json.RawMessage
+			if err == nil {
+				err = decoder.Decode(&value)
+			}
+			if err != nil {
+				return lines
+			}
+			if string(value) == "null" {
+				continue
+			}
+			var text string
+			if json.Unmarshal(value, &text) != nil {
+				text = string(value)
+			}
+			cells = append(cells, name.(string)+" "+text)
+		}
+		if _, err := decoder.Token(); err != nil { // }
+			return lines
+		}
+		lines = append(lines, strings.Join(cells, ", "))
+	}
+	return lines
+}

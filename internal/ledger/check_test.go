@@ -1,0 +1,20 @@
+package ledger_test
+
+import (
+	"slices"
+	"testing"
+
+	"placementsync/internal/ledger"
+)
+
+func TestSampleLines(t *testing.T) {
+	c := ledger.Check{Sample: []byte(`[{"id":"a","price":20.000000,"list":["x",1],"none":null},{"text":"null, or not"},{}]`)}
+	want := []string{`id a, price 20.000000, list ["x",1]`, "text null, or not", ""}
+	if got := c.SampleLines(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c.Sample = []byte(`[{"id":"a"},{"id`)
+	if got := c.SampleLines(); !slices.Equal(got, []string{"id a"}) {
+		t.Errorf("of a torn sample: %q", got)
+	}
+}

@@ -1,0 +1,80 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"placementsync/internal/sqltext"
+)
+
+// Before says what the database "before" holds: main, past and meta of the snapshot before
+// the one that is open, as views. The name is reserved for it.
+type Before struct {
+	// Catalog is the DuckDB file of the snapshot before. Empty means that it is derived from
+	// the history of the open file.
+	Catalog string
+	// Hidden lists columns as table.column that are NULL in before: private columns may have
+	// been published by an earlier night.
+	Hidden []string
+}
+
+// before is the database of Before, and beforeFile the file behind it.
+const before, beforeFile = "before", "before_file"
+
+// attachBefore makes the database before. Without an earlier snapshot there is none, see
+// HasBefore.
+func (db *DB) attachBefore(ctx context.Context, b Before) error {
+	source := db.fileName()
+	tablesAt := func(t storedTable) string { return "" }
+	if b.Catalog != "" {
+		source = beforeFile
+		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+beforeFile+" (READ_ONLY)"); err != nil {
+			return err
+		}
+		tablesAt = func(t storedTable) string {
+			return fmt.Sprintf("SELECT %s FROM %s", t.columnList(b.Hidden), t.qualified(t.schema))
+		}
+	} else {
+		all, err := db.readSnapshots(ctx, source)
+		if err != nil {
+			return err
+		}
+		last := len(all) - 1
+		if db.asOf != nil {
+			last = slices.Index(all, *db.asOf)
+		}
+		if last < 1 {
+			return nil
+		}
+		tablesAt = func(t storedTable) string { return t.rowsKnownAt(all[last-1], b.Hidden) }
+	}
+	tables, err := db.storedTables(ctx, source)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "CREATE SCHEMA %[1]s.past;\nCREATE SCHEMA %[1]s.meta;\n", before)
+	for _, t := range tables {
+		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", before, sqltext.Quote(t.schema), sqltext.Quote(t.name), tablesAt(t))
+	}
+	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+before, "BEGIN", text.String(), "COMMIT"); err != nil {
+		return errors.Join(errors.New("show the snapshot before"), err)
+	}
+	db.hasBefore = true
+	return nil
+}
+
+// HasBefore reports whether the database before exists: Options.Before was set, and there is
+// an earlier snapshot.
+func (db *DB) HasBefore() bool { return db.hasBefore }
+
+// fileName is the database of the opened file.
+func (db *DB) fileName() string {
+	if db.asOf != nil {
+		return newest
+	}
+	return home
+}

@@ -1,0 +1,124 @@
+package query
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"placementsync/internal/dictionary"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/queries"
+)
+
+// The severities of a check.
+const (
+	Hold = "hold" // the night is not published
+	Warn = "warn" // the night is published, and the rows are reported
+)
+
+// The first word of [Query.Each].
+const (
+	// EachTable repeats a check for tables. {table} and {name} are the name of the table, as
+	// an identifier and as a text. Names behind the word limit the check to these tables.
+	EachTable = "table"
+	// EachReference repeats a check for the references that schema/ declares. {table} and
+	// {column} contain the values, {target} and {target_column} are the key that they name.
+	// {name} and {target_name} are both as table.column, as texts.
+	EachReference = "reference"
+)
+
+// LoadChecks returns the built-in checks and those of the files in a folder. An empty folder
+// name means no own checks. A check is a query whose header also has a severity; it returns
+// the rows that violate it. Errors are those of [Load].
+func LoadChecks(dir string) (Library, error) {
+	s := shelf{folder: "queries/checks", key: "checks.dir", isCheck: true}
+	files, err := fs.Sub(queries.Checks, "checks")
+	if err != nil {
+		return Library{}, err
+	}
+	builtIn, err := s.list(files)
+	return s.load(builtIn, err, dir)
+}
+
+// checkFaults are the mistakes in the header of a check.
+func (q Query) checkFaults() (faults []fault) {
+	if q.Severity != Hold && q.Severity != Warn {
+		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
+	}
+	if kind, _ := q.repeats(); !slices.Contains([]string{"", EachTable, EachReference}, kind) {
+		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of each: use %s or %s", q.Each, EachTable, EachReference)})
+	}
+	for _, p := range q.Params {
+		if p.Default == "" {
+			faults = append(faults, fault{1, fmt.Sprintf("parameter %q needs a default: a check runs without a person", p.Name)})
+		}
+	}
+	return faults
+}
+
+var beforeName = regexp.MustCompile(`(?i)\b` + before + `\.`)
+
+// ReadsBefore reports whether a check compares with the snapshot before.
+func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeader()) }
+
+// withoutHeader is the SQL without the comments at its top.
+func (q Query) withoutHeader() string { return q.SQL[len(nothing.FindString(q.SQL)):] }
+
+// repeats splits Each into its first word and the tables behind it.
+func (q Query) repeats() (kind string, tables []string) {
+	words := strings.Fields(q.Each)
+	if len(words) == 0 {
+		return "", nil
+	}
+	return words[0], words[1:]
+}
+
+// Expand writes out a check with Each: its SQL once for each of the tables, or for each
+// reference that begins or ends in one of them, united by UNION ALL. References of private
+// columns, given as table.column, are left out. Other checks are returned as they are. ok is
+// false if there is nothing to repeat the check for.
+func (q Query) Expand(tables, private []string) (expanded Query, ok bool, err error) {
+	kind, only := q.repeats()
+	if kind == "" {
+		return q, true, nil
+	}
+	main, _, err := dictionary.Definitions()
+	if err != nil {
+		return q, false, err
+	}
+	pattern := "(" + strings.TrimRight(q.withoutHeader(), "; \t\r\n") + "\n)"
+	var parts []string
+	for _, t := range stream.Tables(stream.All()) {
+		if kind == EachTable {
+			if slices.Contains(tables, t.Name) && (len(only) == 0 || slices.Contains(only, t.Name)) {
+				parts = append(parts, strings.NewReplacer("{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name)).Replace(pattern))
+			}
+			continue
+		}
+		for _, c := range main[t.Name].Columns {
+			to := c.References
+			name, target := t.Name+"."+c.Name, to.Table+"."+to.Column
+			if to.Table == "" || !slices.Contains(tables, t.Name) && !slices.Contains(tables, to.Table) ||
+				slices.Contains(private, name) || slices.Contains(private, target) {
+				continue
+			}
+			parts = append(parts, strings.NewReplacer("{table}", sqltext.Quote(t.Name), "{column}", sqltext.Quote(c.Name),
+				"{target}", sqltext.Quote(to.Table), "{target_column}", sqltext.Quote(to.Column),
+				"{name}", sqltext.Literal(name), "{target_name}", sqltext.Literal(target)).Replace(pattern))
+		}
+	}
+	q.SQL = strings.Join(parts, "\nUNION ALL\n")
+	return q, len(parts) > 0, nil
+}
+
+// CheckValue reports what is wrong with a value for the parameter.
+func (p Param) CheckValue(text string) error {
+	_, err := p.givenText(map[string]string{p.Name: text})
+	if err == nil && (p.Type != "DATE" || !backText.MatchString(text)) {
+		_, err = p.bindText(text)
+	}
+	return err
+}

@@ -1,0 +1,9 @@
+-- subject: commissions
+-- severity: warn
+-- title: Commissions above the sale price
+-- grain: one row per order item
+-- about: Order items whose commission is higher than what they were sold for.
+SELECT id, order_id, sale_price, commission_amount, commission_status
+FROM order_items
+WHERE commission_amount > sale_price
+ORDER BY id

@@ -1,0 +1,33 @@
+-- subject: prices
+-- severity: hold
+-- title: Many prices changed their currency
+-- grain: one row per table, old and new currency
+-- about: More than a share of the prices of a currency are in another one since the last snapshot. A price rarely changes its currency: this is what swapped fields look like. It cannot see a currency of new prices.
+-- param: share DECIMAL 0.3 -- largest share of the prices of the old currency
+-- param: min_prices COUNT 50 -- leave out changes of fewer prices
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+WITH changed AS (
+    SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now
+    FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
+    UNION ALL
+    SELECT 'outlet_listing_prices' AS table_name, p.currency, n.currency AS currency_now
+    FROM outlet_listing_prices AS n JOIN past.outlet_listing_prices AS p USING (outlet_listing_id, position)
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
+    UNION ALL
+    SELECT 'product_prices' AS table_name, p.currency, n.currency AS currency_now
+    FROM product_prices AS n JOIN past.product_prices AS p USING (product_id, position)
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
+),
+earlier AS (
+    SELECT 'product_listing_prices' AS table_name, currency, count(*) AS prices FROM before.product_listing_prices GROUP BY currency
+    UNION ALL
+    SELECT 'outlet_listing_prices', currency, count(*) FROM before.outlet_listing_prices GROUP BY currency
+    UNION ALL
+    SELECT 'product_prices', currency, count(*) FROM before.product_prices GROUP BY currency
+)
+SELECT table_name, currency AS currency_before, currency_now, count(*) AS prices_changed, any_value(prices) AS prices_before
+FROM changed JOIN earlier USING (table_name, currency)
+GROUP BY ALL
+HAVING prices_changed >= $min_prices AND prices_changed > any_value(prices) * CAST($share AS DECIMAL(9, 3))
+ORDER BY ALL

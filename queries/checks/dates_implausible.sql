@@ -1,0 +1,19 @@
+-- subject: quality
+-- severity: warn
+-- title: Dates that cannot be right
+-- grain: one row per date
+-- about: Orders and items that were paid after the snapshot, and records that were made before 2000 or after the snapshot. A day of tolerance allows for time zones.
+-- param: earliest DATE 2000-01-01 -- earliest plausible date
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+SELECT table_name, id, column_name, date
+FROM (
+    SELECT 'orders' AS table_name, id, unnest(['created_at', 'date_paid']) AS column_name, unnest([created_at, date_paid]) AS date FROM orders
+    UNION ALL
+    SELECT 'order_items', id, unnest(['created_at', 'date_paid', 'commission_date_paid']), unnest([created_at, date_paid, commission_date_paid]) FROM order_items
+    UNION ALL
+    SELECT 'campaigns', id, 'created_at', created_at FROM campaigns
+    UNION ALL
+    SELECT 'product_listings', id, 'created_at', created_at FROM product_listings
+)
+WHERE date < $earliest OR date > $snapshot + INTERVAL 1 DAY
+ORDER BY ALL

@@ -1,0 +1,16 @@
+-- subject: quality
+-- severity: hold
+-- title: References point to nothing
+-- grain: one row per reference
+-- about: More than half of the references of a column have no record in the table that they name, where before less than a tenth had none. The references are those of the schema files. Only references are compared that begin or end in a table of whose rows at least a tenth changed.
+-- each: reference
+-- param: share DECIMAL 0.5 -- largest share of references without a record
+-- param: share_before DECIMAL 0.1 -- leave out references of which so many had no record before
+-- param: min_references COUNT 50 -- leave out columns with fewer references
+SELECT {name} AS reference, {target_name} AS names, b.lost AS lost_before, b.total AS references_before, n.lost, n.total AS references_now
+FROM (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost
+    FROM {table} AS r LEFT JOIN (SELECT DISTINCT {target_column} AS id FROM {target}) AS t ON t.id = r.{column} WHERE r.{column} IS NOT NULL) AS n,
+    (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost
+    FROM before.{table} AS r LEFT JOIN (SELECT DISTINCT {target_column} AS id FROM before.{target}) AS t ON t.id = r.{column} WHERE r.{column} IS NOT NULL) AS b
+WHERE n.total >= $min_references AND n.lost > n.total * CAST($share AS DECIMAL(9, 3)) AND b.lost < greatest(1, b.total * CAST($share_before AS DECIMAL(9, 3)))
+ORDER BY ALL

@@ -1,0 +1,20 @@
+-- subject: quality
+-- severity: warn
+-- title: Unusual number of rows
+-- grain: one row per table
+-- about: Tables whose number of rows is outside of the range of their last 30 nights, widened by the width of the range and by a tenth. It needs a week of nights.
+-- param: nights COUNT 30 -- nights to compare with
+-- param: min_nights COUNT 7 -- leave out tables with fewer nights
+-- param: min_rows COUNT 50 -- leave out smaller differences, in rows
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+WITH nights AS (
+    SELECT run_id FROM meta.runs WHERE snapshot_at < $snapshot AND coalesce(kind, 'night') = 'night' QUALIFY row_number() OVER (ORDER BY snapshot_at DESC) <= $nights
+),
+ranges AS (
+    SELECT table_name, count(*) AS nights, min(rows) AS least, max(rows) AS most FROM meta.tables SEMI JOIN nights USING (run_id) GROUP BY table_name
+)
+SELECT table_name, t.rows, least, most, ranges.nights
+FROM meta.tables AS t JOIN meta.runs USING (run_id) JOIN ranges USING (table_name)
+WHERE snapshot_at = $snapshot AND ranges.nights >= $min_nights
+  AND (least - t.rows > greatest($min_rows, most - least + least / 10) OR t.rows - most > greatest($min_rows, most - least + most / 10))
+ORDER BY table_name

@@ -1,0 +1,10 @@
+-- subject: orders
+-- severity: warn
+-- title: Sale prices far below the list price
+-- grain: one row per order item
+-- about: Order items sold for more than 90 % less than the list price of the product at that time.
+-- param: percent DECIMAL 90 -- largest discount, in percent
+SELECT id, order_id, product_id, product_price, sale_price
+FROM order_items
+WHERE product_price > 0 AND sale_price >= 0 AND sale_price < product_price * (100 - CAST($percent AS DECIMAL(9, 3))) / 100
+ORDER BY id
