@@ -12,16 +12,16 @@ import (
 	"placementsync/internal/transform"
 )
 
-// TestAnswersThatAreNone holds that no stream takes an error or an emptiness for
+// TestBodiesWithoutRecordsAreMalformed: no stream accepts an error or an empty object as
 // its records.
-func TestAnswersThatAreNone(t *testing.T) {
+func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	bodies := []string{`{}`, `{"error":"temporary failure","code":500}`, `{"error":{"message":"x"}}`, `{"code":"E1","message":"try again"}`,
 		`{"LIST":null}`, `{"LIST":null,"total_records":0}`, `{"total_records":0}`, `{"LIST":{},"items":[]}`, `{"LIST":[],"error":"timeout"}`,
 		`{"id":"r1","error":"temporary failure"}`, `{"errors":[],"message":"x"}`, `null`, `"maintenance"`}
 	for _, s := range stream.All() {
 		for _, body := range bodies {
 			if s.Envelope == stream.Raw && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
-				continue // told apart below
+				continue // see TestOnlyAnEmptyListIsEmpty and TestAnotherRecordIsRejected
 			}
 			list := s.List
 			if list == "" {
@@ -31,13 +31,13 @@ func TestAnswersThatAreNone(t *testing.T) {
 			d := compile(t, s).NewDecoder()
 			page, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "p"})
 			if !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 {
-				t.Errorf("%s took %s for an answer: page %+v, error %v", s.Name, body, page, err)
+				t.Errorf("%s accepted %s: page %+v, error %v", s.Name, body, page, err)
 			}
 		}
 	}
 }
 
-// TestOnlyAnEmptyListIsEmpty holds what proves that a parent has no records.
+// TestOnlyAnEmptyListIsEmpty checks which bodies prove that a parent has no records.
 func TestOnlyAnEmptyListIsEmpty(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string
@@ -60,25 +60,26 @@ func TestOnlyAnEmptyListIsEmpty(t *testing.T) {
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
 		if (err != nil) != c.fails || page.Records != 0 || page.Bare != c.bare {
-			t.Errorf("%s: %s: page %+v, error %v; want bare %v, an error %v", c.stream, c.body, page, err, c.bare, c.fails)
+			t.Errorf("%s: %s: page %+v, error %v; want bare %v, error %v", c.stream, c.body, page, err, c.bare, c.fails)
 		}
 	}
 }
 
-// TestAnotherRecordIsRefused asks for one id or parent and is shown another.
-func TestAnotherRecordIsRefused(t *testing.T) {
+// TestAnotherRecordIsRejected decodes a record that names another id or parent than
+// requested.
+func TestAnotherRecordIsRejected(t *testing.T) {
 	for _, c := range []struct{ stream, own, foreign, reason string }{
-		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q" where "p" was asked for`},
-		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `names id "q" where "p" was asked for`},
-		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `names id "q" where "p" was asked for`},
-		{"campaign_details", `{"id":"p"}`, `{"id":"q","questionnaire":{"id":"x"}}`, `names id "q" where "p" was asked for`},
-		{"articles", `{"id":"p"}`, `{"id":7}`, `names id "7" where "p" was asked for`},
-		{"campaign_articles", `[{"id":"a","campaign_id":"p"}]`, `[{"id":"a","campaign_id":"q"}]`, `names campaign_id "q" where "p" was asked for`},
-		{"profile_order_items", `[{"id":"a"}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q" where "p" was asked for`},
-		{"profile_orders", `[{"id":"a","profile_id":null}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q" where "p" was asked for`},
-		{"profile_campaigns", `[{"id":"a"}]`, `[{"id":"a","profile":{"id":"q"}}]`, `names profile_id "q" where "p" was asked for`},
-		{"outlet_products", `[{"id":"a"}]`, `[{"id":"a","outlet_id":"q"}]`, `names outlet_id "q" where "p" was asked for`},
-		{"article_comments", `{"records":[{"id":"a"}]}`, `{"records":[{"id":"a","article_id":"q"}]}`, `names article_id "q" where "p" was asked for`},
+		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q", but "p" was requested`},
+		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `names id "q", but "p" was requested`},
+		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `names id "q", but "p" was requested`},
+		{"campaign_details", `{"id":"p"}`, `{"id":"q","questionnaire":{"id":"x"}}`, `names id "q", but "p" was requested`},
+		{"articles", `{"id":"p"}`, `{"id":7}`, `names id "7", but "p" was requested`},
+		{"campaign_articles", `[{"id":"a","campaign_id":"p"}]`, `[{"id":"a","campaign_id":"q"}]`, `names campaign_id "q", but "p" was requested`},
+		{"profile_order_items", `[{"id":"a"}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q", but "p" was requested`},
+		{"profile_orders", `[{"id":"a","profile_id":null}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q", but "p" was requested`},
+		{"profile_campaigns", `[{"id":"a"}]`, `[{"id":"a","profile":{"id":"q"}}]`, `names profile_id "q", but "p" was requested`},
+		{"outlet_products", `[{"id":"a"}]`, `[{"id":"a","outlet_id":"q"}]`, `names outlet_id "q", but "p" was requested`},
+		{"article_comments", `{"records":[{"id":"a"}]}`, `{"records":[{"id":"a","article_id":"q"}]}`, `names article_id "q", but "p" was requested`},
 	} {
 		t.Run(c.stream, func(t *testing.T) {
 			d := decoderOf(t, c.stream)
@@ -89,7 +90,7 @@ func TestAnotherRecordIsRefused(t *testing.T) {
 			d.Flush()
 			page, err = d.Decode([]byte(c.foreign), transform.Origin{Seq: 2, Param: "p"})
 			if err != nil || page.Refused != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
-				t.Errorf("%s: page %+v, %d rows, error %v; want it refused", c.foreign, page, d.Rows(), err)
+				t.Errorf("%s: page %+v, %d rows, error %v; want it rejected", c.foreign, page, d.Rows(), err)
 			}
 			found := d.Findings()
 			if len(found.Rejects) != 1 || found.Rejects[0].Reason != c.reason || found.Rejects[0].Column != "" {
@@ -99,9 +100,8 @@ func TestAnotherRecordIsRefused(t *testing.T) {
 	}
 }
 
-// TestIDsThatVanishInAPath holds that nothing is staged that would be asked for by
-// an id that a path loses.
-func TestIDsThatVanishInAPath(t *testing.T) {
+// TestIDsThatAreNoPathSegments: ids that cannot be used in a path are rejected.
+func TestIDsThatAreNoPathSegments(t *testing.T) {
 	for _, id := range []string{"", ".", ".."} {
 		for _, s := range stream.All() {
 			if key := s.Root().Key; s.IsDetail() || len(key) != 1 || key[0] != "id" {
@@ -137,21 +137,21 @@ func TestIDsThatVanishInAPath(t *testing.T) {
 	}
 }
 
-// TestARecordReadAgainCountsRefusedItemsOnce has a duplicate name behind an item without
-// a key, so that the record is read a second time.
-func TestARecordReadAgainCountsRefusedItemsOnce(t *testing.T) {
+// TestRejectedItemsCountOnceInACarefulReading has a duplicate name after an item without a
+// key, so that the record is read a second time.
+func TestRejectedItemsCountOnceInACarefulReading(t *testing.T) {
 	for _, body := range []string{
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a"}`,
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a","name":"b"}`,
 	} {
 		page, err := decoderOf(t, "outlets").Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"})
 		if err != nil || page.Refused != 1 {
-			t.Errorf("%s: %d refused, error %v; want 1", body, page.Refused, err)
+			t.Errorf("%s: %d rejected, error %v; want 1", body, page.Refused, err)
 		}
 	}
 }
 
-func TestRefusedRecordsAreCounted(t *testing.T) {
+func TestRejectedRecordsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string
 		refused      int
@@ -164,14 +164,14 @@ func TestRefusedRecordsAreCounted(t *testing.T) {
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
 		if err != nil || page.Refused != c.refused {
-			t.Errorf("%s: %s: %d refused, error %v; want %d", c.stream, c.body, page.Refused, err, c.refused)
+			t.Errorf("%s: %s: %d rejected, error %v; want %d", c.stream, c.body, page.Refused, err, c.refused)
 		}
 	}
 }
 
-// TestAQuestionnaireWithoutIDIsNamedByItsCampaign holds that the spec lets it have
-// none, that nothing is lost for it, and that its key is the same every night.
-func TestAQuestionnaireWithoutIDIsNamedByItsCampaign(t *testing.T) {
+// TestQuestionnaireWithoutIDGetsAKey: the spec allows questionnaires without an id. They
+// keep their values and have the same key in every night.
+func TestQuestionnaireWithoutIDGetsAKey(t *testing.T) {
 	for body, want := range map[string]string{
 		`[{"id":"c","questionnaire":{"tone":"t"}}]`:                                       "c",
 		`[{"questionnaire":{"tone":"t","id":null},"id":"c"}]`:                             "c",
@@ -189,9 +189,9 @@ func TestAQuestionnaireWithoutIDIsNamedByItsCampaign(t *testing.T) {
 	}
 }
 
-// TestWhatTheSpecListsWins puts two values into one column: that of the field which
-// the spec lists stands, wherever it comes.
-func TestWhatTheSpecListsWins(t *testing.T) {
+// TestListedFieldTakesPrecedence has two fields for one column. The one that the spec lists
+// is used, in any order.
+func TestListedFieldTakesPrecedence(t *testing.T) {
 	for _, c := range []struct{ stream, body, table, column, want string }{
 		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
 		{"product_listings", `[{"id":"p","disclaimer":{"id":"listed"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "listed"},
@@ -209,14 +209,14 @@ func TestWhatTheSpecListsWins(t *testing.T) {
 			t.Errorf("%s: %s is %q, want %q", c.body, c.column, got, c.want)
 		}
 		if found := d.Findings().Drift; len(found) != 1 || found[0].Kind != transform.Conflict || found[0].Key != "p" {
-			t.Errorf("%s: drift %+v, want the difference", c.body, found)
+			t.Errorf("%s: drift %+v, want one conflict", c.body, found)
 		}
 	}
 }
 
-// TestDriftNamesItsRecords counts a record once for each kind of drift, also when it
-// is read again, and tells which records showed it.
-func TestDriftNamesItsRecords(t *testing.T) {
+// TestDriftCountsRecords: each record counts once for each kind of drift, also if it is
+// read again, and the carriers name the records.
+func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
 	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
 		`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, `[{"id":"lost","x":1},`} {
@@ -235,8 +235,8 @@ func TestDriftNamesItsRecords(t *testing.T) {
 		}
 	}
 	got := map[string]int{}
-	for path, of := range records {
-		got[path] = len(of)
+	for path, ids := range records {
+		got[path] = len(ids)
 	}
 	want := map[string]int{"unknown_field x a": 2, "unknown_field n a": 1, "unknown_field y b": 1, "unknown_enum token_type=new b": 1,
 		"unknown_enum token_type=newer d": 1, "duplicate_field id d": 1}

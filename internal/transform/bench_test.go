@@ -13,9 +13,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// listingsPage is a page as the service sends it: 100 product listings of
-// about 1.5 KB with prices, includes and tags, some nulls, and one field in
-// ten records that the schema does not know.
+// listingsPage returns a realistic page: 100 product listings of about 1.5 KB with prices,
+// includes, tags and some nulls. A tenth of the records has an unknown field.
 func listingsPage() []byte {
 	var b strings.Builder
 	b.WriteString(`{"records":[`)
@@ -45,9 +44,8 @@ func listing(b *strings.Builder, i int) {
 	b.WriteByte('}')
 }
 
-// BenchmarkScan measures reading every token of a page and doing nothing with it: by
-// the scanner, and by the token decoder of jsontext, which allows what the scanner
-// allows. BenchmarkDecode is the same page with all that follows.
+// BenchmarkScan reads all tokens of a page, with the scanner and with the decoder of
+// jsontext under the same options. BenchmarkDecode decodes the same page.
 func BenchmarkScan(b *testing.B) {
 	body := listingsPage()
 	b.Run("scanner", func(b *testing.B) {
@@ -64,7 +62,7 @@ func BenchmarkScan(b *testing.B) {
 		b.ReportAllocs()
 		d := jsontext.NewDecoder(new(bytes.Buffer))
 		for b.Loop() {
-			// From a bytes.Buffer it reads without a copy.
+			// jsontext reads from a bytes.Buffer without copying.
 			d.Reset(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 			for {
 				_, err := d.ReadToken()
@@ -79,7 +77,7 @@ func BenchmarkScan(b *testing.B) {
 	})
 }
 
-// BenchmarkDecode measures bytes to column buffers, flushed at 10,000 rows.
+// BenchmarkDecode decodes a page into columns, which are flushed at 10,000 rows.
 func BenchmarkDecode(b *testing.B) {
 	s, _ := stream.Find(stream.All(), "product_listings")
 	d := compile(b, s).NewDecoder()
@@ -100,7 +98,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(records), "ns/record")
 }
 
-// BenchmarkRecall measures a page whose records are those of the last night.
+// BenchmarkRecall decodes a page with unchanged records.
 func BenchmarkRecall(b *testing.B) {
 	s, _ := stream.Find(stream.All(), "product_listings")
 	binding, body := compile(b, s), listingsPage()

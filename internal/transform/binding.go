@@ -10,30 +10,29 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Binding is a stream bound to its table definitions: which field of a record
-// goes to which column of which table. It is immutable; any number of decoders
-// share it.
+// Binding assigns the fields of a stream's records to the columns of its tables. It is
+// immutable and can be shared by decoders.
 type Binding struct {
 	name   string
 	tables []*layout
-	// fields are all fields of all nodes by id. Nodes have ids in the same
-	// space, with nil here, so that "what followed last time" is one array.
+	// fields contains all fields of all nodes by id. Nodes have ids in the same range, with
+	// a nil field, so that rowReader.after is a single array.
 	fields []*field
 	list   string
 	object bool
 	raw    bool
-	// oneOf are columns of the first table of which a record fills at least one.
+	// oneOf are columns of the first table of which a record has at least one value.
 	oneOf []int
-	// shows is what the records show of other tables, and secrets what of all that is
-	// private.
+	// shows lists the fields of other tables in the records, and secrets the private values
+	// in the records.
 	shows   []stream.Shown
 	secrets secrets
-	// guessable says that a hash of a whole record would let somebody who has its rows
-	// guess what is private in it.
+	// guessable means that hashes of records would allow someone with access to the rows to
+	// guess private values.
 	guessable bool
 }
 
-// Tables lists the staged tables, the record's own first, each once.
+// Tables returns the staging tables without duplicates, the record's own first.
 func (b *Binding) Tables() []Table {
 	var all []Table
 	for _, t := range b.tables {
@@ -44,72 +43,71 @@ func (b *Binding) Tables() []Table {
 	return all
 }
 
-// layout is one table of the binding. Columns are known by their index.
+// layout is a table of the binding. Columns are identified by index.
 type layout struct {
 	index  int
 	name   string
 	schema *arrow.Schema
 	cols   []columnLayout
 	root   *node
-	// at is the dotted path of the rows in the enclosing one, place that in the
+	// at is the dotted path of the rows within the enclosing row, and place within the
 	// record.
 	at, place string
-	// enclosing is the table whose open row this one's rows belong to; -1 for
-	// the record's own table.
+	// enclosing is the index of the table whose current row contains the rows of this one,
+	// or -1 for the record's own table.
 	enclosing int
-	// within are the tables whose rows lie inside a row of this one.
+	// within are the tables whose rows are inside a row of this one.
 	within []int
-	// keys and required columns are never NULL in a row that is kept.
+	// keys and required are columns that must not be NULL.
 	keys, required []int
-	// ownKeys and ownRequired are those of them that a row does not have from
-	// where it stands.
+	// ownKeys and ownRequired are those of them that are not inherited from the enclosing
+	// row.
 	ownKeys, ownRequired []int
-	// parents take the key of the enclosing row.
+	// parents are the columns for the key of the enclosing row.
 	parents []inherited
-	// named are columns of the enclosing row that stand for an absent key.
+	// named are columns of the enclosing row that replace a missing key.
 	named []int
-	// inheritedKeys are the columns that children inherit from an open row.
+	// inheritedKeys are the columns that rows within this one inherit.
 	inheritedKeys []int
 	consts        []constant
-	// Each of these is the index of a column, -1 when the table has none.
+	// Each of these is the index of a column, or -1.
 	position, value, param, prefix, status, extra, created int
-	// names is the number of distinct fields, for the set of those seen.
+	// names is the number of distinct fields, the size of the set seenFields.
 	names int
-	// link tables keep no field that has no column.
+	// link tables do not keep unknown fields.
 	link bool
-	// concealed are the private columns.
-	concealed []int
-	// private tables, or tables within, have columns whose values must not show
-	// up elsewhere.
+	// privateCols are the private columns.
+	privateCols []int
+	// private means that the table, or one within it, has private columns.
 	private bool
 }
 
 type columnLayout struct {
 	name string
 	kind kind
-	// seed keeps equal values of different columns apart in the row's hash.
+	// seed makes the hashes of equal values in different columns differ.
 	seed    uint64
 	tracked bool
-	// canonical columns hold JSON text, hashed by meaning.
+	// canonical columns contain JSON, which is hashed independently of its formatting.
 	canonical bool
 	enum      []string
-	// path is where the spec lists the field; empty: nowhere.
+	// path is the path of the field in the spec, or empty.
 	path string
-	// id columns hold ids that stand in paths; asked ones name those that details
-	// are asked for by.
-	id, asked bool
-	// unshown columns may meet an object.
-	unshown bool
-	// dropped columns are NULL in every row.
+	// id columns contain ids that are used in paths. namesDetails columns are those that name
+	// details.
+	id, namesDetails bool
+	// freeForm columns accept objects.
+	freeForm bool
+	// dropped columns are always NULL.
 	dropped bool
-	// hide makes a private text of a value when its row is closed; nil: as it is.
+	// hide returns the hash of a private value. Nil means that the value is not hashed.
 	hide func(dst, value []byte) []byte
 }
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hide != nil }
 
-// inherited pairs a column with one of the enclosing row. Where the record may name
-// another parent, what it names stands.
+// inherited is a column and its source in the enclosing row. named means that the record
+// may name another parent, which takes precedence.
 type inherited struct {
 	col, from int
 	named     bool
@@ -120,46 +118,43 @@ type constant struct {
 	text string
 }
 
-// node is one object within a row: the record or item itself, or an object
-// whose fields are columns with a common prefix.
+// node is an object within a row: the record or item itself, or an object whose fields are
+// columns with a common prefix.
 type node struct {
 	id     int
 	prefix string
 	fields map[string]*field
 }
 
-// field is one member that a node knows. It may have several readings; the
-// JSON type of the value chooses.
+// field is a known member of a node. The JSON type of the value decides how it is read.
 type field struct {
 	id   int
 	name string
-	// quoted is the usual text of the name in a body, with the colon.
+	// quoted is the name as it usually occurs in a body, with quotes and colon.
 	quoted string
-	// head and tail are its first and last eight bytes, if it has as many.
+	// head and tail are the first and last eight bytes of quoted, if it is long enough.
 	head, tail uint64
-	// bit is the field's place in the set of fields seen in a row.
+	// bit is the index of the field in seenFields.
 	bit int
-	// col takes a scalar; -1: none.
+	// col is the column for scalars, or -1.
 	col int
-	// text says that a quoted text goes to col, even if the field also takes an object.
+	// text means that a string goes to col even if the field also accepts an object.
 	text bool
-	// group takes an object.
+	// group is the node for objects.
 	group *node
-	// child is the table that takes a list or object; -1: none.
+	// child is the table for a list or object, or -1.
 	child int
 	union *union
-	// alias is a second name for its column, which gives way to the one that the
-	// spec lists.
+	// alias marks a second name for its column. The name in the spec takes precedence.
 	alias bool
-	// private fields hold a value that must not be kept where no column takes it.
+	// private fields have values that must not be kept without a column.
 	private bool
-	// dropped fields fill a column that is NULL in every row.
+	// dropped fields belong to a dropped column.
 	dropped bool
 }
 
-// nodes builds the tree of objects of one table from its column names: every
-// underscore may be the border between an object and its field, since only a
-// body shows which ones are.
+// nodes builds the object tree of a table from its column names. Each underscore may
+// separate an object from its field; only a body shows which do.
 type nodes struct {
 	binding *Binding
 	layout  *layout
@@ -182,8 +177,8 @@ func (b *nodes) nodeAt(prefix string) *node {
 	return n
 }
 
-// bindColumn makes a column reachable from a node, as a field of its own and inside
-// every object that its name allows.
+// bindColumn makes a column reachable from a node, as its own field and within all objects
+// that its name allows.
 func (b *nodes) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
 	f.union = b.layout.unionAt(col)
@@ -199,20 +194,20 @@ func (b *nodes) bindColumn(n *node, rest string, col int) {
 	}
 }
 
-// isNested reports whether the spec lists a column's field inside an object that
-// begins behind a prefix, so that one which is there as it is called is another.
+// isNested reports whether the spec lists the column's field inside an object after the
+// prefix, so that a flat field of this name is only an alias.
 func (c *columnLayout) isNested(prefix int) bool {
 	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefix:], ".")
 }
 
-// setColumn lets a field fill a column.
+// setColumn assigns a column to a field.
 func (b *nodes) setColumn(f *field, col int) {
 	f.col, f.text = col, b.layout.cols[col].kind == text && f.union == nil
 }
 
-// bindName lets the name inside an object stand for the object, where a text
-// column has the object's name and none has the name's: a disclaimer is a text
-// or an object with a name. A name is no key.
+// bindName assigns the name inside an object to the text column of the object, if the table
+// has no column for the name: a disclaimer is a text or an object with a name. Names are
+// not used as keys.
 func (b *nodes) bindName(n *node) {
 	l := b.layout
 	owner := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
@@ -224,7 +219,7 @@ func (b *nodes) bindName(n *node) {
 	}
 }
 
-// aliasID lets the item's id fill a column of another name.
+// aliasID assigns the item's id to a column with another name.
 func (b *nodes) aliasID(column string) error {
 	if column == "" {
 		return nil
@@ -238,7 +233,7 @@ func (b *nodes) aliasID(column string) error {
 	return err
 }
 
-// fieldNamed returns the field of that name, new if need be.
+// fieldNamed returns the field with the given name, and adds it if needed.
 func (b *nodes) fieldNamed(n *node, name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
@@ -258,8 +253,8 @@ func (b *nodes) newID(f *field) int {
 	return len(b.binding.fields) - 1
 }
 
-// isBindable columns take a field of their name; the others are the decoder's:
-// a record's own "extra" is an unknown field like any other.
+// isBindable reports whether fields can be assigned to the column. Others are computed by
+// the decoder: a field "extra" of a record is an unknown field.
 func (b *nodes) isBindable(col int) bool {
 	l := b.layout
 	return l.cols[col].kind != unsigned && col != l.extra && !l.isDerived(col)

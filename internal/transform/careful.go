@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// readCarefully reads an object whose members cannot be taken as they come: a name
-// is there twice, or two members differ about one column. The last of equal
-// names counts; scalars come first, so that the outer value wins and the key
-// is known; an alias gives way to the column's own name, flat or nested; lists
-// come last.
+// readCarefully reads an object whose members cannot be read in their order: a name occurs
+// twice, or two members have different values for one column. The last of equal names
+// counts. Scalars are read first, so that outer values take precedence and the key is
+// known; then objects; then aliases, which give way to the column's own name; then lists.
 func (r *rowReader) readCarefully(t *table, n *node) error {
 	all, err := r.in.indexMembers(n)
 	if err != nil {
 		return err
 	}
 	end, depth := r.in.pos, r.in.depth
-	slices.SortStableFunc(all, func(a, b entry) int { return a.turn - b.turn })
+	slices.SortStableFunc(all, func(a, b rawMember) int { return a.order - b.order })
 	for _, e := range all {
 		r.in.pos, r.in.depth = e.pos, depth+1
 		if e.dropped {
@@ -36,18 +35,18 @@ func (r *rowReader) readCarefully(t *table, n *node) error {
 	return nil
 }
 
-// entry is one member of an object that is read carefully.
-type entry struct {
+// rawMember is a member of an object that is read carefully.
+type rawMember struct {
 	name    []byte
 	field   *field
 	pos     int
 	raw     []byte
-	turn    int
+	order   int
 	dropped bool
 }
 
-func (in *input) indexMembers(n *node) ([]entry, error) {
-	var all []entry
+func (in *input) indexMembers(n *node) ([]rawMember, error) {
+	var all []rawMember
 	seen := map[string]int{}
 	err := in.open()
 	for first := true; err == nil; first = false {
@@ -59,12 +58,12 @@ func (in *input) indexMembers(n *node) ([]entry, error) {
 		if bad != nil {
 			return nil, bad
 		}
-		e := entry{name: bytes.Clone(plainName(name, f)), pos: in.pos}
+		e := rawMember{name: bytes.Clone(plainName(name, f)), pos: in.pos}
 		e.field = n.fields[string(e.name)]
 		if e.raw, err = in.skip(); err != nil {
 			return nil, err
 		}
-		e.turn = turnOf(e)
+		e.order = readingOrder(e)
 		if i, again := seen[string(e.name)]; again {
 			all[i].dropped = true
 		}
@@ -74,7 +73,7 @@ func (in *input) indexMembers(n *node) ([]entry, error) {
 	return nil, err
 }
 
-func turnOf(e entry) int {
+func readingOrder(e rawMember) int {
 	switch {
 	case e.field != nil && e.field.child >= 0:
 		return 3

@@ -11,11 +11,11 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// extraColumn takes the fields that the schema does not know.
+// extraColumn is the column for unknown fields.
 const extraColumn = "extra"
 
-// Compile binds the tables of a stream to their definitions, by name. An error
-// says which table or column is missing or does not fit.
+// Compile binds the tables of a stream to their definitions by name. Its errors name the
+// missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	c := compiler{stream: s, binding: &Binding{
 		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows,
@@ -33,7 +33,7 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 		}
 	}
 	if len(c.binding.tables) == 0 {
-		return nil, fmt.Errorf("compile stream %q: it fills no table", s.Name)
+		return nil, fmt.Errorf("compile stream %q: it has no tables", s.Name)
 	}
 	return c.binding, nil
 }
@@ -67,7 +67,7 @@ func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) erro
 	return err
 }
 
-// withoutInherited omits the columns that a row inherits from where it stands.
+// withoutInherited removes the columns that a row inherits from the enclosing one.
 func (l *layout) withoutInherited(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
@@ -80,14 +80,14 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	for _, col := range d.Columns {
 		k, ok := kinds[col.Type]
 		if !ok {
-			return fmt.Errorf("column %q has type %s, which the decoder does not know", col.Name, col.Type)
+			return fmt.Errorf("column %q has type %s, which the decoder does not support", col.Name, col.Type)
 		}
 		l.cols = append(l.cols, columnLayout{
 			name: col.Name, kind: k, seed: hashSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
-			asked:   k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
-			unshown: slices.Contains(t.FreeForm, col.Name),
+			namesDetails: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
+			freeForm:     slices.Contains(t.FreeForm, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)
@@ -95,7 +95,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	}
 	for _, name := range []string{stream.RowHash, stream.Seq} {
 		if l.columnIndex(name) >= 0 {
-			return fmt.Errorf("column %q is the decoder's own", name)
+			return fmt.Errorf("column %q is reserved for the decoder", name)
 		}
 		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned})
 	}
@@ -111,8 +111,8 @@ func (l *layout) setSchema() {
 	l.schema = arrow.NewSchema(fields, nil)
 }
 
-// hashSeed starts a column's hash. Both widths of integers share a class, so that
-// widening a column changes no fingerprint.
+// hashSeed returns the seed of a column's hashes. Both widths of integers have the same
+// class, so that widening a column does not change fingerprints.
 func hashSeed(name string, k kind) uint64 {
 	class := "tjbiimz"[k : k+1] // a letter for each kind, in the order of their constants
 	return xxh3.HashString(class + ":" + name)
@@ -172,7 +172,7 @@ func (c *compiler) rootColumns(l *layout) error {
 		}
 	}
 	for _, name := range c.stream.RequireOne {
-		i, err := l.findColumn(name, "one of which is filled")
+		i, err := l.findColumn(name, "one of which is required")
 		if err != nil {
 			return err
 		}
@@ -190,11 +190,11 @@ func (c *compiler) rootColumns(l *layout) error {
 	return err
 }
 
-// nestTable adds a child table to the node tree of the enclosing row.
+// nestTable adds a child table to the node tree of the enclosing table.
 func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) error {
 	l.enclosing = c.enclosingTable(l.index)
 	if l.enclosing > l.index {
-		return fmt.Errorf("state it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
+		return fmt.Errorf("define it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
 	}
 	up := c.binding.tables[l.enclosing]
 	l.position = l.columnIndex("position")
@@ -225,14 +225,14 @@ func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) err
 	f := b.fieldNamed(n, last)
 	f.child, f.text = l.index, false
 	if l.name == up.name {
-		// Rows of one kind within another nest one level deep: the inner ones
-		// have the same list, always empty.
+		// Rows of a table nest one level deep in themselves. The inner rows have the same
+		// list, which is always empty.
 		(&nodes{binding: c.binding, layout: l}).fieldNamed(l.root, last)
 	}
 	return nil
 }
 
-// enclosingTable is the table with the longest At that is a prefix.
+// enclosingTable returns the index of the table with the longest At that is a prefix.
 func (c *compiler) enclosingTable(i int) int {
 	best, at := 0, c.stream.Tables[i].At
 	for j, o := range c.stream.Tables {
@@ -243,7 +243,7 @@ func (c *compiler) enclosingTable(i int) int {
 	return best
 }
 
-// pairParents pairs the parent columns with the enclosing row's key, in order.
+// pairParents pairs the parent columns with the key of the enclosing row, in order.
 func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("names %d parent columns, but %q has a key of %d", len(t.Parents), up.name, len(up.keys))
@@ -264,7 +264,7 @@ func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) er
 		}
 	}
 	for _, name := range t.KeyFrom {
-		col, err := up.findColumn(name, "stands for the key of "+t.Name)
+		col, err := up.findColumn(name, "replaces the key of "+t.Name)
 		if err != nil {
 			return err
 		}

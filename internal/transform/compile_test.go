@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-func TestEveryStreamOfTheCatalogCompiles(t *testing.T) {
+func TestAllStreamsCompile(t *testing.T) {
 	for _, s := range stream.All() {
 		tables := compile(t, s).Tables()
 		for i, table := range tables {
@@ -23,19 +23,19 @@ func TestEveryStreamOfTheCatalogCompiles(t *testing.T) {
 				}
 			}
 			if fields[len(fields)-2].Name != stream.RowHash || fields[len(fields)-1].Name != stream.Seq {
-				t.Errorf("%s: ends with %v", table.Name, fields[len(fields)-2:])
+				t.Errorf("%s: the last columns are %v, want row_hash and seq", table.Name, fields[len(fields)-2:])
 			}
 		}
 	}
 }
 
-func TestTablesOfOneNameAreListedOnce(t *testing.T) {
+func TestTablesHasNoDuplicates(t *testing.T) {
 	if tables := compile(t, streamNamed(t, "article_comments")).Tables(); len(tables) != 1 {
 		t.Errorf("%d tables, want 1", len(tables))
 	}
 }
 
-func TestCompileNamesWhatIsMissing(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	root := stream.Table{Name: "r", Key: []string{"id"}}
 	child := stream.Table{Name: "c", At: "cs", Key: []string{"r_id", "position"}, Parents: []string{"r_id"}}
 	for want, c := range map[string]struct {
@@ -43,19 +43,19 @@ func TestCompileNamesWhatIsMissing(t *testing.T) {
 		root   string
 		child  string
 	}{
-		`no definition of table "r"`: {stream: stream.Stream{Tables: []stream.Table{root}}},
-		`no column "id" (key)`:       {stream: stream.Stream{Tables: []stream.Table{root}}, root: "a"},
-		`no column "p" (path param`:  {stream: stream.Stream{Param: "p", Tables: []stream.Table{root}}, root: "id"},
-		`no column "r_id" (`:         {stream: stream.Stream{Tables: []stream.Table{root, child}}, root: "id", child: "position:BIGINT"},
-		`has another type`:           {stream: stream.Stream{Tables: []stream.Table{root, child}}, root: "id", child: "r_id:BIGINT position:BIGINT"},
-		`does not know`:              {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id a:DOUBLE"},
-		`must be JSON`:               {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id extra"},
-		`is the decoder's own`:       {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id seq"},
-		`it fills no table`:          {},
-		`no column "v" (bare`:        {stream: stream.Stream{Tables: []stream.Table{{Name: "r", Value: "v"}}}, root: "id"},
-		`no column "k" (constant`:    {stream: stream.Stream{Tables: []stream.Table{{Name: "r", Const: map[string]string{"k": ""}}}}, root: "id"},
-		`names 0 parent columns`:     {stream: stream.Stream{Tables: []stream.Table{root, {Name: "c", At: "cs"}}}, root: "id", child: "a"},
-		`state it after "d"`: {stream: stream.Stream{Tables: []stream.Table{root,
+		`no definition of table "r"`:  {stream: stream.Stream{Tables: []stream.Table{root}}},
+		`no column "id" (key)`:        {stream: stream.Stream{Tables: []stream.Table{root}}, root: "a"},
+		`no column "p" (path param`:   {stream: stream.Stream{Param: "p", Tables: []stream.Table{root}}, root: "id"},
+		`no column "r_id" (`:          {stream: stream.Stream{Tables: []stream.Table{root, child}}, root: "id", child: "position:BIGINT"},
+		`has another type`:            {stream: stream.Stream{Tables: []stream.Table{root, child}}, root: "id", child: "r_id:BIGINT position:BIGINT"},
+		`does not support`:            {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id a:DOUBLE"},
+		`must be JSON`:                {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id extra"},
+		`is reserved for the decoder`: {stream: stream.Stream{Tables: []stream.Table{root}}, root: "id seq"},
+		`it has no tables`:            {},
+		`no column "v" (bare`:         {stream: stream.Stream{Tables: []stream.Table{{Name: "r", Value: "v"}}}, root: "id"},
+		`no column "k" (constant`:     {stream: stream.Stream{Tables: []stream.Table{{Name: "r", Const: map[string]string{"k": ""}}}}, root: "id"},
+		`names 0 parent columns`:      {stream: stream.Stream{Tables: []stream.Table{root, {Name: "c", At: "cs"}}}, root: "id", child: "a"},
+		`define it after "d"`: {stream: stream.Stream{Tables: []stream.Table{root,
 			{Name: "c", At: "ds.cs", Parents: []string{"id"}}, {Name: "d", At: "ds"}}}, root: "id", child: "id"},
 	} {
 		defs := map[string]stream.Definition{}

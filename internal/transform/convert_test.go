@@ -14,8 +14,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// convert is the text of a scalar in a column of a type; an empty text is NULL
-// in all types but text.
+// convert returns the text of a scalar in a column of a type. An empty text means NULL,
+// except in text columns.
 func convert(typ stream.Type, v any) (text string, ok bool) {
 	_, isText := v.(string)
 	text = plainText(v)
@@ -61,8 +61,8 @@ var (
 	linksForm   = regexp.MustCompile(`^(-?\d[^ ]*)( links?)?$`)
 )
 
-// rational is the exact value of a number; exponents that would fill the
-// memory are cut to ones that mean the same to every column.
+// rational returns the exact value of a number. Exponents that would exhaust the memory are
+// replaced by smaller ones with the same effect in every column.
 func rational(s string) (*big.Rat, bool) {
 	if !numberForm.MatchString(s) {
 		return nil, false
@@ -132,7 +132,7 @@ func slowInstant(s string, isText bool) (string, bool) {
 	return "", false
 }
 
-// union splits do_follow_links_allowed.
+// union splits the value of do_follow_links_allowed.
 func (w *walker) union(stem string, path []string, v any) {
 	w.row[stem+"raw"] = canon(v)
 	word := plainText(v)

@@ -2,25 +2,25 @@ package transform
 
 import "slices"
 
-// copies settles which of several records with the same key in one body is staged:
-// the one with more values, of equal ones the later. That is only known when the
-// body has been read, and single rows cannot be removed; so the rare body that has
-// copies is read again, to count their values, and once more to keep the best.
+// copies chooses among records with the same key in one body: the one with the most values
+// is staged, or the last one of equals. The choice is known only after the whole body was
+// read, and single rows cannot be removed. So a body with copies, which is rare, is read
+// again to count their values, and a third time to keep the best.
 type copies struct {
-	// best is the choice by the hash of the key; nil: no copies.
-	best map[uint64]weighed
-	// weighing says that the body is read for the weights alone.
-	weighing bool
+	// best is the choice by key hash. Nil means that there are no copies.
+	best map[uint64]copyChoice
+	// counting means that the body is read to count values only.
+	counting bool
 	ids      []uint64
 }
 
-// weighed is the place of a record in the body and the number of its values.
-type weighed struct {
+// copyChoice is the position of a record in the body and the number of its values.
+type copyChoice struct {
 	place  int
 	values uint64
 }
 
-// findCopies looks for keys that two records have.
+// findCopies finds the keys of several records.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	c.ids = append(c.ids[:0], ids...)
@@ -30,32 +30,32 @@ func (c *copies) findCopies(ids []uint64) bool {
 			continue
 		}
 		if c.best == nil {
-			c.best = map[uint64]weighed{}
+			c.best = map[uint64]copyChoice{}
 		}
-		c.best[c.ids[i]] = weighed{}
+		c.best[c.ids[i]] = copyChoice{}
 	}
 	return c.best != nil
 }
 
-// settleCopies reads the body again where it has records with the same key.
-func (d *Decoder) settleCopies(body []byte, o Origin) error {
+// resolveCopies reads the body again if it contains copies.
+func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	if !d.records.copies.findCopies(d.records.page.IDs) {
 		return nil
 	}
 	defer func() { d.records.copies.best = nil }()
-	for _, d.records.copies.weighing = range []bool{true, false} {
+	for _, d.records.copies.counting = range []bool{true, false} {
 		d.records.undoBody()
 		d.beginBody(body, o)
-		if err := d.answer.readBody(); err != nil {
-			d.records.copies.weighing = false
+		if err := d.body.readBody(); err != nil {
+			d.records.copies.counting = false
 			return err
 		}
 	}
 	return nil
 }
 
-// dropCopy counts the values of the record just closed, or drops it if another copy has
-// more; since says where its findings begin.
+// dropCopy counts the values of the last record, or removes the record if another copy has
+// more. since marks the beginning of its findings.
 func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) bool {
 	last := root.rows - 1
 	id := root.keyHash(last)
@@ -63,9 +63,9 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 	if !copied {
 		return false
 	}
-	if r.copies.weighing {
+	if r.copies.counting {
 		if values := root.countLast(); values >= best.values {
-			r.copies.best[id] = weighed{r.in.place, values}
+			r.copies.best[id] = copyChoice{r.in.place, values}
 		}
 		return false
 	}
@@ -81,7 +81,7 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 	return true
 }
 
-// countLast counts the values of the row just closed and of all rows within it.
+// countLast counts the values of the last row and of all rows within it.
 func (t *table) countLast() uint64 {
 	n := t.countValues(t.rows - 1)
 	for i, in := range t.inner {
@@ -92,7 +92,7 @@ func (t *table) countLast() uint64 {
 	return n
 }
 
-// countValues counts the values of a row that are not NULL.
+// countValues counts the values of a row.
 func (t *table) countValues(row int) uint64 {
 	n := uint64(0)
 	for i := range t.cols {

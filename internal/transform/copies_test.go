@@ -11,16 +11,16 @@ import (
 	"placementsync/internal/transform"
 )
 
-// TestTheFullerCopyStays answers a record twice in one body.
-func TestTheFullerCopyStays(t *testing.T) {
+// TestFullerCopyIsStaged decodes bodies that contain a record twice.
+func TestFullerCopyIsStaged(t *testing.T) {
 	for name, c := range map[string]struct{ stream, body, table, want, left string }{
-		"fuller first": {"things", `[{"id":"a","label":"x","big":1},{"id":"a","label":"y"}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
-		"fuller last":  {"things", `[{"id":"a","label":"y"},{"id":"a","label":"x","big":1}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
-		"later of two": {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
-		"by its parts": {"things", `[{"id":"a","label":"x","parts":[{"name":"p"}]},{"id":"a","label":"y"}]`, "things", "id=a label=x", `{"id":"a","label":"y"}`},
-		"wrapped":      {"things", `{"records":[{"id":"a","big":1},{"id":"a"}],"total_records":2}`, "things", "big=1 id=a", `{"id":"a"}`},
-		"location":     {"states", `{"states":[{"name":"Bayern","country":"DE"},"Bayern"]}`, "locations", `extra={"country":"DE"} kind=state name=Bayern`, `"Bayern"`},
-		"link":         {"profile_orders", `[{"id":"o"},{"id":"o"}]`, "profile_orders", "order_id=o profile_id=p", `{"id":"o"}`},
+		"fuller first":   {"things", `[{"id":"a","label":"x","big":1},{"id":"a","label":"y"}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
+		"fuller last":    {"things", `[{"id":"a","label":"y"},{"id":"a","label":"x","big":1}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
+		"later of two":   {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
+		"more parts":     {"things", `[{"id":"a","label":"x","parts":[{"name":"p"}]},{"id":"a","label":"y"}]`, "things", "id=a label=x", `{"id":"a","label":"y"}`},
+		"in an envelope": {"things", `{"records":[{"id":"a","big":1},{"id":"a"}],"total_records":2}`, "things", "big=1 id=a", `{"id":"a"}`},
+		"location":       {"states", `{"states":[{"name":"Bayern","country":"DE"},"Bayern"]}`, "locations", `extra={"country":"DE"} kind=state name=Bayern`, `"Bayern"`},
+		"link":           {"profile_orders", `[{"id":"o"},{"id":"o"}]`, "profile_orders", "order_id=o profile_id=p", `{"id":"o"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decoderOf(t, c.stream)
@@ -50,9 +50,8 @@ func TestTheFullerCopyStays(t *testing.T) {
 	}
 }
 
-// TestManyCopiesKeepTheBestOfEach holds it for a body with many, some of which come
-// three times, with others between them.
-func TestManyCopiesKeepTheBestOfEach(t *testing.T) {
+// TestManyCopies decodes a body with three copies of each record, mixed with others.
+func TestManyCopies(t *testing.T) {
 	var records []string
 	for i := range 30 {
 		records = append(records, fmt.Sprintf(`{"id":"r%d","big":%d,"label":%s}`, i%10, i, []string{`"x"`, `null`, `"y"`}[i/10]))

@@ -11,13 +11,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Decoder decodes the bodies of one stream, one after the other, into rows
-// that it holds until Flush. It is for one goroutine.
+// Decoder decodes the bodies of one stream into rows, which it keeps until Flush. It must
+// be used by one goroutine at a time.
 //
-// Its parts call one another in one direction: the answer reader finds the
-// records, the record reader turns each into a row of the first table and the
-// rows within, the row reader reads objects and lists, the value reader fills
-// columns. Each reports what does not fit.
+// Its parts call one another in one direction: the body reader finds the records, the
+// record reader reads each into a row of the first table and the rows within, the row
+// reader reads objects and lists, and the value reader sets columns. All of them report
+// findings.
 type Decoder struct {
 	binding *Binding
 	in      input
@@ -25,7 +25,7 @@ type Decoder struct {
 	values  valueReader
 	rows    rowReader
 	records recordReader
-	answer  answerReader
+	body    bodyReader
 }
 
 // NewDecoder returns a decoder without rows.
@@ -47,18 +47,18 @@ func (b *Binding) NewDecoder() *Decoder {
 	d.values = valueReader{in: &d.in, report: &d.report}
 	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, after: make([]*field, len(b.fields))}
 	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBefore: make([]int, len(tables))}
-	d.answer = answerReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
+	d.body = bodyReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
 	return d
 }
 
-// Decode reads one body and appends its rows. After an error, ErrMalformed or
-// ErrFull, neither rows nor findings of the body are kept. The body is not
-// referred to after the return.
+// Decode decodes one body and appends its rows. After an error, ErrMalformed or ErrFull,
+// neither rows nor findings of the body are kept. The decoder does not keep a reference to
+// the body.
 func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	d.beginBody(body, o)
-	err := d.answer.readBody()
+	err := d.body.readBody()
 	if err == nil && len(d.records.page.IDs) > 1 {
-		err = d.settleCopies(body, o)
+		err = d.resolveCopies(body, o)
 	}
 	if err == nil {
 		if d.in.peek(); d.in.pos < len(body) {
@@ -69,7 +69,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	if err != nil {
 		d.records.undoBody()
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
-			err = fmt.Errorf("%w: one column's text is beyond what a batch holds", ErrMalformed)
+			err = fmt.Errorf("%w: the text of one column exceeds the size of a batch", ErrMalformed)
 		}
 		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
 	}
@@ -85,16 +85,16 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	return d.records.page, nil
 }
 
-// beginBody makes all parts ready for a body.
+// beginBody prepares all parts for a body.
 func (d *Decoder) beginBody(body []byte, o Origin) {
 	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0]}
 	d.report.extras.truncate(extrasMark{})
 	d.rows.delayed = d.rows.delayed[:0]
 	d.records.begin()
-	d.answer.outside = d.answer.outside[:0]
+	d.body.members = d.body.members[:0]
 }
 
-// Rows is the row count of the largest table, to decide when to flush.
+// Rows returns the number of rows of the largest table, for deciding when to flush.
 func (d *Decoder) Rows() int {
 	n := 0
 	for _, t := range d.rows.tables {
@@ -103,7 +103,7 @@ func (d *Decoder) Rows() int {
 	return n
 }
 
-// Flush returns the rows of all tables that have some, and forgets them.
+// Flush returns the rows of all tables with rows, and removes them from the decoder.
 func (d *Decoder) Flush() []Batch {
 	var batches []Batch
 	for _, t := range d.rows.tables {
@@ -114,31 +114,31 @@ func (d *Decoder) Flush() []Batch {
 	return batches
 }
 
-// Findings returns rejects and drift since it was last asked.
+// Findings returns the rejects and drift since the last call.
 func (d *Decoder) Findings() Findings { return d.report.takeAll() }
 
-// answerReader finds the records of a body, whatever wraps them (spec 4.1).
-type answerReader struct {
+// bodyReader finds the records of a body in any envelope (spec 4.1).
+type bodyReader struct {
 	in      *input
 	report  *reporter
 	records *recordReader
 	binding *Binding
 	// root is the table of the records.
 	root    *table
-	outside []outside
-	sight   sight
+	members []envelopeMember
+	entries entryCounts
 }
 
-// outside is a member of the envelope that is neither the list nor pagination.
-type outside struct {
+// envelopeMember is a member of the envelope other than the list and pagination members.
+type envelopeMember struct {
 	name string
 	pos  int
 	raw  []byte
 }
 
-// readBody reads the whole body. Where the spec does not show the envelope, the shape
-// of the body decides (spec 4.1, 4.2).
-func (a *answerReader) readBody() error {
+// readBody reads the whole body. If the spec does not show the envelope, the shape of the
+// body decides (spec 4.1, 4.2).
+func (a *bodyReader) readBody() error {
 	c := a.in.peek()
 	switch {
 	case a.binding.object && c != '{':
@@ -156,7 +156,7 @@ func (a *answerReader) readBody() error {
 }
 
 // readList reads a list of records.
-func (a *answerReader) readList() error {
+func (a *bodyReader) readList() error {
 	if err := a.in.open(); err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (a *answerReader) readList() error {
 	}
 }
 
-// readEnvelope reads an object that wraps a list, or is the only record.
-func (a *answerReader) readEnvelope() error {
+// readEnvelope reads an object that contains a list or is the only record.
+func (a *bodyReader) readEnvelope() error {
 	start := a.in.pos
 	listed := false
 	if err := a.in.open(); err != nil {
@@ -198,7 +198,7 @@ func (a *answerReader) readEnvelope() error {
 }
 
 // readEnvelopeMember reads one member of the envelope.
-func (a *answerReader) readEnvelopeMember(listed *bool) error {
+func (a *bodyReader) readEnvelopeMember(listed *bool) error {
 	quoted, f, err := a.in.name()
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (a *answerReader) readEnvelopeMember(listed *bool) error {
 	name := string(plainName(quoted, f))
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
-		if *listed { // Should it come twice, the last counts.
+		if *listed { // The list occurs twice: the last one counts.
 			before, page := a.records.page, &a.records.page
 			a.records.undoBody()
 			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
@@ -220,17 +220,20 @@ func (a *answerReader) readEnvelopeMember(listed *bool) error {
 	if err != nil {
 		return err
 	}
-	if name == a.binding.list || isError(name, raw) {
-		return fmt.Errorf("%w: %.80q stands where the list %q is expected", ErrMalformed, name, a.binding.list)
+	if name == a.binding.list {
+		return fmt.Errorf("%w: the member %q is not a list", ErrMalformed, name)
+	}
+	if isError(name, raw) {
+		return fmt.Errorf("%w: the member %q reports an error", ErrMalformed, name)
 	}
 	if !a.readPagination(name, raw) {
-		a.outside = append(a.outside, outside{name, pos, raw})
+		a.members = append(a.members, envelopeMember{name, pos, raw})
 	}
 	return nil
 }
 
-// isError reports whether a member says that the body is an error, even if other members
-// look like records.
+// isError reports whether a member marks the body as an error, even if other members look
+// like records.
 func isError(name string, raw []byte) bool {
 	if name != "error" && name != "errors" {
 		return false
@@ -238,9 +241,9 @@ func isError(name string, raw []byte) bool {
 	return !slices.Contains([]string{"null", "false", "0"}, string(raw)) && !(&scanner{buf: raw}).atEmpty()
 }
 
-// readPagination reads a pagination member (spec 4.1) and reports whether it is one.
-// Texts of digits are accepted.
-func (a *answerReader) readPagination(name string, raw []byte) bool {
+// readPagination reads a pagination member (spec 4.1), also if it is a string of digits. It
+// returns false for other members.
+func (a *bodyReader) readPagination(name string, raw []byte) bool {
 	var to *int64
 	switch name {
 	case "total_records":
@@ -270,12 +273,12 @@ func (a *answerReader) readPagination(name string, raw []byte) bool {
 
 var paginationMembers = []string{"total_records", "total_pages", "current_page", "next_page", "previous_page"}
 
-// sniffRecords finds the records of an object that has no list of the usual name: the
-// object is the record if it has its key; else its only list is the list.
-func (a *answerReader) sniffRecords(start int) error {
+// sniffRecords finds the records of an object without the usual list: if it has a key, the
+// object is the record; otherwise its only list contains the records.
+func (a *bodyReader) sniffRecords(start int) error {
 	end := a.in.pos
-	lists, list := 0, outside{}
-	for _, o := range a.outside {
+	lists, list := 0, envelopeMember{}
+	for _, o := range a.members {
 		if a.isKey(o.name) {
 			a.records.undoBody()
 			a.in.pos = start
@@ -286,7 +289,7 @@ func (a *answerReader) sniffRecords(start int) error {
 		}
 	}
 	if lists != 1 {
-		return fmt.Errorf("%w: no list %q and no record in an object with the members %s", ErrMalformed, a.binding.list, a.memberNames())
+		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, a.binding.list, a.memberNames())
 	}
 	a.in.pos, a.in.depth = list.pos, 1
 	if err := a.readList(); err != nil {
@@ -297,16 +300,16 @@ func (a *answerReader) sniffRecords(start int) error {
 	return nil
 }
 
-// isKey reports whether a member fills a key column that only a record fills.
-func (a *answerReader) isKey(name string) bool {
+// isKey reports whether a member is a key field that only records have.
+func (a *bodyReader) isKey(name string) bool {
 	t := a.root
 	f := t.layout.root.fields[name]
 	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
 }
 
-func (a *answerReader) memberNames() string {
+func (a *bodyReader) memberNames() string {
 	var names []string
-	for _, o := range a.outside {
+	for _, o := range a.members {
 		names = append(names, fmt.Sprintf("%q", o.name))
 	}
 	if len(names) > 10 {
@@ -315,27 +318,27 @@ func (a *answerReader) memberNames() string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// countOthers counts the members of the envelope that the spec does not name.
-func (a *answerReader) countOthers(list string) {
-	for _, o := range a.outside {
+// countOthers counts the unlisted members of the envelope.
+func (a *bodyReader) countOthers(list string) {
+	for _, o := range a.members {
 		if o.name != list {
 			a.countAround("."+o.name, o.raw)
 		}
 	}
 }
 
-// countAround counts a member of the envelope by its path. It may hold records.
-func (a *answerReader) countAround(path string, raw []byte) {
+// countAround counts a member of the envelope by its path. Its value may contain records.
+func (a *bodyReader) countAround(path string, raw []byte) {
 	if a.root.private {
 		raw = []byte(withheldText)
 	}
 	a.countOutside(UnknownField, path, raw)
 }
 
-// countOutside counts what stands around the records, once for each question.
-func (a *answerReader) countOutside(kind, path string, raw []byte) {
+// countOutside counts drift in the envelope, once for each request.
+func (a *bodyReader) countOutside(kind, path string, raw []byte) {
 	mark := a.report.mark()
-	a.report.startCarrier(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
+	a.report.startCounting(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
 	a.report.count(a.root.name, kind, []byte("$envelope"+path), raw)
 	a.report.addCarrier(mark, xxh3.HashString(a.in.origin.Param)+stream.MixBits(uint64(a.in.origin.Page)), func() string { return "" })
 }

@@ -16,7 +16,7 @@ import (
 const rich = `{"records":[{"id":"a","label":"caf\u00e9","flag":"yes","doc":{"k":[1,2]},"zz":{"n":null},"parts":[{"name":"p"},7,{"colour":1}],` +
 	`"at":"2026-03-01","price":1e-7,"token_type":"new"},{"parts":[{"name":"late"}],"id":"b","id":"c"},{"label":"no id"}],"total_records":3,"next_page":null}`
 
-func TestABrokenBodyLeavesNothing(t *testing.T) {
+func TestMalformedBodyIsDiscarded(t *testing.T) {
 	for _, s := range []string{rich, "[" + rich[len(`{"records":[`):strings.Index(rich, `],"total`)] + "]"} {
 		d := decoderOf(t, "things")
 		keep := decodeText(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
@@ -27,13 +27,13 @@ func TestABrokenBodyLeavesNothing(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(keep, render(t, d, stream.PageFacts{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
-			t.Errorf("broken bodies left traces (-want +got):\n%s", diff)
+			t.Errorf("malformed bodies changed the result (-want +got):\n%s", diff)
 		}
 	}
 }
 
-// decodeText decodes a body and renders a second decoder of the same, which
-// leaves the rows in the first.
+// decodeText decodes a body with d and with a second decoder, and returns the rendering of
+// the second, so that d keeps its rows.
 func decodeText(t *testing.T, d *transform.Decoder, body string) string {
 	t.Helper()
 	other := decoderOf(t, "things")
@@ -50,7 +50,7 @@ func decodeText(t *testing.T, d *transform.Decoder, body string) string {
 	return text
 }
 
-func TestARepeatedBodyDecodesAlike(t *testing.T) {
+func TestDecodingIsRepeatable(t *testing.T) {
 	d := decoderOf(t, "things")
 	var want string
 	for i := range 3 {
@@ -84,7 +84,7 @@ func TestBatchesDoNotChange(t *testing.T) {
 	}
 	d.Flush()
 	if got := fmt.Sprint(rowsOf(t, batches)); got != want || !strings.Contains(got, "first") {
-		t.Errorf("batch is now %s, was %s", got, want)
+		t.Errorf("the batch changed to %s, was %s", got, want)
 	}
 }
 
@@ -107,13 +107,13 @@ func TestDecodersShareABinding(t *testing.T) {
 	wg.Wait()
 }
 
-func TestPageTellsTheOrderOfCreation(t *testing.T) {
+func TestPageFactsAboutOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		days    []int
 		falling bool
 	}{
 		"falling": {[]int{9, 8, 8, 1}, true}, "rising": {[]int{1, 2}, false}, "rising at the end": {[]int{5, 4, 6}, false},
-		"one": {[]int{3}, true}, "none": {nil, false}, "unknown in between": {[]int{5, 0, 4}, false},
+		"one": {[]int{3}, true}, "none": {nil, false}, "unknown between": {[]int{5, 0, 4}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var records []string
@@ -132,7 +132,7 @@ func TestPageTellsTheOrderOfCreation(t *testing.T) {
 	}
 }
 
-func TestIDsAreThoseOfTheKeys(t *testing.T) {
+func TestIDsAreHashesOfKeys(t *testing.T) {
 	d := decoderOf(t, "campaign_status_counts")
 	ids := func(param, body string) []uint64 {
 		page, err := d.Decode([]byte(body), transform.Origin{Param: param})
@@ -159,7 +159,7 @@ func TestDriftIsBounded(t *testing.T) {
 	}
 	drift := d.Findings().Drift
 	if n := len(drift); n != 1001 {
-		t.Fatalf("%d paths, want 1,000 and one for the rest", n)
+		t.Fatalf("%d paths, want 1,000 and one for all others", n)
 	}
 	for _, f := range drift {
 		if (f.Path == "…") != (f.Count == 2000) || len(f.Sample) > 200 || strings.ContainsRune(f.Sample, '\uFFFD') {
@@ -167,11 +167,11 @@ func TestDriftIsBounded(t *testing.T) {
 		}
 	}
 	if again := d.Findings(); len(again.Drift) != 0 {
-		t.Errorf("%d findings are told twice", len(again.Drift))
+		t.Errorf("%d findings were returned twice", len(again.Drift))
 	}
 }
 
-func TestAFewAllocationsPerPage(t *testing.T) {
+func TestAllocationsPerPage(t *testing.T) {
 	d := decoderOf(t, "product_listings")
 	body := listingsPage()
 	allocs := testing.AllocsPerRun(50, func() {

@@ -7,41 +7,39 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readEntries reads a body of no standard form (spec 4.2, "raw"): status counts as
-// a map by prefix, a list, or either of them inside an object. An entry is an
-// object with a prefix or id, and a count; in a map it may lack both, and be no
-// more than the count.
+// readEntries reads a body without a standard form (spec 4.2, "raw"): status counts as a
+// map by prefix, as a list, or as one of them inside an object. An entry is an object with
+// a prefix or id and a count. In a map it may lack these, or be only the count.
 //
-// An explicit empty list is a campaign without articles. An empty object may be
-// that, and may as well be no answer; what holds anything else and no entry is
-// none.
-func (a *answerReader) readEntries() error {
-	a.sight = sight{}
+// An explicit empty list means a campaign without articles. An empty object may mean the
+// same, or may be no valid answer. Other content without any entry is malformed.
+func (a *bodyReader) readEntries() error {
+	a.entries = entryCounts{}
 	if err := a.readEntriesAt("", ""); err != nil {
 		return err
 	}
-	switch seen := a.sight; {
+	switch seen := a.entries; {
 	case seen.entries > 0 || seen.empty > 0 && !seen.refused:
 	case seen.other:
-		return fmt.Errorf("%w: no entry with a prefix or id, and a count", ErrMalformed)
+		return fmt.Errorf("%w: it contains no entry with a prefix or id and a count", ErrMalformed)
 	default:
 		a.records.page.Bare = true
 	}
 	return nil
 }
 
-// sight is what a body of no standard form showed.
-type sight struct {
-	// entries counts what was recognised as one, empty the empty lists.
+// entryCounts describes the content of a body without a standard form.
+type entryCounts struct {
+	// entries counts the recognized entries, and empty the empty lists.
 	entries, empty int
-	// other says that something else stood there, refused that it was an object
-	// or an item that could have been an entry.
+	// other means that there was other content, and refused that this includes an object or
+	// item that could be an entry.
 	other, refused bool
 }
 
-// readEntriesAt reads the value at the position; name is its name in the object
-// around it, path all names from the top.
-func (a *answerReader) readEntriesAt(name, path string) error {
+// readEntriesAt reads the value at the position. name is its name in the enclosing object,
+// and path all names from the top.
+func (a *bodyReader) readEntriesAt(name, path string) error {
 	switch a.in.peek() {
 	case '[':
 		return a.readEntryList(path)
@@ -50,13 +48,13 @@ func (a *answerReader) readEntriesAt(name, path string) error {
 	}
 	raw, err := a.in.skip()
 	if err == nil {
-		a.sight.other = true
+		a.entries.other = true
 		a.countAround(path, raw)
 	}
 	return err
 }
 
-func (a *answerReader) readEntryList(path string) error {
+func (a *bodyReader) readEntryList(path string) error {
 	if err := a.in.open(); err != nil {
 		return err
 	}
@@ -64,55 +62,55 @@ func (a *answerReader) readEntryList(path string) error {
 		more, err := a.in.next(']', first)
 		if !more || err != nil {
 			if first && path != ".error" && path != ".errors" {
-				a.sight.empty++
+				a.entries.empty++
 			}
 			return err
 		}
-		a.sight.other, a.sight.refused = true, true
+		a.entries.other, a.entries.refused = true, true
 		if err := a.readEntriesAt("", path); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *answerReader) readEntryObject(name, path string) error {
+func (a *bodyReader) readEntryObject(name, path string) error {
 	start, depth := a.in.pos, a.in.depth
 	all, err := a.in.indexMembers(a.root.layout.root)
 	if err != nil {
 		return err
 	}
-	// A status may be called an error, and then has a count.
-	if path == "" && slices.ContainsFunc(all, func(e entry) bool {
+	// A status may be named "error" and then has a count.
+	if path == "" && slices.ContainsFunc(all, func(e rawMember) bool {
 		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
 	}) {
-		return fmt.Errorf("%w: an object that states an error", ErrMalformed)
+		return fmt.Errorf("%w: the object is an error", ErrMalformed)
 	}
-	switch seen := glanceAt(all, name != ""); {
+	switch seen := classifyObject(all, name != ""); {
 	case seen.entry:
-		a.sight.entries++
+		a.entries.entries++
 		a.in.pos, a.in.depth = start, depth
 		return a.records.readRecord([]byte(name))
 	case seen.scalars > 0 && seen.containers == 0 && seen.numbers < seen.scalars:
-		a.sight.other, a.sight.refused = true, true
+		a.entries.other, a.entries.refused = true, true
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.Refused++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id, and a count"}, a.in.buf[start:a.in.pos])
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
 		return nil
 	default:
 		return a.readEntryMembers(all, path, seen.scalars > seen.paging && seen.containers == 0)
 	}
 }
 
-// readEntryMembers reads the members of an object: a map from prefix to count, or one
-// that wraps entries.
-func (a *answerReader) readEntryMembers(all []entry, path string, counts bool) error {
+// readEntryMembers reads the members of an object: a map from prefix to count, or an object
+// around entries.
+func (a *bodyReader) readEntryMembers(all []rawMember, path string, counts bool) error {
 	end, depth := a.in.pos, a.in.depth
 	for _, e := range all {
 		a.in.pos, a.in.depth = e.pos, depth+1
 		var err error
 		if counts {
-			a.sight.entries++
+			a.entries.entries++
 			err = a.records.readRecord(e.name)
 		} else {
 			err = a.readEntriesAt(string(e.name), path+"."+string(e.name))
@@ -125,18 +123,18 @@ func (a *answerReader) readEntryMembers(all []entry, path string, counts bool) e
 	return nil
 }
 
-// glance is what the members of an object show of its role.
-type glance struct {
+// objectShape counts the members of an object by type.
+type objectShape struct {
 	entry                        bool
 	scalars, numbers, containers int
 	// paging counts the scalars that are pagination members.
 	paging int
 }
 
-// glanceAt finds out what an object is; mapped says that it is a member of another,
-// whose name for it can be its prefix.
-func glanceAt(all []entry, mapped bool) glance {
-	var g glance
+// classifyObject classifies an object. mapped means that it is a named member of another object,
+// whose name can be its prefix.
+func classifyObject(all []rawMember, mapped bool) objectShape {
+	var g objectShape
 	var counted, named, labelled bool
 	for _, e := range all {
 		if e.raw[0] == '{' || e.raw[0] == '[' {

@@ -17,11 +17,11 @@ import (
 func TestEnvelopesByShape(t *testing.T) {
 	records := `{"id":"a","label":"x"},{"id":"b"}`
 	for name, body := range map[string]string{
-		"paginated":        `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
-		"totals first":     `{"total_records":2,"total_pages":1,"records":[` + records + `]}`,
-		"bare":             `[` + records + `]`,
-		"records":          `{"records":[` + records + `]}`,
-		"under other name": `{"items":[` + records + `]}`,
+		"paginated":    `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
+		"totals first": `{"total_records":2,"total_pages":1,"records":[` + records + `]}`,
+		"bare":         `[` + records + `]`,
+		"records":      `{"records":[` + records + `]}`,
+		"another name": `{"items":[` + records + `]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Array, stream.Records} {
@@ -40,10 +40,9 @@ func TestEnvelopesByShape(t *testing.T) {
 	}
 }
 
-// TestUnknownEnvelopesAreReadInAllShapes holds that an endpoint whose envelope the
-// spec does not show, marked "any" in spec 4.2, comes to the same rows and
-// findings whatever wraps its records.
-func TestUnknownEnvelopesAreReadInAllShapes(t *testing.T) {
+// TestSniffedEnvelopes: a stream whose envelope the spec does not show ("any" in spec 4.2)
+// yields the same rows and findings in every envelope.
+func TestSniffedEnvelopes(t *testing.T) {
 	for _, s := range stream.All() {
 		if s.Envelope != stream.Sniffed {
 			continue
@@ -71,7 +70,7 @@ func TestUnknownEnvelopesAreReadInAllShapes(t *testing.T) {
 	}
 }
 
-// recordsOf are the records of a stream's case that shows all of its fields.
+// recordsOf returns the records of a stream's test case with all fields.
 func recordsOf(t *testing.T, name string) []json.RawMessage {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", name, "record.json"))
@@ -91,7 +90,7 @@ func recordsOf(t *testing.T, name string) []json.RawMessage {
 	return records
 }
 
-// decoded is everything that a body comes to but its page.
+// decoded renders the result of decoding a body, except its page facts.
 func decoded(t *testing.T, s stream.Stream, body string) string {
 	t.Helper()
 	d := compile(t, s).NewDecoder()

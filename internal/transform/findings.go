@@ -12,36 +12,36 @@ import (
 )
 
 const (
-	// maxPaths bounds the distinct drift paths; a service that makes names of
-	// ids would otherwise fill the memory.
+	// maxPaths limits the distinct drift paths: if a service uses ids as names, they would
+	// fill the memory.
 	maxPaths = 1000
-	// manyPaths stands for all paths beyond that.
+	// manyPaths replaces all further paths.
 	manyPaths = "…"
-	// maxSample bounds a sample in bytes.
+	// maxSample limits a sample, in bytes.
 	maxSample = 200
 )
 
-// findings collects rejects and drift, and can take back those of a body or record that
-// is not kept.
+// findings collects rejects and drift. It can discard those of a body or record that is not
+// kept.
 type findings struct {
 	rejects []pendingReject
 	drift   []Drift
 	index   map[string]int
-	// carrier numbers what is being read; last is, by drift entry, the carrier that
-	// showed it last, so that it counts once.
+	// carrier numbers the records. last is, for each drift entry, the last record counted
+	// for it, so that each record counts once.
 	carrier uint64
 	last    []uint64
-	// at is where that stands.
+	// at is the place of the current record.
 	at Place
-	// journal holds the drift entry of every count since the body began, and
-	// samples what was seen.
+	// journal contains the drift entry of each count since the beginning of the body, and
+	// samples the values.
 	journal  []int
 	samples  [][]byte
 	carriers []stream.DriftCarrier
 	sets     [][]int
 	setIndex map[string]int
-	// classes are the numbers of the sets among those of the night, 0 where it is not known
-	// yet; byClass leads from the numbers of the last night to sets.
+	// classes are the numbers of the sets within the night, or 0 if not assigned yet.
+	// byClass maps the numbers of the last night to sets.
 	classes []uint16
 	byClass map[uint16]int
 	key     []byte
@@ -49,13 +49,13 @@ type findings struct {
 	own []int
 }
 
-// pendingReject is a reject whose key and parent may follow when its row is closed.
+// pendingReject is a reject whose key and parent may be set when its row is complete.
 type pendingReject struct {
 	stream.Reject
 	keyFollows bool
 }
 
-// findingsMark is a place to go back to.
+// findingsMark is a state that undoTo can restore.
 type findingsMark struct{ rejects, counts, carriers int }
 
 func (f *findings) mark() findingsMark {
@@ -71,19 +71,19 @@ func (f *findings) undoTo(m findingsMark) {
 	f.journal, f.samples = f.journal[:m.counts], f.samples[:m.counts]
 }
 
-// commit forgets how to go back.
+// commit discards the data for undoTo.
 func (f *findings) commit() {
 	clear(f.samples)
 	f.journal, f.samples = f.journal[:0], f.samples[:0]
 }
 
-// startCarrier starts a record: what follows is counted once, and at is where it stands.
-func (f *findings) startCarrier(at Place) {
+// startCounting starts a record at a place. Each kind of drift in it counts once.
+func (f *findings) startCounting(at Place) {
 	f.carrier++
 	f.at = at
 }
 
-// count counts drift in what is being read, once.
+// count counts drift of the current record, unless it was already counted.
 func (f *findings) count(table, kind string, path, sample []byte) {
 	f.key = append(append(append(append(append(f.key[:0], table...), 0), kind...), 0), path...)
 	i, ok := f.index[string(f.key)]
@@ -98,7 +98,7 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 	f.journal, f.samples = append(f.journal, i), append(f.samples, sample)
 }
 
-// addDrift makes a new entry, or finds the one for all further paths.
+// addDrift returns a new entry, or the common entry for all paths beyond the limit.
 func (f *findings) addDrift(table, kind, path string) int {
 	key := string(f.key)
 	if len(f.drift) >= maxPaths {
@@ -113,9 +113,9 @@ func (f *findings) addDrift(table, kind, path string) int {
 	return len(f.drift) - 1
 }
 
-// addCarrier says which record showed what was counted since a mark. Records are alike,
-// and so are their sets of drift: a set is stored once, and records refer to it. It
-// returns the set; -1: nothing was counted.
+// addCarrier assigns the drift counted since a mark to a record. Most records have the same
+// drift, so a set of drift is stored once, and records refer to it. It returns the index of
+// the set, or -1 if there was no drift.
 func (f *findings) addCarrier(since findingsMark, record uint64, key func() string) int {
 	if len(f.journal) == since.counts {
 		return -1
@@ -141,8 +141,8 @@ func (f *findings) addCarrier(since findingsMark, record uint64, key func() stri
 	return set
 }
 
-// recount counts a set of drift once more for a record that is not read, unless its sample
-// could be the first one.
+// recount counts a set of drift for a record that is not decoded. It returns false if the
+// sample of that record could be the first one.
 func (f *findings) recount(set int, record uint64) bool {
 	for _, i := range f.sets[set] {
 		if d := &f.drift[i]; d.Count == 0 || f.at.Before(d.First) {
@@ -157,7 +157,8 @@ func (f *findings) recount(set int, record uint64) bool {
 	return true
 }
 
-// classKey names a set by what it holds; false: it holds what stands for several paths.
+// classKey returns a key with the content of a set. It returns false if the set contains
+// the common entry of several paths.
 func (f *findings) classKey(set int) (string, bool) {
 	f.key = f.key[:0]
 	for _, i := range f.sets[set] {
@@ -165,7 +166,7 @@ func (f *findings) classKey(set int) (string, bool) {
 		if d.Path == manyPaths || strings.Contains(d.Path, "\uFFFD") {
 			return "", false
 		}
-		// Quoted: a path comes from the service and may hold any byte.
+		// Paths come from the service and may contain any byte, so they are quoted.
 		f.key = fmt.Appendf(f.key, "%q %q %q ", d.Table, d.Kind, d.Path)
 	}
 	return string(f.key), true
@@ -184,7 +185,7 @@ func clipSample(sample []byte) string {
 
 func validText(raw []byte) string { return strings.ToValidUTF8(string(raw), "\uFFFD") }
 
-// takeAll returns what was found, drift in a fixed order, and starts anew.
+// takeAll returns the findings, with drift in a fixed order, and resets them.
 func (f *findings) takeAll() Findings {
 	order := make([]int, 0, len(f.drift))
 	for i := range f.drift {
@@ -218,21 +219,20 @@ func newFindings() findings {
 	return findings{index: map[string]int{}, setIndex: map[string]int{}, byClass: map[uint16]int{}, carrier: 1}
 }
 
-// reporter counts and keeps what does not fit the open row, without what is private
-// in it.
+// reporter records values that do not fit the current row, without private parts.
 type reporter struct {
 	findings
 	in      *input
 	binding *Binding
-	// secrets are those of the binding, with buffers of their own.
+	// secrets are those of the binding, with their own buffers.
 	secrets secrets
 	extras  extras
-	json    shaper
+	json    jsonWriter
 	label   []byte
 }
 
-// redactPath returns a raw text of a table without its private parts. The path is that
-// within the row.
+// redactPath returns a raw text of a table without its private parts. path is relative to
+// the row.
 func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
 	if len(p.secrets.names) == 0 {
 		return raw
@@ -243,8 +243,7 @@ func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
 	return p.secrets.redact(joinNames(t.place, path), raw)
 }
 
-// isHidden reports whether a path within a row of a table leads to or into a private
-// value.
+// isHidden reports whether a path within a row is a private value or inside one.
 func (p *reporter) isHidden(t *table, path string) bool {
 	for i := 1; i <= len(path); i++ {
 		if (i == len(path) || path[i] == '.') && p.secrets.hides(joinNames(t.place, path[:i])) {
@@ -254,13 +253,13 @@ func (p *reporter) isHidden(t *table, path string) bool {
 	return false
 }
 
-// countPrivate counts a private value that no column takes, without a sample.
+// countPrivate counts a private value without a column, without a sample.
 func (p *reporter) countPrivate(t *table, kind string, path []byte) {
 	p.count(t.name, kind, path, []byte(withheldText))
 }
 
-// extras are the values of the open rows that no column takes, until their row
-// is closed: a stack of arenas, so that keeping one allocates nothing.
+// extras contains the values without a column of the incomplete rows. It is a stack of
+// arenas, so that adding a value needs no allocation.
 type extras struct {
 	all   []extraValue
 	path  []string
@@ -268,7 +267,7 @@ type extras struct {
 }
 
 type extraValue struct {
-	// path and name say where the value stands in its row.
+	// The path and name locate the value in its row.
 	pathLo, pathHi, nameLo, nameHi int
 	raw                            []byte
 }
@@ -290,10 +289,10 @@ func (s *extras) add(path []string, name string, raw []byte) {
 	s.all = append(s.all, e)
 }
 
-// depth is the number of names that lead to a value.
+// depth returns the number of names in the path of a value.
 func (e extraValue) depth() int { return e.pathHi - e.pathLo + 1 }
 
-// nameAt is the i-th of these names.
+// nameAt returns the i-th name in the path.
 func (s *extras) nameAt(e extraValue, i int) string {
 	if i < e.pathHi-e.pathLo {
 		return s.path[e.pathLo+i]
@@ -310,7 +309,7 @@ func (s *extras) compare(a, b extraValue) int {
 	return cmp.Compare(a.depth(), b.depth())
 }
 
-// keepExtra counts a value that no column takes and keeps it until the row is closed.
+// keepExtra counts a value without a column and keeps it until the row is complete.
 func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 	if t.link {
 		return
@@ -331,10 +330,9 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 	p.extras.add(p.in.path[p.in.base:], name, raw)
 }
 
-// writeExtra writes the values of the open row that no column takes into its extra
-// column: one object, names sorted, nested as they were sent. Nulls are omitted:
-// to the service they are the same as a field that is absent, and a field that
-// is new and empty is no change of the row.
+// writeExtra writes the values without a column into the extra column of the current row:
+// one object with sorted names, nested as sent. Nulls are omitted, because to the service
+// they mean the same as absent fields, and a new empty field is no change of the row.
 func (p *reporter) writeExtra(t *table, from extrasMark) error {
 	own := p.extras.all[from.all:]
 	slices.SortStableFunc(own, p.extras.compare)
@@ -349,7 +347,7 @@ func (p *reporter) writeExtra(t *table, from extrasMark) error {
 	}
 	if t.extra < 0 {
 		for _, e := range own {
-			p.addPendingReject(t, p.extras.dottedPath(e), "no column takes it, and the table has no extra", e.raw)
+			p.addPendingReject(t, p.extras.dottedPath(e), "there is no column for it, and the table has no extra column", e.raw)
 		}
 		return nil
 	}
@@ -359,7 +357,7 @@ func (p *reporter) writeExtra(t *table, from extrasMark) error {
 	return nil
 }
 
-// appendNested writes values whose paths agree above a depth as one object.
+// appendNested writes values with a common path prefix of the given depth as one object.
 func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte {
 	dst = append(dst, '{')
 	for i := 0; i < len(own); {
@@ -381,12 +379,12 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 	return append(dst, '}')
 }
 
-// dottedPath is the path of a value in its row.
+// dottedPath returns the path of a value in its row.
 func (s *extras) dottedPath(e extraValue) string {
 	return strings.Join(append(slices.Clone(s.path[e.pathLo:e.pathHi]), s.nameAt(e, e.depth()-1)), ".")
 }
 
-// dottedPath is the path of a field of the open row.
+// dottedPath returns the path of a field of the current row.
 func (p *reporter) dottedPath(name string) []byte {
 	p.label = p.label[:0]
 	for _, part := range p.in.path[p.in.base:] {
@@ -396,23 +394,23 @@ func (p *reporter) dottedPath(name string) []byte {
 	return p.label
 }
 
-// countDrift counts drift of the open row. Where a table has private columns,
-// only a field that none of them takes may show a sample.
+// countDrift counts drift of the current row. In a table with private columns only unknown
+// fields have a sample, unless extra is dropped.
 func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
-	shown := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)
-	if t.private && !shown {
+	hasSample := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)
+	if t.private && !hasSample {
 		sample = []byte(withheldText)
 	}
 	p.count(t.name, kind, p.dottedPath(name), sample)
 }
 
-// refuseValue keeps a value of the open row that did not fit its column. The key
-// is added when the row is closed.
-func (p *reporter) refuseValue(t *table, name string, raw []byte, reason string) {
+// rejectValue records a value of the current row that does not fit its column. The key is
+// added when the row is complete.
+func (p *reporter) rejectValue(t *table, name string, raw []byte, reason string) {
 	p.addPendingReject(t, string(p.dottedPath(name)), reason, raw)
 }
 
-// addPendingReject keeps a value whose row is still open: the key follows.
+// addPendingReject records a reject whose row is incomplete: the key follows.
 func (p *reporter) addPendingReject(t *table, column, reason string, raw []byte) {
 	p.addReject(t, stream.Reject{Column: column, Reason: reason}, raw)
 	p.rejects[len(p.rejects)-1].keyFollows = true
@@ -426,8 +424,8 @@ func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
 	p.rejects = append(p.rejects, pendingReject{Reject: r})
 }
 
-// signRejects names the closed row in the rejects that its values caused.
-func (p *reporter) signRejects(t *table, from int) {
+// completeRejects sets the key of the completed row in the rejects of its values.
+func (p *reporter) completeRejects(t *table, from int) {
 	for i := from; i < len(p.rejects); i++ {
 		if r := &p.rejects[i]; r.keyFollows {
 			r.Key, r.Parent, r.keyFollows = validText([]byte(t.keyText(t.rows-1))), validText([]byte(p.parentKey(t))), false
@@ -435,8 +433,8 @@ func (p *reporter) signRejects(t *table, from int) {
 	}
 }
 
-// parentKey is the key of the row around that of a table, or what its list was asked
-// for by.
+// parentKey returns the key of the row enclosing those of a table, or the path parameter of
+// the list.
 func (p *reporter) parentKey(t *table) string {
 	if t.up != nil {
 		return t.up.keyText(t.up.rows)

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// outcome is what two decoders must agree on, in an order of its own.
+// outcome is the comparable result of both decoders.
 type outcome struct {
 	Rows    []string
 	Rejects []string
@@ -68,20 +68,20 @@ func slowOutcome(r *reference) outcome {
 	return o
 }
 
-// kit is a stream with what decoding it takes.
+// kit is a stream with its definitions and binding.
 type kit struct {
 	stream  stream.Stream
 	defs    map[string]stream.Definition
 	binding *transform.Binding
 }
 
-func kitOf(t testing.TB, s stream.Stream) kit {
+func newKit(t testing.TB, s stream.Stream) kit {
 	t.Helper()
 	return kit{s, definitions(t, s), compile(t, s)}
 }
 
-// agree decodes a body of records both ways and compares.
-func agree(t testing.TB, k kit, body []byte) {
+// compareDecoders decodes a body of records with both decoders and compares the outcomes.
+func compareDecoders(t testing.TB, k kit, body []byte) {
 	t.Helper()
 	d := k.binding.NewDecoder()
 	if _, err := d.Decode(body, transform.Origin{Seq: 3, Param: "p"}); err != nil {
@@ -93,17 +93,17 @@ func agree(t testing.TB, k kit, body []byte) {
 	}
 }
 
-// generated are the streams whose records FuzzRecords writes.
-func generated(t testing.TB) []kit {
+// generatedStreams returns the streams that FuzzRecords uses.
+func generatedStreams(t testing.TB) []kit {
 	var all []kit
 	for _, name := range []string{"things", "outlet_listings", "product_listings", "orders", "order_items", "campaigns", "campaign_articles",
 		"profiles", "profile_order_items", "files", "disclaimers"} {
-		all = append(all, kitOf(t, streamNamed(t, name)))
+		all = append(all, newKit(t, streamNamed(t, name)))
 	}
 	for _, name := range []string{"outlets", "articles", "products", "campaign_details"} {
 		s := streamNamed(t, name)
 		s.Envelope, s.Param = stream.Array, ""
-		all = append(all, kitOf(t, s))
+		all = append(all, newKit(t, s))
 	}
 	return all
 }
@@ -113,17 +113,17 @@ func FuzzRecords(f *testing.F) {
 	for i := range uint64(300) {
 		f.Add(i)
 	}
-	kits := generated(f)
+	kits := generatedStreams(f)
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		k := kits[r.IntN(len(kits))]
-		a := author{Rand: r, stream: k.stream, defs: k.defs}
-		agree(t, k, a.body())
+		a := recordGenerator{Rand: r, stream: k.stream, defs: k.defs}
+		compareDecoders(t, k, a.body())
 	})
 }
 
-// FuzzBody feeds any bytes: no panic, nothing kept of what is malformed, and
-// the reference's rows for what is a list of records.
+// FuzzBody decodes arbitrary bytes: no panic, no result for malformed bodies, and the rows
+// of the reference decoder for lists of records.
 func FuzzBody(f *testing.F) {
 	for _, s := range []string{
 		`[{"id":"a","parts":[{"name":"x"}],"at":"2026-01-01","price":1.5,"doc":{"a":[1]},"new":{"b":null}}]`,
@@ -132,7 +132,7 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	things := kitOf(f, streamNamed(f, "things"))
+	things := newKit(f, streamNamed(f, "things"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d := things.binding.NewDecoder()
 		_, err := d.Decode(body, transform.Origin{})
@@ -144,32 +144,32 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		if !valid {
-			t.Fatalf("decoded %q, which is no JSON", body)
+			t.Fatalf("decoded %q, which is not JSON", body)
 		}
 		if trimmed := strings.TrimLeft(string(body), " \t\r\n"); trimmed[0] == '[' {
-			agree(t, things, body)
+			compareDecoders(t, things, body)
 		}
 	})
 }
 
-// FuzzScalar puts a text, bare and quoted, into every type of column.
+// FuzzScalar decodes a text, bare and quoted, in columns of all types.
 func FuzzScalar(f *testing.F) {
 	for _, v := range values {
 		f.Add(strings.Trim(v, `"`))
 	}
-	things := kitOf(f, streamNamed(f, "things"))
+	things := newKit(f, streamNamed(f, "things"))
 	f.Fuzz(func(t *testing.T, text string) {
 		quoted, _ := jsontext.AppendQuote(nil, text)
 		for _, v := range []string{text, string(quoted)} {
 			body := []byte(`[{"id":"a","label":` + v + `,"flag":` + v + `,"small":` + v + `,"big":` + v + `,"price":` + v + `,"at":` + v + `,"doc":` + v + `}]`)
 			if jsontext.Value(v).IsValid() {
-				agree(t, things, body)
+				compareDecoders(t, things, body)
 			}
 		}
 	})
 }
 
-// FuzzUnion compares the reading of do_follow_links_allowed.
+// FuzzUnion compares the decoding of do_follow_links_allowed.
 func FuzzUnion(f *testing.F) {
 	for _, v := range values {
 		f.Add(v)
@@ -179,10 +179,10 @@ func FuzzUnion(f *testing.F) {
 	}
 	s := streamNamed(f, "outlets")
 	s.Envelope, s.Param = stream.Array, ""
-	outlets := kitOf(f, s)
+	outlets := newKit(f, s)
 	f.Fuzz(func(t *testing.T, v string) {
 		if jsontext.Value(v).IsValid() {
-			agree(t, outlets, []byte(`[{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":`+v+`}]}]`))
+			compareDecoders(t, outlets, []byte(`[{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":`+v+`}]}]`))
 		}
 	})
 }

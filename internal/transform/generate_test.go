@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// values are what a service may put anywhere.
+// values are values that a service may send in any field.
 var values = []string{
 	`null`, `true`, `false`, `""`, `"x"`, `"true"`, `"No"`, `0`, `1`, `-0`, `7`, `"7"`, `7.0`, `7e0`, `7.5`, `-3`,
 	`9007199254740993`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `2147483648`, `1e400`, `1e-400`,
@@ -18,15 +18,15 @@ var values = []string{
 	`[]`, `{}`, `[1]`, `["a",{"name":"b"},null,3,true,[4]]`, `{"name":"n"}`, `{"id":"i","name":"n","zz":{"b":1,"a":[]}}`, `[{"id":"1"},{"id":"2"}]`,
 }
 
-// author writes random records of a stream: mostly plausible, with fields
-// twice, in any order, flat or nested, and with every value anywhere.
-type author struct {
+// recordGenerator generates random records of a stream: mostly plausible, in any order, flat or
+// nested, with duplicate fields and any value anywhere.
+type recordGenerator struct {
 	*rand.Rand
 	stream stream.Stream
 	defs   map[string]stream.Definition
 }
 
-func (a *author) body() []byte {
+func (a *recordGenerator) body() []byte {
 	var records []string
 	for i := range 1 + a.IntN(4) {
 		records = append(records, a.record(0, fmt.Sprintf("r%d", i-a.IntN(12)/11)))
@@ -34,13 +34,13 @@ func (a *author) body() []byte {
 	return []byte("[" + strings.Join(records, a.space()+",") + "]")
 }
 
-func (a *author) space() string {
+func (a *recordGenerator) space() string {
 	return []string{"", "", "", " ", "\n\t"}[a.IntN(5)]
 }
 
-func (a *author) value() string { return values[a.IntN(len(values))] }
+func (a *recordGenerator) value() string { return values[a.IntN(len(values))] }
 
-func (a *author) record(ti int, id string) string {
+func (a *recordGenerator) record(ti int, id string) string {
 	t := a.stream.Tables[ti]
 	var members []string
 	if a.IntN(12) > 0 {
@@ -70,8 +70,8 @@ func (a *author) record(ti int, id string) string {
 	return "{" + a.space() + strings.Join(members, ","+a.space()) + "}"
 }
 
-// listName is the name of a list directly within the rows of a path.
-func (a *author) listName(at, child string) (string, bool) {
+// listName returns the name of a list directly within the rows of a path.
+func (a *recordGenerator) listName(at, child string) (string, bool) {
 	if at != "" {
 		at += "."
 	}
@@ -79,7 +79,7 @@ func (a *author) listName(at, child string) (string, bool) {
 	return name, ok && name != "" && strings.Count(name, ".") <= strings.Count(child, ".")
 }
 
-func (a *author) list(path string, ci int) string {
+func (a *recordGenerator) list(path string, ci int) string {
 	var items []string
 	for i := range a.IntN(4) {
 		if a.IntN(5) == 0 {
@@ -91,9 +91,9 @@ func (a *author) list(path string, ci int) string {
 	return nest(strings.Split(path, "."), "["+strings.Join(items, ",")+"]")
 }
 
-// member writes a column's value flat, or inside the object that the name up
-// to its first underscore would be.
-func (a *author) member(column string) string {
+// member writes a column's value flat, or in an object with the part of the name before the
+// first underscore.
+func (a *recordGenerator) member(column string) string {
 	if head, rest, ok := strings.Cut(column, "_"); ok && rest != "" && a.IntN(4) == 0 {
 		return nest([]string{head, rest}, a.value())
 	}

@@ -14,10 +14,10 @@ import (
 	"placementsync/internal/transform"
 )
 
-var update = flag.Bool("update", false, "write the .want files anew")
+var update = flag.Bool("update", false, "rewrite the .want files")
 
-// TestBodies decodes testdata/<stream>/<case>.json and compares everything it
-// comes to with the .want file beside it.
+// TestBodies decodes testdata/<stream>/<case>.json and compares the rendered result with
+// the .want file beside it.
 func TestBodies(t *testing.T) {
 	bodies, err := filepath.Glob("testdata/*/*.json")
 	if err != nil || len(bodies) == 0 {
@@ -37,7 +37,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// paramOf is what a body was asked for by: the id of a single record, else "param".
+// paramOf returns the path parameter for a body: the id of a single record, or "param".
 func paramOf(t *testing.T, name string, body []byte) string {
 	t.Helper()
 	found := regexp.MustCompile(`^\s*\{"id":\s*"([^"]+)"`).FindSubmatch(body)
@@ -64,7 +64,7 @@ func compareFile(t *testing.T, path, got string) {
 	}
 }
 
-// TestEveryTableHasACase holds the rule that adding a table adds a body.
+// TestEveryTableHasACase requires a test body for each table.
 func TestEveryTableHasACase(t *testing.T) {
 	for _, s := range stream.AllWithEvents() {
 		wants, err := filepath.Glob(filepath.Join("testdata", s.Name, "*.want"))

@@ -7,8 +7,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// hashOf is the row_hash of the first row of a table that a body of things
-// comes to.
+// hashOf returns the row_hash of the first row of a table after decoding a body.
 func hashOf(t *testing.T, d *transform.Decoder, table, body string) string {
 	t.Helper()
 	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 9}); err != nil {
@@ -21,37 +20,37 @@ func hashOf(t *testing.T, d *transform.Decoder, table, body string) string {
 	return rows[0][stream.RowHash]
 }
 
-func TestRowHashIsTheSameForWhatMeansTheSame(t *testing.T) {
+func TestRowHashIsEqualForEqualValues(t *testing.T) {
 	for name, pair := range map[string][2]string{
-		"order of names":       {`"doc":{"a":1,"b":{"c":2,"d":3}}`, `"doc":{"b":{"d":3,"c":2},"a":1}`},
-		"white space":          {`"doc":[1,{"a":null}]`, "\"doc\": [ 1 ,\n{ \"a\" : null } ]"},
-		"writing of numbers":   {`"doc":[1,100,0.5,-0,0,1e20]`, `"doc":[1.0,1e2,5E-1,0,0.00e7,100000000000000000000]`},
-		"a tenth of ten":       {`"doc":1`, `"doc":10e-1`},
-		"writing of strings":   {`"doc":"é/\n"`, `"doc":"\u00e9\/\u000a"`},
-		"writing of names":     {`"doc":{"é":1}`, `"doc":{"\u00e9":1}`},
-		"extra, order":         {`"zz":1,"aa":{"x":1,"y":2}`, `"aa":{"y":2.0,"x":1},"zz":1.0`},
-		"new and empty field":  {`"label":"a"`, `"label":"a","zz":null`},
-		"null and absent":      {`"label":"a"`, `"label":"a","price":null,"parts":[]`},
-		"money":                {`"price":1.5`, `"price":1.500`},
-		"money as text":        {`"price":1.5`, `"price":"15e-1"`},
-		"instant":              {`"at":"2026-01-01T00:00:00Z"`, `"at":"2026-01-01T02:00:00.000+02:00"`},
-		"integer":              {`"big":7`, `"big":7.0`},
-		"flag":                 {`"flag":true`, `"flag":"yes"`},
-		"flat and nested":      {`"owner_id":"1"`, `"owner":{"id":"1"}`},
-		"an untracked column":  {`"seen":1`, `"seen":2`},
-		"and absent untracked": {`"seen":1`, `"label":null`},
-		"duplicate names":      {`"doc":{"a":1,"a":2}`, `"doc":{"a": 1.0,"a":2}`},
+		"order of names":             {`"doc":{"a":1,"b":{"c":2,"d":3}}`, `"doc":{"b":{"d":3,"c":2},"a":1}`},
+		"white space":                {`"doc":[1,{"a":null}]`, "\"doc\": [ 1 ,\n{ \"a\" : null } ]"},
+		"notation of numbers":        {`"doc":[1,100,0.5,-0,0,1e20]`, `"doc":[1.0,1e2,5E-1,0,0.00e7,100000000000000000000]`},
+		"a tenth of ten":             {`"doc":1`, `"doc":10e-1`},
+		"notation of strings":        {`"doc":"é/\n"`, `"doc":"\u00e9\/\u000a"`},
+		"notation of names":          {`"doc":{"é":1}`, `"doc":{"\u00e9":1}`},
+		"extra, order":               {`"zz":1,"aa":{"x":1,"y":2}`, `"aa":{"y":2.0,"x":1},"zz":1.0`},
+		"new and empty field":        {`"label":"a"`, `"label":"a","zz":null`},
+		"null and absent":            {`"label":"a"`, `"label":"a","price":null,"parts":[]`},
+		"money":                      {`"price":1.5`, `"price":1.500`},
+		"money as text":              {`"price":1.5`, `"price":"15e-1"`},
+		"instant":                    {`"at":"2026-01-01T00:00:00Z"`, `"at":"2026-01-01T02:00:00.000+02:00"`},
+		"integer":                    {`"big":7`, `"big":7.0`},
+		"flag":                       {`"flag":true`, `"flag":"yes"`},
+		"flat and nested":            {`"owner_id":"1"`, `"owner":{"id":"1"}`},
+		"an untracked column":        {`"seen":1`, `"seen":2`},
+		"an absent untracked column": {`"seen":1`, `"label":null`},
+		"duplicate names":            {`"doc":{"a":1,"a":2}`, `"doc":{"a": 1.0,"a":2}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decoderOf(t, "things")
-			if a, b := hashOf(t, d, "things", thing(pair[0])), hashOf(t, d, "things", thing(pair[1])); a != b {
+			if a, b := hashOf(t, d, "things", thingBody(pair[0])), hashOf(t, d, "things", thingBody(pair[1])); a != b {
 				t.Errorf("hash of %s is %s, of %s is %s; want them equal", pair[0], a, pair[1], b)
 			}
 		})
 	}
 }
 
-func TestRowHashDiffersForWhatDiffers(t *testing.T) {
+func TestRowHashDiffersForDifferentValues(t *testing.T) {
 	d := decoderOf(t, "things")
 	seen := map[string]string{}
 	for _, members := range []string{
@@ -62,7 +61,7 @@ func TestRowHashDiffersForWhatDiffers(t *testing.T) {
 		`"doc":{"a":null}`, `"doc":{"a":"b"}`, `"doc":{"b":"a"}`, `"doc":9007199254740993`, `"doc":9007199254740992`, `"doc":0.1`, `"doc":0.10000000000000000001`,
 		`"doc":["a","b"]`, `"doc":["a\",\"b"]`, `"doc":"é"`, `"doc":"e"`, `"zz":1`, `"zz":2`, `"aa":1`, `"zz":{"aa":1}`,
 	} {
-		h := hashOf(t, d, "things", thing(members))
+		h := hashOf(t, d, "things", thingBody(members))
 		if other, again := seen[h]; again {
 			t.Errorf("%s and %s have the same hash", other, members)
 		}
@@ -70,9 +69,9 @@ func TestRowHashDiffersForWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestRowHashIsForever holds the stored form: a changed value here would make
-// every row of every warehouse look changed for one night.
-func TestRowHashIsForever(t *testing.T) {
+// TestRowHashIsStable checks stored values: a change would make every row of every
+// warehouse seem changed.
+func TestRowHashIsStable(t *testing.T) {
 	const body = `{"id":"t","label":"café","flag":true,"small":-3,"big":9007199254740993,"price":149.99,` +
 		`"at":"2026-03-01T12:34:56.789Z","doc":{"b":[1.50,"x"],"a":null},"seen":5,"token_type":"custom","owner":{"id":"o","name":"Ann"},` +
 		`"zz":{"y":-1e3},"parts":[{"name":"first"}]}`
@@ -83,7 +82,7 @@ func TestRowHashIsForever(t *testing.T) {
 	}
 }
 
-func TestRowHashIsBlindToTheSchemaAroundTheValues(t *testing.T) {
+func TestRowHashIgnoresColumnOrderAndNewColumns(t *testing.T) {
 	s := stream.Stream{Name: "s", Tables: []stream.Table{{Name: "things", Key: []string{"id"}}}}
 	hashes := map[string]bool{}
 	for _, columns := range []string{"id a b:BIGINT", "b:BIGINT a id", "id a new b:INTEGER extra:JSON more:TIMESTAMPTZ"} {
@@ -98,7 +97,7 @@ func TestRowHashIsBlindToTheSchemaAroundTheValues(t *testing.T) {
 	}
 }
 
-func TestRowHashOfAChildLeavesTheParentOut(t *testing.T) {
+func TestRowHashOfAChildIgnoresTheParent(t *testing.T) {
 	d := decoderOf(t, "things")
 	a := hashOf(t, d, "parts", `{"id":"a","parts":[{"name":"x"}]}`)
 	if b := hashOf(t, d, "parts", `{"id":"b","parts":[{"name":"x"}]}`); a != b {

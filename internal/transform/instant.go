@@ -2,7 +2,7 @@ package transform
 
 import "math"
 
-// Instants are microseconds since 1970 in UTC, of the years 1 to 9999.
+// Instants are microseconds since 1970 in UTC, in the years 1 to 9999.
 const (
 	microsPerSecond = 1_000_000
 	secondsPerDay   = 86_400
@@ -10,7 +10,7 @@ const (
 	lastInstant     = 253_402_300_800*microsPerSecond - 1
 )
 
-// clock is an instant being read from its text.
+// clock is the state of parsing an instant.
 type clock struct {
 	rest     []byte
 	day      int64 // since 1970-01-01
@@ -21,10 +21,10 @@ type clock struct {
 	zoneless bool
 }
 
-// parseInstant reads an ISO 8601 date, or date and time of day, with up to
-// nine digits of fraction and a zone of Z, +hh, +hhmm or +hh:mm. A text without
-// a zone is UTC. Microseconds are rounded half up. Leap seconds, days that no
-// calendar has and years outside 1 to 9999 are not accepted.
+// parseInstant parses an ISO 8601 date, or a date and time with up to nine digits of
+// fraction and a zone of Z, +hh, +hhmm or +hh:mm. A text without a zone is UTC.
+// Microseconds are rounded half up. Leap seconds, invalid dates and years outside 1 to 9999
+// are rejected.
 func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	c := clock{rest: b}
 	if !c.readDate() {
@@ -39,7 +39,7 @@ func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	return micros, c.rounded, c.zoneless, firstInstant <= micros && micros <= lastInstant
 }
 
-// readNumber reads exactly n digits that make at most top; -1 if they do not.
+// readNumber reads n digits with a value of at most top, or returns -1.
 func (c *clock) readNumber(n int, top int64) int64 {
 	if len(c.rest) < n {
 		return -1
@@ -58,7 +58,7 @@ func (c *clock) readNumber(n int, top int64) int64 {
 	return v
 }
 
-// skipAny reads one byte out of a set.
+// skipAny skips one byte if it is in the set.
 func (c *clock) skipAny(set string) bool {
 	if len(c.rest) == 0 {
 		return false
@@ -99,8 +99,8 @@ func daysIn(year, month int64) int64 {
 	return 31
 }
 
-// dayOf counts days since 1970-01-01 in the Gregorian calendar. Years start in
-// March here, so that the leap day ends one.
+// dayOf returns the days since 1970-01-01 in the Gregorian calendar. Internally years start
+// in March, so that the leap day is the last day.
 func dayOf(year, month, day int64) int64 {
 	if month <= 2 {
 		year, month = year-1, month+12

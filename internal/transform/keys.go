@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// checkParam compares the path parameter that the open record states with the one of the
-// request. The only record of an answer must state it: else the body is an error. Any
-// other record gets it from the request.
+// checkParam compares the path parameter in the current record with that of the request.
+// The record of a single-object body must contain it; otherwise the body is an error. Other
+// records get it from the request.
 func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
-		return "", fmt.Errorf("%w: an object without any field that tells it from an error", ErrMalformed)
+		return "", fmt.Errorf("%w: the object has none of the fields that distinguish it from an error", ErrMalformed)
 	}
 	if t.param < 0 {
 		return "", nil
@@ -20,7 +20,7 @@ func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	name := t.layout.cols[t.param].name
 	if !t.isFilled(t.param) {
 		if r.binding.object {
-			return "", fmt.Errorf("%w: an object without a %q of its own", ErrMalformed, name)
+			return "", fmt.Errorf("%w: the object has no %q", ErrMalformed, name)
 		}
 		t.fillEmpty(t.param, r.in.origin.Param)
 		return "", nil
@@ -29,11 +29,11 @@ func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	if r.in.origin.Param == "" || string(own) == r.in.origin.Param {
 		return "", nil
 	}
-	return fmt.Sprintf("names %s %q where %q was asked for", name, own, r.in.origin.Param), nil
+	return fmt.Sprintf("names %s %q, but %q was requested", name, own, r.in.origin.Param), nil
 }
 
-// fillParents fills the parent's key where the open row does not state one. A different
-// one is kept and counted as drift.
+// fillParents sets the parent's key if the record does not name a parent. A different
+// parent is kept and counted as drift.
 func (r *rowReader) fillParents(t *table) {
 	for _, p := range t.parents {
 		if !p.named {
@@ -50,8 +50,8 @@ func (r *rowReader) fillParents(t *table) {
 	}
 }
 
-// keyByParent fills the key of an item that has none from the parent's columns. They are
-// only known when the whole parent has been read.
+// keyByParent takes a missing key from the columns of the parent, which are known only
+// after the whole parent was read.
 func (r *rowReader) keyByParent(t *table) error {
 	if !r.in.careful {
 		return errAgain
@@ -65,27 +65,27 @@ func (r *rowReader) keyByParent(t *table) error {
 	return nil
 }
 
-// keyProblem says why a row cannot be identified.
+// keyProblem returns the reason why the current row has no valid key.
 func (t *table) keyProblem() string {
 	for _, k := range t.ownKeys {
 		c := &t.layout.cols[k]
 		switch {
 		case !t.isFilled(k):
 			return fmt.Sprintf("no %q, which is the key", c.name)
-		case c.id && !standsInPath(t.cols[k].bytes(t.rows)):
-			return fmt.Sprintf("%s %q cannot stand in a path", c.name, t.cols[k].bytes(t.rows))
+		case c.id && !isPathSegment(t.cols[k].bytes(t.rows)):
+			return fmt.Sprintf("%s %q cannot be used in a path", c.name, t.cols[k].bytes(t.rows))
 		}
 	}
 	return ""
 }
 
-// standsInPath reports whether an id can be asked for: an empty one and those
-// that mean a folder vanish from a path.
-func standsInPath(id []byte) bool {
+// isPathSegment reports whether an id can be used in a path. Empty and relative path
+// segments cannot.
+func isPathSegment(id []byte) bool {
 	return string(id) != "" && string(id) != "." && string(id) != ".."
 }
 
-// fillEmpty fills a text column of the open row that is empty.
+// fillEmpty sets a text column of the current row if it is empty.
 func (t *table) fillEmpty(col int, s string) {
 	if t.isFilled(col) || s == "" {
 		return
@@ -95,8 +95,8 @@ func (t *table) fillEmpty(col int, s string) {
 	c.appendText(s)
 }
 
-// readableKey is the key of the open row, as far as all of it is there. A single
-// record is identified by the id that was asked for.
+// readableKey returns the key of the current row, or "" if it is incomplete. A single
+// record is identified by the requested id.
 func (r *rowReader) readableKey(t *table) string {
 	if r.binding.object && t.param >= 0 {
 		return r.in.origin.Param
@@ -109,7 +109,7 @@ func (r *rowReader) readableKey(t *table) string {
 	return t.keyText(t.rows)
 }
 
-// keyText writes the key of a row for people.
+// keyText returns the key of a row as text.
 func (t *table) keyText(row int) string {
 	var s []byte
 	for i, k := range t.keys {

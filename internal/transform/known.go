@@ -13,35 +13,35 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// On most nights most records of a list have the bytes of the night before. So a decoder
-// makes an entry of each record, which says by its bytes what it decodes to, and the
-// entries of one night let the next one pass over what it has seen.
+// In most nights most records of a list have the same bytes as in the night before. The
+// decoder makes an entry for each record, with a hash of its bytes. The next night skips
+// records that match their entry.
 
-// Known holds the records of a stream as the last night stored them: a table with open
-// addressing. It is filled first and then shared by decoders.
-type Known struct{ places []imprint }
+// Known contains the entries of the last night, as a hash table with open addressing. It is
+// filled first and then shared by decoders.
+type Known struct{ slots []knownRecord }
 
-// imprint is an entry: what is known of one record.
-type imprint struct {
-	// id is the hash of the key; 0: the place is free.
+// knownRecord is the entry of one record.
+type knownRecord struct {
+	// id is the hash of the key. 0 means an unused slot.
 	id uint64
-	// sum is the hash of the record's text and size its length; size 0: the text has to be
-	// read each night.
+	// sum is the hash of the record's text, and size its length. Size 0 means that the
+	// record must be decoded each night.
 	sum  uint64
 	size uint32
-	// class is the same for records of a night that show the same drift; 0: none.
+	// class identifies the drift of the record within a night. 0 means none.
 	class uint16
-	// created is where created_at stands in the text; 0: the record has none.
+	// created is the offset of created_at in the text. 0 means that there is none.
 	created uint16
 }
 
-// EntrySize is the length of an entry in bytes.
+// EntrySize is the size of an entry in bytes.
 const EntrySize = 24
 
-// noClass is the class of drift that a record cannot be passed over with.
+// noClass is the class of records whose drift prevents skipping them.
 const noClass = math.MaxUint16
 
-func (e imprint) appendTo(dst []byte) []byte {
+func (e knownRecord) appendTo(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, e.id)
 	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
 	dst = binary.LittleEndian.AppendUint32(dst, e.size)
@@ -49,16 +49,17 @@ func (e imprint) appendTo(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint16(dst, e.created)
 }
 
-func readEntry(b []byte) imprint {
-	return imprint{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]),
+func readEntry(b []byte) knownRecord {
+	return knownRecord{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]),
 		binary.LittleEndian.Uint16(b[20:]), binary.LittleEndian.Uint16(b[22:])}
 }
 
-// NewKnown has space for a number of entries: an eighth of the places stays free.
-func NewKnown(entries int) *Known { return &Known{make([]imprint, entries+entries/7+16)} }
+// NewKnown allocates space for the given number of entries. An eighth of the slots stays
+// free.
+func NewKnown(entries int) *Known { return &Known{make([]knownRecord, entries+entries/7+16)} }
 
-// Add enters what decoders made of the records, in any order. Of a record with different
-// entries nothing is known: which of them was stored depends on what landed last.
+// Add adds the entries of decoders, in any order. A record with different entries must be
+// decoded, because it depends on the landing order which of them was stored.
 func (k *Known) Add(entries []byte) {
 	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
 		e := readEntry(entries)
@@ -66,29 +67,29 @@ func (k *Known) Add(entries []byte) {
 		case known.id == 0:
 			*known = e
 		case *known != e:
-			*known = imprint{id: e.id}
+			*known = knownRecord{id: e.id}
 		}
 	}
 }
 
-// find returns the place of an id: one without an id if nothing is known of the record.
-func (k *Known) find(id uint64) *imprint {
-	high, _ := bits.Mul64(stream.MixBits(id), uint64(len(k.places)))
+// find returns the slot for an id. A slot without an id means that the record is unknown.
+func (k *Known) find(id uint64) *knownRecord {
+	high, _ := bits.Mul64(stream.MixBits(id), uint64(len(k.slots)))
 	i := int(high)
-	for k.places[i].id != id && k.places[i].id != 0 {
-		if i++; i == len(k.places) {
+	for k.slots[i].id != id && k.slots[i].id != 0 {
+		if i++; i == len(k.slots) {
 			i = 0
 		}
 	}
-	return &k.places[i]
+	return &k.slots[i]
 }
 
-// placeID is the hash of a key where 0 means that there is none.
-func placeID(keyHash uint64) uint64 { return max(keyHash, 1) }
+// slotID returns a key hash that is never 0.
+func slotID(keyHash uint64) uint64 { return max(keyHash, 1) }
 
-// CanRecall reports whether entries can be made of the records: every table of the stream
-// is keyed by the record's own key, one text, or by it first, and filled by its text
-// alone, whose hash gives nothing private away.
+// CanRecall reports whether unchanged records of this stream can be skipped: every table is
+// keyed by the record's key, which is one text; its rows depend only on the record's own
+// JSON; and no private value can be guessed from a hash.
 func (b *Binding) CanRecall() bool {
 	root := b.tables[0]
 	if b.guessable || b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
@@ -102,36 +103,37 @@ func (b *Binding) CanRecall() bool {
 	return true
 }
 
-// recollection makes entries of the records of a decoder, and finds what is known of them.
-type recollection struct {
+// recaller makes the entries of a decoder and skips unchanged records.
+type recaller struct {
 	*Memory
-	// key begins the member with the key of a record.
+	// key is the quoted name of the key, with the colon.
 	key []byte
-	// same lists the keys of the records that are left out.
+	// same contains the keys of the skipped records.
 	same *table
-	// entries are those since they were last asked for, before those when the body began.
+	// entries are the entries since the last call of Entries, and before their length when
+	// the body began.
 	entries []byte
 	before  int
 }
 
-// Memory is what the decoders of a stream share of two nights.
+// Memory is shared by the decoders of a stream.
 type Memory struct {
-	// seed starts the hashes of texts.
+	// seed is the seed for hashes of texts.
 	seed uint64
-	// known are the records of the last night; nil: none.
+	// known are the entries of the last night, or nil.
 	known *Known
 
 	mu      sync.Mutex // guards classes
 	classes map[string]uint16
 }
 
-// NewMemory makes a Memory of the records that the last night stored; nil: none. The seed
-// must be another one wherever the same text may decode to something else.
+// NewMemory returns a Memory with the entries of the last night, or nil. The seed must
+// change whenever the same text may be decoded differently.
 func NewMemory(seed uint64, known *Known) *Memory {
 	return &Memory{seed: seed, known: known, classes: map[string]uint16{}}
 }
 
-// classOf numbers what records show of drift.
+// classOf returns the number of a set of drift within the night.
 func (m *Memory) classOf(key string) uint16 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,12 +145,12 @@ func (m *Memory) classOf(key string) uint16 {
 	return cmp.Or(class, noClass)
 }
 
-// Remember makes the decoder enter its records, and omit the rows of those that are known:
-// it lists their keys in [stream.SameTable] instead. The binding must be one that
-// [Binding.CanRecall], and no row held yet.
+// Remember makes the decoder create entries, and omit the rows of unchanged records. The
+// keys of these are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and the
+// decoder must not contain rows.
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
-	m := &recollection{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
+	m := &recaller{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
 	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	m.same = newTable(l)
@@ -156,8 +158,8 @@ func (d *Decoder) Remember(shared *Memory) {
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.same), append(d.records.rowsBefore, 0)
 }
 
-// Entries returns the entries since it was last asked, for [Known.Add] in the next night.
-// They are valid until the next body.
+// Entries returns the entries since the last call, for [Known.Add] in the next night. They
+// are valid until the next body is decoded.
 func (d *Decoder) Entries() []byte {
 	m := d.records.memory
 	if m == nil {
@@ -168,17 +170,17 @@ func (d *Decoder) Entries() []byte {
 	return entries
 }
 
-// keyWithin is how far into a record its key is looked for: most begin with it.
+// keyWithin is the length of text in which the key is searched: most records begin with it.
 const keyWithin = 4 << 10
 
-// findKey finds the key of the record that a text begins with. It may be wrong: an entry
-// is only made of a text in which it is right.
-func (m *recollection) findKey(text []byte) ([]byte, bool) {
+// findKey finds the key of the record at the beginning of a text. It may find another
+// member; an entry is made only if the found key is right.
+func (m *recaller) findKey(text []byte) ([]byte, bool) {
 	return findText(text[:min(len(text), keyWithin)], m.key)
 }
 
-// readCreated reads the created_at of a record, in microseconds, from its text.
-func (e imprint) readCreated(text []byte) (micros int64, ok bool) {
+// readCreated reads created_at from the text of a record, in microseconds.
+func (e knownRecord) readCreated(text []byte) (micros int64, ok bool) {
 	s := scanner{buf: text, pos: int(e.created)}
 	if e.created == 0 || s.peek() != '"' {
 		return 0, false
@@ -191,8 +193,8 @@ func (e imprint) readCreated(text []byte) (micros int64, ok bool) {
 	return micros, ok
 }
 
-// findText finds the first member of a name, at any depth, and returns its value if that
-// is a plain text.
+// findText finds the first member with a name, at any depth, and returns its value if it is
+// a string without escapes.
 func findText(b, name []byte) ([]byte, bool) {
 	at := bytes.Index(b, name)
 	if at < 0 {
@@ -207,8 +209,8 @@ func findText(b, name []byte) ([]byte, bool) {
 	return b[start:max(start, s.pos-1)], err == nil && f == plain
 }
 
-// skipSame passes over the record at the position if its text is that of the last night:
-// the page is what decoding would make it.
+// skipSame skips the record at the position if its text has not changed, with the same
+// effect on the page as decoding it.
 func (r *recordReader) skipSame() bool {
 	m, rest := r.memory, r.in.buf[r.in.pos:]
 	key, ok := m.findKey(rest)
@@ -216,14 +218,14 @@ func (r *recordReader) skipSame() bool {
 		return false
 	}
 	id := xxh3.Hash(key)
-	e := *m.known.find(placeID(id))
+	e := *m.known.find(slotID(id))
 	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
 		return false
 	}
 	if e.class != 0 {
-		// What it shows counts as if it had been read.
+		// Its drift counts as if it had been decoded.
 		set, ok := r.report.byClass[e.class]
-		r.report.startCarrier(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
+		r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
 		if !ok || !r.report.recount(set, id) {
 			return false
 		}
@@ -241,16 +243,17 @@ func (r *recordReader) skipSame() bool {
 	return true
 }
 
-// remember enters the record just closed. Set is the drift that it shows; -1: none. A record
-// that must be decoded is entered without its text: it may have come in another one, too.
+// remember adds the entry of the last record. set is its set of drift, or -1. A record that
+// must be decoded gets an entry without a text, because it may also have occurred with
+// another one.
 func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) {
-	m, e := r.memory, imprint{id: placeID(root.keyHash(root.rows - 1))}
+	m, e := r.memory, knownRecord{id: slotID(root.keyHash(root.rows - 1))}
 	var class uint16
 	if set >= 0 {
 		class = r.classOf(set)
 	}
 	if class != noClass && !rejects {
-		e = r.imprintOf(root, raw, e.id, class)
+		e = r.describeRecord(root, raw, e.id, class)
 	}
 	m.entries = e.appendTo(m.entries)
 	if m.known == nil || class == 0 {
@@ -261,7 +264,7 @@ func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) 
 	}
 }
 
-// classOf is the number of a set of drift in this night.
+// classOf returns the number of a set of drift in this night.
 func (r *recordReader) classOf(set int) uint16 {
 	class := &r.report.classes[set]
 	if *class == 0 {
@@ -273,14 +276,14 @@ func (r *recordReader) classOf(set int) uint16 {
 	return *class
 }
 
-// imprintOf describes the record just closed: without its text if key or created_at cannot
-// be found in it as skipSame finds them.
-func (r *recordReader) imprintOf(root *table, raw []byte, id uint64, class uint16) imprint {
-	unread, last := imprint{id: id}, root.rows-1
+// describeRecord returns the entry of the last record. It has no text if skipSame would not find
+// the right key or created_at.
+func (r *recordReader) describeRecord(root *table, raw []byte, id uint64, class uint16) knownRecord {
+	unread, last := knownRecord{id: id}, root.rows-1
 	if key, ok := r.memory.findKey(raw); !ok || !bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
 		return unread
 	}
-	e := imprint{id: id, size: uint32(len(raw)), class: class}
+	e := knownRecord{id: id, size: uint32(len(raw)), class: class}
 	at, dated := root.createdAt(last)
 	if dated {
 		place := root.createdPos - (r.in.pos - len(raw))

@@ -12,13 +12,13 @@ import (
 	"placementsync/internal/transform"
 )
 
-// TestKnownRecordsAreNamedAndLeftOut reads a list a second time, in which some
-// records are as they were and others differ in one place.
-func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
+// TestUnchangedRecordsAreSkipped decodes a list a second time, with some records unchanged
+// and others changed in one place.
+func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	const first = `[{"id":"a","label":"x","parts":[{"name":"1"},{"name":"2"}]},{"id":"b","label":"y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`
 	b := compile(t, streamNamed(t, "things"))
 	if !b.CanRecall() {
-		t.Fatal("things cannot be recalled")
+		t.Fatal("CanRecall is false for things")
 	}
 	known := transform.NewKnown(3)
 	stored := b.NewDecoder()
@@ -29,17 +29,17 @@ func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
 		body       string
 		same, kept []string
 	}{
-		"nothing changed":       {first, []string{"a", "b", "c"}, nil},
-		"a value changed":       {`[{"id":"b","label":"Y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`, []string{"c"}, []string{"b"}},
-		"a child changed":       {`[{"id":"c","label":"z","parts":[{"name":"9"}]}]`, nil, []string{"c"}},
-		"a child more":          {`[{"id":"b","label":"y","parts":[{"name":"1"}]}]`, nil, []string{"b"}},
-		"a child less":          {`[{"id":"a","label":"x","parts":[{"name":"1"}]}]`, nil, []string{"a"}},
-		"children swap a value": {`[{"id":"a","label":"x","parts":[{"name":"2"},{"name":"1"}]}]`, nil, []string{"a"}},
-		"a record is new":       {`[{"id":"d","label":"x"},{"id":"b","label":"y"}]`, []string{"b"}, []string{"d"}},
-		"another has its text":  {`[{"id":"z","label":"y"}]`, nil, []string{"z"}},
+		"nothing changed":                  {first, []string{"a", "b", "c"}, nil},
+		"a value changed":                  {`[{"id":"b","label":"Y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`, []string{"c"}, []string{"b"}},
+		"a child changed":                  {`[{"id":"c","label":"z","parts":[{"name":"9"}]}]`, nil, []string{"c"}},
+		"a child added":                    {`[{"id":"b","label":"y","parts":[{"name":"1"}]}]`, nil, []string{"b"}},
+		"a child removed":                  {`[{"id":"a","label":"x","parts":[{"name":"1"}]}]`, nil, []string{"a"}},
+		"children swap a value":            {`[{"id":"a","label":"x","parts":[{"name":"2"},{"name":"1"}]}]`, nil, []string{"a"}},
+		"a record is new":                  {`[{"id":"d","label":"x"},{"id":"b","label":"y"}]`, []string{"b"}, []string{"d"}},
+		"another record has the same text": {`[{"id":"z","label":"y"}]`, nil, []string{"z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed, same := range [][]string{nil, c.same} { // the hashes of another seed recall nothing
+			for seed, same := range [][]string{nil, c.same} { // with another seed no hash matches
 				d := b.NewDecoder()
 				d.Remember(transform.NewMemory(uint64(seed), known))
 				decode(t, d, c.body)
@@ -57,19 +57,20 @@ func TestKnownRecordsAreNamedAndLeftOut(t *testing.T) {
 				}
 				slices.Sort(seen["things"])
 				if diff := cmp.Diff([][]string{same, kept}, [][]string{seen[stream.SameTable], seen["things"]}); diff != "" {
-					t.Errorf("seed %d: named and kept (-want +got):\n%s", seed, diff)
+					t.Errorf("seed %d: skipped and decoded (-want +got):\n%s", seed, diff)
 				}
 				if len(kept) == 0 && len(seen["parts"]) > 0 {
-					t.Errorf("rows inside records that were left out stay: %q", seen["parts"])
+					t.Errorf("rows inside skipped records were staged: %q", seen["parts"])
 				}
 			}
 		})
 	}
 }
 
-// TestARecordWithTwoEntriesIsNotLeftOut reads a list that showed a record in two states: which
-// of them was stored is not known to the entries. A record that came twice alike is left out.
-func TestARecordWithTwoEntriesIsNotLeftOut(t *testing.T) {
+// TestRecordWithTwoEntriesIsDecoded decodes a list that contained a record in two states:
+// the entries do not show which one was stored. A record that occurred twice in the same
+// state is skipped.
+func TestRecordWithTwoEntriesIsDecoded(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
 	stored, known := b.NewDecoder(), transform.NewKnown(6)
 	stored.Remember(transform.NewMemory(1, nil))

@@ -13,12 +13,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Privacy names the columns, as table.column, whose values must not be staged.
+// Privacy lists the private columns, as table.column. Their values are never staged.
 type Privacy struct {
-	// Drop leaves them NULL.
+	// Drop are the columns that are NULL in every row.
 	Drop []string
-	// Hash replaces them by a keyed hash: HMAC-SHA256 with Key, in hex. Equal
-	// values stay equal, in every table and every night.
+	// Hash are the columns whose values are replaced by a keyed hash: HMAC-SHA256 with Key,
+	// in hex. Equal values have equal hashes in all tables and nights.
 	Hash []string
 	Key  []byte
 }
@@ -26,18 +26,17 @@ type Privacy struct {
 // hashedText is the length of a hash in hex.
 const hashedText = 2 * sha256.Size
 
-// withheldText stands for raw text that may hold a private value.
+// withheldText replaces raw text that may contain a private value.
 const withheldText = `"(withheld: the record holds private columns)"`
 
-// Protect applies the rules to the tables of this binding, and to records of the same
-// kind that its records show: a rule about orders holds for an order in any
-// stream. It is called before NewDecoder. Only columns that neither rows nor details
-// are found by can be dropped, and only texts can be hashed. Raw texts are kept
-// without their private parts; drift samples of records that have such are those of
-// unknown fields only.
+// Protect applies the rules to the tables of this binding, and to nested records of the
+// same kind: a rule about orders applies to the orders in any stream. It must be called
+// before NewDecoder. Columns that identify rows or details cannot be dropped, and only
+// texts can be hashed. Raw texts are kept without their private parts. In tables with
+// private columns only unknown fields have drift samples.
 func (b *Binding) Protect(p Privacy) error {
 	if len(p.Hash) > 0 && len(p.Key) == 0 {
-		return errors.New("keep columns private: hashes without a key can be guessed: set one")
+		return errors.New("keep columns private: hashes without a key can be guessed; set a key")
 	}
 	for _, l := range b.tables {
 		for i := range l.cols {
@@ -62,7 +61,7 @@ func (b *Binding) Protect(p Privacy) error {
 			if err := l.hashColumn(col, p.Key); err == nil || l.identifiesRows(col) {
 				return err
 			}
-			return l.dropColumn(col) // what cannot be hashed here
+			return l.dropColumn(col) // this column cannot be hashed
 		})
 	}
 	b.nameSecrets()
@@ -71,7 +70,7 @@ func (b *Binding) Protect(p Privacy) error {
 	return nil
 }
 
-// applyRule applies a rule to records of the same kind that are shown here.
+// applyRule applies a rule to nested records of the same kind.
 func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	table, column, _ := strings.Cut(rule, ".")
 	if column == extraColumn || column == "position" {
@@ -90,8 +89,8 @@ func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	}
 }
 
-// hideAt makes the value private that has a name at a place in the record, even if no
-// column takes it. A value that records are found by stays visible.
+// hideAt makes the named value at a place in the record private, even if it has no column.
+// A value that identifies records stays visible.
 func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 	name := joinNames(place, column)
 	for _, l := range b.tables {
@@ -107,7 +106,7 @@ func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 	b.secrets.add(name)
 }
 
-// nameSecrets names the places of all private columns.
+// nameSecrets adds the paths of all private columns.
 func (b *Binding) nameSecrets() {
 	for _, l := range b.tables {
 		for i := range l.cols {
@@ -124,7 +123,7 @@ func (b *Binding) nameSecrets() {
 				b.secrets.add(joinNames(l.place, stem+unionAllowed))
 			}
 			if l.enclosing >= 0 && b.tables[l.enclosing].name == l.name {
-				// Rows like these can stand in them, however deep.
+				// Rows of the same table can be nested in them.
 				b.secrets.add(joinNames(l.place, l.place))
 			}
 		}
@@ -133,7 +132,7 @@ func (b *Binding) nameSecrets() {
 
 func (l *layout) dropColumn(col int) error {
 	if l.identifiesRows(col) {
-		return errors.New("records are found by it: keep it")
+		return errors.New("it identifies records and must be kept")
 	}
 	l.cols[col].dropped = true
 	return nil
@@ -141,13 +140,13 @@ func (l *layout) dropColumn(col int) error {
 
 func (l *layout) hashColumn(col int, key []byte) error {
 	if l.cols[col].kind != text || l.cols[col].canonical {
-		return errors.New("only texts can be hashed: drop it or keep it")
+		return errors.New("only texts can be hashed; drop or keep it")
 	}
 	if l.identifiesRows(col) {
-		return errors.New("records are found by it: keep it")
+		return errors.New("it identifies records and must be kept")
 	}
 	if strings.HasSuffix(l.cols[col].name, "_id") {
-		return errors.New("tables are joined by it: drop it or keep it")
+		return errors.New("tables are joined on it; drop or keep it")
 	}
 	l.cols[col].hide = func(dst, value []byte) []byte {
 		if len(value) == 0 {
@@ -160,8 +159,8 @@ func (l *layout) hashColumn(col int, key []byte) error {
 	return nil
 }
 
-// identifiesRows reports whether rows of this stream, or details of any other, are found
-// by a column: without it their absence would look like a deletion.
+// identifiesRows reports whether a column identifies rows of this stream or details of
+// another one. Without it, rows would seem to be deleted.
 func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
@@ -172,17 +171,17 @@ func (l *layout) identifiesRows(col int) bool {
 	return stream.NamesDetails(l.name, l.cols[col].name)
 }
 
-// markPrivate marks the tables and fields whose raw text may hold a private value:
-// tables with those within, fields with those inside their objects.
+// markPrivate marks tables and fields whose raw text may contain a private value: tables
+// with those within them, fields with those inside their objects.
 func (b *Binding) markPrivate() {
 	for _, l := range b.tables {
-		l.concealed = nil
+		l.privateCols = nil
 		for i := range l.cols {
 			if l.cols[i].isPrivate() {
-				l.concealed = append(l.concealed, i)
+				l.privateCols = append(l.privateCols, i)
 			}
 		}
-		if l.private = l.private || b.secrets.hidesWithin(joinNames(l.place)) || b.secrets.hides(joinNames(l.place)); len(l.concealed) == 0 {
+		if l.private = l.private || b.secrets.hidesWithin(joinNames(l.place)) || b.secrets.hides(joinNames(l.place)); len(l.privateCols) == 0 {
 			continue
 		}
 		for up := l; ; up = b.tables[up.enclosing] {
@@ -199,8 +198,8 @@ func (b *Binding) markPrivate() {
 	}
 }
 
-// holdsPrivate reports whether the value of a field may have a private part. A field
-// without any reading is the list of rows like the one that it stands in.
+// holdsPrivate reports whether the value of a field may contain a private part. A field
+// without column, group or child is a list of rows like the enclosing one.
 func (l *layout) holdsPrivate(f *field) bool {
 	switch {
 	case f.col >= 0:
@@ -231,12 +230,12 @@ func (c *column) hidePrivate(col *columnLayout) {
 	c.endText()
 }
 
-// withheldValue stands for a private value in a raw text.
+// withheldValue replaces a private value in a raw text.
 const withheldValue = `"(withheld)"`
 
-// secrets are the places in the records of a stream whose values are private: the
-// names that lead there, joined by underscores, as a column is called that takes
-// the value. A body may put the border between an object and its field anywhere.
+// secrets are the paths of the private values in the records of a stream: the names on the
+// path, joined by underscores like the name of a column. Any underscore may separate an
+// object from its field.
 type secrets struct {
 	names []string
 	scan  scanner
@@ -249,13 +248,13 @@ func (s *secrets) add(name string) {
 	}
 }
 
-// hides reports whether the value of that name is private.
+// hides reports whether the value with this name is private.
 func (s *secrets) hides(name string) bool {
 	_, found := slices.BinarySearch(s.names, name)
 	return found
 }
 
-// hidesWithin reports whether a part of the value of that name can be private.
+// hidesWithin reports whether the value with this name may have private parts.
 func (s *secrets) hidesWithin(name string) bool {
 	if name == "" {
 		return len(s.names) > 0
@@ -264,8 +263,7 @@ func (s *secrets) hidesWithin(name string) bool {
 	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
 }
 
-// redact returns a raw text without its private parts; the rest is as it was sent. A text
-// without private parts is returned itself.
+// redact returns a raw text without its private parts, or the text itself if it has none.
 func (s *secrets) redact(name string, raw []byte) []byte {
 	switch {
 	case s.hides(name):
@@ -275,7 +273,7 @@ func (s *secrets) redact(name string, raw []byte) []byte {
 	}
 	s.scan, s.out = scanner{buf: raw}, nil
 	if s.writeValue(name) != nil {
-		return []byte(withheldValue) // a text that cannot be read may hold anything
+		return []byte(withheldValue) // unreadable text may contain private values
 	}
 	return s.out
 }
@@ -294,7 +292,7 @@ func (s *secrets) writeValue(name string) error {
 	}
 	raw, err := s.scan.skip()
 	if c != 'n' && s.hidesWithin(name) {
-		// A value where an object with private parts stands may be one of them.
+		// A scalar in place of an object with private parts may be private.
 		s.out = append(s.out, withheldValue...)
 		return err
 	}
@@ -329,7 +327,7 @@ func (s *secrets) writeContainer(name string, open byte) error {
 	return err
 }
 
-// joinNames puts names in the form of a column's name.
+// joinNames joins names like the name of a column.
 func joinNames(names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
 	return strings.ReplaceAll(strings.Join(names, "_"), ".", "_")

@@ -8,9 +8,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// protected decodes a body under privacy rules and gives all that comes of it
-// as text.
-func protected(t *testing.T, s stream.Stream, p transform.Privacy, body string) string {
+// renderProtected decodes a body under privacy rules and renders the result.
+func renderProtected(t *testing.T, s stream.Stream, p transform.Privacy, body string) string {
 	t.Helper()
 	b := compile(t, s)
 	if err := b.Protect(p); err != nil {
@@ -21,48 +20,48 @@ func protected(t *testing.T, s stream.Stream, p transform.Privacy, body string) 
 	return render(t, d, page, err)
 }
 
-// leak is a body whose private values all hold "s3cret".
+// leak is a body whose private values all contain "s3cret".
 type leak struct{ stream, rules, body string }
 
-// leaks holds the ways that a value could take around its column.
+// leaks returns bodies whose private values could become visible outside of their column.
 func leaks() map[string]leak {
 	return map[string]leak{
 		"a text":                           {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
 		"an object":                        {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
 		"an object with a name":            {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
 		"a list":                           {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
-		"text that is no character":        {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
+		"invalid UTF-8":                    {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
 		"a record without an id":           {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
-		"beside a wrong value":             {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
-		"a name that is there twice":       {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
-		"a list in the place of records":   {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
+		"with a value of another type":     {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
+		"a duplicate name":                 {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
+		"a list besides the records":       {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
 		"a bare text for an object":        {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
 		"a list for an object":             {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
 		"deep in a list for an object":     {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
 		"two values, flat and nested":      {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
 		"an item":                          {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
-		"an item of another kind":          {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
+		"an item of another type":          {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
 		"an item of a record without id":   {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
 		"an item of an item without id":    {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
 		"a list of items, twice":           {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
-		"an order that a profile shows":    {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
-		"an item that a profile shows":     {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
+		"an order of a profile":            {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
+		"an item of a profile's order":     {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
 		"an order item of a profile":       {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
 		"an article of a campaign":         {"campaign_articles", "articles.writer_last_name", `[{"id":"a","writer":{"last_name":"s3cret"}},{"writer":{"last_name":"s3cret"}}]`},
-		"an article that a campaign names": {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
-		"a profile that a campaign names":  {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
+		"an article in a campaign list":    {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
+		"a profile in a campaign list":     {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
 		"the outlet of an order item":      {"order_items", "outlets.description", `[{"id":"i","outlet":{"description":"s3cret","extra":{"description":1}}}]`},
 		"the outlet of a listing":          {"outlet_listings", "outlets.website_url", `[{"id":"l","website_url":"s3cret"},{"website_url":"s3cret"}]`},
 		"a product in a listing":           {"product_listings", "products.requirements", `[{"id":"l","requirements":{"a":"s3cret"}},{"requirements":"s3cret"}]`},
 		"a wrong name of a private object": {"product_listings", "product_listings.disclaimer", `[{"id":"p","disclaimer":{"name":["s3cret"],"id":["s3cret"]}}]`},
-		"with borders elsewhere":           {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
+		"nested at another underscore":     {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
 		"a name with escapes":              {"orders", "orders.coupon", `[{"c\u006fupon":"s3cret"},{"id":"o","c\u006fupon":["s3cret"]}]`},
 		"a copy":                           {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"},{"id":"o","coupon":"s3cret","total":1}]`},
 		"a reply":                          {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
 		"a reply to a reply":               {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
-		"a value outside a known list":     {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
+		"an unlisted value":                {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
 		"the name of a map entry":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
-		"an entry that is none":            {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
+		"an invalid entry":                 {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
 		"an envelope's text among counts":  {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
@@ -70,7 +69,7 @@ func leaks() map[string]leak {
 func TestDroppedValuesLeaveNoTrace(t *testing.T) {
 	for name, c := range leaks() {
 		t.Run(name, func(t *testing.T) {
-			got := protected(t, streamNamed(t, c.stream), transform.Privacy{Drop: []string{c.rules}}, c.body)
+			got := renderProtected(t, streamNamed(t, c.stream), transform.Privacy{Drop: []string{c.rules}}, c.body)
 			if strings.Contains(got, "s3cret") {
 				t.Errorf("the dropped value is in %s", got)
 			}
@@ -84,7 +83,7 @@ func TestDroppedValuesLeaveNoTrace(t *testing.T) {
 func TestHashedValuesLeaveNoTrace(t *testing.T) {
 	for name, c := range leaks() {
 		t.Run(name, func(t *testing.T) {
-			got := protected(t, streamNamed(t, c.stream), transform.Privacy{Hash: []string{c.rules}, Key: []byte("k")}, c.body)
+			got := renderProtected(t, streamNamed(t, c.stream), transform.Privacy{Hash: []string{c.rules}, Key: []byte("k")}, c.body)
 			if strings.Contains(got, "s3cret") {
 				t.Errorf("the hashed value is in %s", got)
 			}
@@ -92,32 +91,32 @@ func TestHashedValuesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-func TestColumnsWithoutAFieldAreDropped(t *testing.T) {
+func TestDerivedColumnsCanBeDropped(t *testing.T) {
 	const channel = `{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":"5 links, s3cret","new":"s3cret"},` +
 		`{"id":"d","do_follow_links_allowed":3,"do_follow":{"links_allowed":"s3cret"}}]}`
 	p := transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_raw", "outlet_channels.extra"}}
-	got := protected(t, streamNamed(t, "outlets"), p, channel)
+	got := renderProtected(t, streamNamed(t, "outlets"), p, channel)
 	if strings.Contains(got, "s3cret") || strings.Contains(got, "_raw") || !strings.Contains(got, "do_follow_links_limit = 3") {
 		t.Errorf("want the limit, and neither its raw text nor extra, in %s", got)
 	}
 	p = transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_raw"}}
-	got = protected(t, streamNamed(t, "outlets"), p, strings.Replace(channel, `"new":"s3cret"`, `"new":1`, 1))
+	got = renderProtected(t, streamNamed(t, "outlets"), p, strings.Replace(channel, `"new":"s3cret"`, `"new":1`, 1))
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, `extra = {"new":1}`) {
 		t.Errorf("want extra without the second raw text in %s", got)
 	}
-	got = protected(t, streamNamed(t, "outlets"), transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_allowed"}}, channel)
+	got = renderProtected(t, streamNamed(t, "outlets"), transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_allowed"}}, channel)
 	if strings.Contains(got, "do_follow_links_allowed =") || strings.Contains(got, "do_follow_links_raw") {
-		t.Errorf("the dropped field shows in %s", got)
+		t.Errorf("the dropped field is in %s", got)
 	}
 }
 
-func TestColumnsBesidePrivateOnesStay(t *testing.T) {
+func TestOtherColumnsOfAPrivateObjectStay(t *testing.T) {
 	const body = `[{"id":"p","disclaimer":{"id":"d1","name":"s3cret","description":"Marked","note":"s3cret"},"new":1}]`
 	for _, p := range []transform.Privacy{
 		{Drop: []string{"product_listings.disclaimer"}},
 		{Hash: []string{"product_listings.disclaimer"}, Key: []byte("k")},
 	} {
-		got := protected(t, streamNamed(t, "product_listings"), p, body)
+		got := renderProtected(t, streamNamed(t, "product_listings"), p, body)
 		if strings.Contains(got, "s3cret") || strings.Contains(got, "note") {
 			t.Errorf("a part of the private value is in %s", got)
 		}
@@ -130,9 +129,9 @@ func TestColumnsBesidePrivateOnesStay(t *testing.T) {
 	}
 }
 
-func TestOtherTablesShowTheirRawValues(t *testing.T) {
+func TestRawValuesOfOtherTablesStay(t *testing.T) {
 	p := transform.Privacy{Drop: []string{"orders.client_secret"}}
-	got := protected(t, streamNamed(t, "orders"), p, `[{"id":"o","client_secret":"s3cret","line_items":[{"price":"dear"}]}]`)
+	got := renderProtected(t, streamNamed(t, "orders"), p, `[{"id":"o","client_secret":"s3cret","line_items":[{"price":"dear"}]}]`)
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, `raw    "dear"`) {
 		t.Errorf("want the line item's raw price in %s", got)
 	}
@@ -140,16 +139,16 @@ func TestOtherTablesShowTheirRawValues(t *testing.T) {
 
 func TestHashedValuesStayEqualAndUnreadable(t *testing.T) {
 	p := transform.Privacy{Hash: []string{"orders.guest_email"}, Key: []byte("k")}
-	got := protected(t, streamNamed(t, "orders"), p,
+	got := renderProtected(t, streamNamed(t, "orders"), p,
 		`[{"id":"o","guest_email":"a@b"},{"id":"p","guest":{"email":"a@\u0062"}},{"id":"q","guest_email":""},{"id":"r","guest_email":"","guest":{"email":"a@b"}}]`)
-	// From outside: printf a@b | openssl dgst -sha256 -hmac k
+	// Computed with: printf a@b | openssl dgst -sha256 -hmac k
 	const want = "2307c9d8a720b996aee3b10119d6e349fc29c231016c75073ca7ce4ebbca7161"
 	if strings.Contains(got, "a@b") || strings.Count(got, want) != 3 || strings.Count(got, `guest_email = ""`) != 1 {
 		t.Errorf("want the hash three times, one empty text and no address, got %s", got)
 	}
 }
 
-func TestADroppedValueOpensNoVersion(t *testing.T) {
+func TestDroppedValueDoesNotChangeTheHash(t *testing.T) {
 	b := compile(t, streamNamed(t, "orders"))
 	if err := b.Protect(transform.Privacy{Drop: []string{"orders.client_secret"}}); err != nil {
 		t.Fatal(err)
@@ -157,27 +156,27 @@ func TestADroppedValueOpensNoVersion(t *testing.T) {
 	d := b.NewDecoder()
 	one := hashOf(t, d, "orders", `[{"id":"o","client_secret":"1"}]`)
 	if two := hashOf(t, d, "orders", `[{"id":"o","client_secret":"2"}]`); one != two {
-		t.Errorf("row_hash is %s, then %s, though only the dropped value differs", one, two)
+		t.Errorf("row_hash changed from %s to %s, although only the dropped value differs", one, two)
 	}
 }
 
-func TestProtectRefusesWhatWouldBreakTheTables(t *testing.T) {
+func TestProtectErrors(t *testing.T) {
 	key := []byte("k")
 	for name, c := range map[string]struct {
 		stream string
 		rules  transform.Privacy
 		want   string
 	}{
-		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id private: records are found by it"},
-		"dropping what names details": {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id private: records are found by it"},
-		"dropping the path parameter": {"campaign_articles", transform.Privacy{Drop: []string{"campaign_articles.campaign_id"}}, "records are found by it"},
-		"dropping the enclosing row":  {"outlets", transform.Privacy{Drop: []string{"outlet_channels.outlet_id"}}, "records are found by it"},
-		"hashing a key":               {"orders", transform.Privacy{Hash: []string{"orders.id"}, Key: key}, "records are found by it"},
-		"hashing an id":               {"orders", transform.Privacy{Hash: []string{"orders.client_id"}, Key: key}, "tables are joined by it"},
+		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id private: it identifies records"},
+		"dropping an id of details":   {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id private: it identifies records"},
+		"dropping the path parameter": {"campaign_articles", transform.Privacy{Drop: []string{"campaign_articles.campaign_id"}}, "it identifies records"},
+		"dropping a parent key":       {"outlets", transform.Privacy{Drop: []string{"outlet_channels.outlet_id"}}, "it identifies records"},
+		"hashing a key":               {"orders", transform.Privacy{Hash: []string{"orders.id"}, Key: key}, "it identifies records"},
+		"hashing an id":               {"orders", transform.Privacy{Hash: []string{"orders.client_id"}, Key: key}, "tables are joined on it"},
 		"hashing an amount":           {"orders", transform.Privacy{Hash: []string{"orders.total"}, Key: key}, "only texts can be hashed"},
 		"hashing JSON":                {"orders", transform.Privacy{Hash: []string{"orders.extra"}, Key: key}, "only texts can be hashed"},
 		"hashing JSON kept as text":   {"outlets", transform.Privacy{Hash: []string{"outlet_channels.do_follow_links_raw"}, Key: key}, "only texts can be hashed"},
-		"hashing without a key":       {"orders", transform.Privacy{Hash: []string{"orders.email"}}, "set one"},
+		"hashing without a key":       {"orders", transform.Privacy{Hash: []string{"orders.email"}}, "set a key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := compile(t, streamNamed(t, c.stream)).Protect(c.rules)
@@ -188,8 +187,7 @@ func TestProtectRefusesWhatWouldBreakTheTables(t *testing.T) {
 	}
 }
 
-// TestOnlyPrivatePartsAreWithheld holds that of a refused record the rest is kept as
-// it was sent.
+// TestOnlyPrivatePartsAreWithheld: the rest of a rejected record is kept as sent.
 func TestOnlyPrivatePartsAreWithheld(t *testing.T) {
 	p := transform.Privacy{Drop: []string{"orders.client_secret", "order_line_items.name"}}
 	for name, c := range map[string]struct{ stream, body, raw string }{
@@ -202,7 +200,7 @@ func TestOnlyPrivatePartsAreWithheld(t *testing.T) {
 		"a bad price":   {"orders", `[{"id":"o","line_items":[{"name":"s3cret","price":"x"}]}]`, `"x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := protected(t, streamNamed(t, c.stream), p, c.body)
+			got := renderProtected(t, streamNamed(t, c.stream), p, c.body)
 			if !strings.Contains(got, "raw    "+c.raw+"\n") || strings.Contains(got, "s3cret") {
 				t.Errorf("want the raw text %s in %s", c.raw, got)
 			}

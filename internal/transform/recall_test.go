@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// variants are states of a record of things: clean ones, ones with drift of several kinds,
-// with rejects, and ones in which key and created_at are not where they are expected.
+// variants are states of a record of things: without drift, with several kinds of drift,
+// with rejects, and with the key and created_at in unusual places.
 func variants() []string {
 	return []string{
 		`{"id":%q,"label":"x","parts":[{"name":"1"},{"name":"2"}]}`,
@@ -37,7 +37,7 @@ func variants() []string {
 	}
 }
 
-// randomBody is a page of some of 40 things in random states, some of them twice.
+// randomBody returns a page with some of 40 things in random states, some of them twice.
 func randomBody(random *rand.Rand, states []int) string {
 	var all []string
 	for range random.IntN(30) {
@@ -60,8 +60,8 @@ func randomBody(random *rand.Rand, states []int) string {
 	return body
 }
 
-// shelved are the rows of a decoder by table and record, without their seq.
-func shelved(d *transform.Decoder) map[string][]string {
+// takeRows returns the rows of a decoder by table and record, without their seq.
+func takeRows(d *transform.Decoder) map[string][]string {
 	rows := map[string][]string{}
 	for _, b := range d.Flush() {
 		for i := range int(b.Record.NumRows()) {
@@ -81,10 +81,10 @@ func shelved(d *transform.Decoder) map[string][]string {
 
 func keyAt(b arrow.RecordBatch, i int) string { return b.Column(0).ValueStr(i) }
 
-// TestRecallingIsDecoding reads random pages in several nights: a decoder that passes over
-// what it knows says of each page, and finds, what one that reads all of it does, and what
-// it leaves out is stored.
-func TestRecallingIsDecoding(t *testing.T) {
+// TestRecallEqualsDecoding decodes random pages in several nights: a decoder that skips
+// unchanged records must return the same page facts and findings as one that decodes all,
+// and the skipped rows must be stored.
+func TestRecallEqualsDecoding(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
 	left := 0
 	for seed := range uint64(300) {
@@ -108,14 +108,14 @@ func TestRecallingIsDecoding(t *testing.T) {
 					t.Fatalf("seed %d, %s: page (-want +got):\n%s%v, want %v", seed, body, diff, err, wantErr)
 				}
 				if random.IntN(3) == 0 {
-					left += requireLeftOut(t, seed, stored, tonight, shelved(all), shelved(some))
+					left += requireSkipped(t, seed, stored, tonight, takeRows(all), takeRows(some))
 					if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
 						t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 					}
 					entries = append(entries, some.Entries()...)
 				}
 			}
-			left += requireLeftOut(t, seed, stored, tonight, shelved(all), shelved(some))
+			left += requireSkipped(t, seed, stored, tonight, takeRows(all), takeRows(some))
 			if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
 				t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 			}
@@ -125,12 +125,12 @@ func TestRecallingIsDecoding(t *testing.T) {
 		}
 	}
 	if left < 400 {
-		t.Errorf("only %d records were left out", left)
+		t.Errorf("only %d records were skipped", left)
 	}
 }
 
-// requireLeftOut compares the rows of both decoders, and enters them in those of the night.
-func requireLeftOut(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (left int) {
+// requireSkipped compares the rows of both decoders, and adds them to those of the night.
+func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (left int) {
 	t.Helper()
 	for name := range all {
 		table, key, _ := strings.Cut(name, " ")
@@ -144,9 +144,9 @@ func requireLeftOut(t *testing.T, seed uint64, stored, tonight, all, some map[st
 		}
 		left++
 		for _, row := range want {
-			// Of copies in several pages all must be as they are stored, or staged.
+			// All copies of a record on several pages must be stored or staged.
 			if !contains(stored[name], row) && !contains(some[name], row) {
-				t.Fatalf("seed %d: %s of %s was left out, stored is %q", seed, row, table, stored[name])
+				t.Fatalf("seed %d: %s of %s was skipped, but the stored rows are %q", seed, row, table, stored[name])
 			}
 		}
 	}
@@ -162,20 +162,20 @@ func contains(rows []string, row string) bool {
 	return false
 }
 
-// TestRecalledRecordsHaveTheirTime: the order of a list is a part of its proof, wherever
-// in a record created_at stands and whatever else is called so.
+// TestRecalledRecordsHaveTheirTime: the order of creation is part of the proof of a list.
+// It must be right wherever created_at is, and whatever other fields have this name.
 func TestRecalledRecordsHaveTheirTime(t *testing.T) {
 	b := compile(t, streamNamed(t, "product_listings"))
 	list := func(records ...string) string { return `{"records":[` + strings.Join(records, ",") + `]}` }
 	for name, body := range map[string]string{
-		"a page of the service":   string(listingsPage()),
+		"a realistic page":        string(listingsPage()),
 		"falling":                 list(`{"id":"a","created_at":"2026-01-03T00:00:00Z"}`, `{"created_at":"2026-01-02T00:00:00Z","id":"b"}`),
 		"rising":                  list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b","created_at":"2026-01-03T00:00:00Z"}`),
 		"absent":                  list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b"}`),
 		"null":                    list(`{"id":"a","created_at":null}`),
-		"written with spaces":     list(`{ "id" : "a" , "created_at" : "2026-01-02T00:00:00Z" }`),
+		"with spaces":             list(`{ "id" : "a" , "created_at" : "2026-01-02T00:00:00Z" }`),
 		"another one before it":   list(`{"id":"a","x":{"created_at":"2020-01-01T00:00:00Z"},"created_at":"2026-01-02T00:00:00Z"}`),
-		"another one behind it":   list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","x":{"created_at":"2020-01-01T00:00:00Z"}}`),
+		"another one after it":    list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","x":{"created_at":"2020-01-01T00:00:00Z"}}`),
 		"one within a text":       list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`),
 		"two of one record":       list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}`),
 		"two, the second bad":     list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":null}`),
@@ -193,28 +193,28 @@ func TestRecalledRecordsHaveTheirTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // what shows drift is passed over at its second time
-				shelved(d)
+			for range 2 { // records with drift are skipped only the second time
+				takeRows(d)
 				got, err := d.Decode([]byte(body), transform.Origin{Seq: 1})
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("page (-want +got):\n%s%v", diff, err)
 				}
 			}
-			if rows := shelved(d); len(rows) != want.Records {
-				t.Errorf("rows of %d records were staged, want none: %q", want.Records, rows)
+			if rows := takeRows(d); len(rows) != want.Records {
+				t.Errorf("got %[2]q, want %[1]d skipped records and no rows", want.Records, rows)
 			}
 		})
 	}
 }
 
-// TestPrivateRecordsAreNotRecalledWithoutAKey: the hash of a whole record would let
-// somebody who has the rest of it guess what was dropped.
+// TestPrivateRecordsAreNotRecalledWithoutAKey: someone with the other values of a record
+// could guess the dropped ones from its hash.
 func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules  transform.Privacy
 		recall bool
 	}{
-		"nothing is private": {transform.Privacy{}, true},
+		"no private columns": {transform.Privacy{}, true},
 		"dropped":            {transform.Privacy{Drop: []string{"things.owner"}}, false},
 		"hashed with a key":  {transform.Privacy{Hash: []string{"things.owner"}, Key: []byte("k")}, true},
 	} {
@@ -230,8 +230,8 @@ func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	}
 }
 
-// TestPathsWithAnyByteAreDifferentDrift: a path comes from the service, and must not look
-// like two paths of another record.
+// TestPathsWithAnyByteAreDifferentDrift: a path with zero bytes must not equal two other
+// paths.
 func TestPathsWithAnyByteAreDifferentDrift(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
 	one := `{"id":"x","aa":1,"bb":2}`

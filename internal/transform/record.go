@@ -11,11 +11,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// errAgain asks for the record to be read again, carefully.
+// errAgain requests that the record be read again, carefully.
 var errAgain = errors.New("read the record again")
 
-// recordReader reads records, one row of the first table and the rows within it
-// each, and collects what a page says of them.
+// recordReader reads records, each as a row of the first table with the rows within it, and
+// collects the facts of the page.
 type recordReader struct {
 	in     *input
 	report *reporter
@@ -23,11 +23,11 @@ type recordReader struct {
 	root   *table
 	page   stream.PageFacts
 	copies copies
-	// memory makes entries of the records; nil: none are made.
-	memory *recollection
+	// memory makes the entries of the records, or is nil.
+	memory *recaller
 	// created is the created_at of the last record, in microseconds.
 	created int64
-	// rowsBefore and findingsBefore are what there was when the body began.
+	// rowsBefore and findingsBefore are the state when the body began.
 	rowsBefore     []int
 	findingsBefore findingsMark
 }
@@ -44,7 +44,7 @@ func (r *recordReader) begin() {
 	r.resetPage()
 }
 
-// undoBody drops what the body has brought so far.
+// undoBody removes the rows and findings of the current body.
 func (r *recordReader) undoBody() {
 	for i, t := range r.rows.tables {
 		t.truncate(r.rowsBefore[i])
@@ -60,8 +60,8 @@ func (r *recordReader) resetPage() {
 	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: r.root.created >= 0}
 }
 
-// readRecord reads the value at the position as one record. Prefix is the text
-// that names it in a map of status counts, else empty.
+// readRecord reads the value at the position as one record. prefix is its name in a map of
+// status counts, or empty.
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
@@ -69,7 +69,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 		return nil
 	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
-	r.report.startCarrier(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
+	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
 	r.rows.refusedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err == errAgain {
@@ -103,8 +103,8 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	return nil
 }
 
-// addToPage adds to the page what the proof needs of a record: the hash of its key, and
-// when it was created, in microseconds.
+// addToPage adds the hash of a record's key and its creation time, in microseconds, to the
+// facts of the page.
 func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
 	r.page.IDs = append(r.page.IDs, id)
 	first := len(r.page.IDs) == 1
@@ -132,25 +132,25 @@ type rowReader struct {
 	values  *valueReader
 	binding *Binding
 	tables  []*table
-	// after is, by the id of a field or node, the field that followed it last:
-	// records are alike, so that a name is nearly always guessed.
+	// after is the field that last followed each field or node, by id. Since records are
+	// alike, it predicts nearly all names.
 	after   []*field
 	delayed []delayedList
 	hash    hasher
-	// refused is the key of the row that was refused last, refusedItems the number
-	// of refused rows within the record that have keys of their own.
+	// refused is the key of the last rejected row, and refusedItems the number of rejected
+	// rows within the record that have keys of their own.
 	refused      string
 	refusedItems int
 }
 
-// delayedList is a list that was met before the key its rows inherit.
+// delayedList is a list that occurred before the key that its rows inherit.
 type delayedList struct {
 	child, pos, depth int
 }
 
-// readRow reads the value at the position as one row of a table: a record, or the
-// item at a place of a list in the open row around it. A reason says why there is
-// no row; the value has been read in any case.
+// readRow reads the value at the position as a row of a table: a record, or the item of a
+// list in the enclosing row. It returns the reason if there is no row; the value was read
+// in any case.
 func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, err error) {
 	path, base, extra, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
 	found := len(r.report.rejects)
@@ -175,7 +175,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 	}
 	if err == nil && reason == "" {
 		if reason, err = r.completeRow(t, prefix, lists, extra); err == nil && reason == "" && len(r.report.rejects) > found {
-			r.report.signRejects(t, found)
+			r.report.completeRejects(t, found)
 		}
 	}
 	if err != nil || reason != "" {
@@ -187,8 +187,8 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 	return reason, err
 }
 
-// completeRow completes the open row: keys that the record does not state, lists that
-// had to wait for the key, extra and the system columns.
+// completeRow completes the current row: keys that are missing in the record, delayed
+// lists, extra and the system columns.
 func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extrasMark) (reason string, err error) {
 	if t.up == nil {
 		if reason, err = r.checkParam(t); err != nil || reason != "" {
@@ -196,8 +196,8 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 		}
 	}
 	if t.prefix >= 0 {
-		// The name that a map of status counts gives an entry is its prefix, and the prefix,
-		// which is stable (spec 3), its id where it has none.
+		// In a map of status counts, the name of an entry is its prefix. The prefix, which
+		// is stable (spec 3), is also the id of an entry without one.
 		t.fillEmpty(t.prefix, string(prefix))
 		if t.status >= 0 && t.isFilled(t.prefix) {
 			t.fillEmpty(t.status, string(t.cols[t.prefix].bytes(t.rows)))
@@ -243,8 +243,8 @@ func (r *rowReader) readChildren(t *table, f *field) error {
 	return err
 }
 
-// readItems reads a list; an object or a scalar in its stead is its only item, and
-// an empty text or object is no item.
+// readItems reads a list. An object or scalar in its place is read as the only item, and an
+// empty text or object as an empty list.
 func (r *rowReader) readItems(t *table) error {
 	if r.in.peek() != '[' {
 		if r.in.atEmpty() {
@@ -293,7 +293,7 @@ func (r *rowReader) readItem(t *table, place int) error {
 	return nil
 }
 
-// readObject reads the object at the position into the open row.
+// readObject reads the object at the position into the current row.
 func (r *rowReader) readObject(t *table, n *node) error {
 	if r.in.careful {
 		return r.readCarefully(t, n)
@@ -333,7 +333,7 @@ func (r *rowReader) readObject(t *table, n *node) error {
 	}
 }
 
-// plainName is a name without quotes and escapes.
+// plainName returns a name without quotes and escapes.
 func plainName(quoted []byte, f form) []byte {
 	if f == plain {
 		return quoted[1 : len(quoted)-1]
@@ -342,7 +342,7 @@ func plainName(quoted []byte, f form) []byte {
 	return name
 }
 
-// readMember reads the value of a field that the node knows.
+// readMember reads the value of a known field.
 func (r *rowReader) readMember(t *table, f *field) error {
 	if t.markSeen(f) && !r.in.careful {
 		return errAgain
@@ -362,7 +362,7 @@ func (r *rowReader) readMember(t *table, f *field) error {
 		return r.readChildren(t, f)
 	case f.col >= 0 && t.cols[f.col].kind == document:
 		return r.values.readDocument(t, f)
-	case c == '{' && f.group != nil && (f.col < 0 || t.layout.cols[f.col].unshown):
+	case c == '{' && f.group != nil && (f.col < 0 || t.layout.cols[f.col].freeForm):
 		return r.readGroup(t, f)
 	case c == '{' && f.group != nil:
 		return r.readTextObject(t, f)
@@ -370,14 +370,14 @@ func (r *rowReader) readMember(t *table, f *field) error {
 		return r.values.readValue(t, f.col, f.name)
 	case f.col >= 0:
 		raw, err := r.in.skip()
-		r.report.refuseValue(t, f.name, raw, "want no list or object")
+		r.report.rejectValue(t, f.name, raw, "want no list or object")
 		return err
 	}
 	return r.readMisfit(t, f)
 }
 
-// readTextObject reads an object where one value could stand. It fits if a column takes
-// one of its fields, such as its name; any other is refused.
+// readTextObject reads an object in place of a scalar. It is accepted if one of its fields,
+// such as its name, has a column; otherwise it is rejected.
 func (r *rowReader) readTextObject(t *table, f *field) error {
 	start, mark, extra, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
@@ -390,12 +390,12 @@ func (r *rowReader) readTextObject(t *table, f *field) error {
 	}
 	r.report.undoTo(mark)
 	r.report.extras.truncate(extra)
-	r.report.refuseValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
+	r.report.rejectValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
 	return nil
 }
 
-// readGroup reads an object whose fields are columns with a common prefix. One that
-// stands where a private text could is as private as the text.
+// readGroup reads an object whose fields are columns with a common prefix. An object in
+// place of a private text is private too.
 func (r *rowReader) readGroup(t *table, f *field) error {
 	around := r.in.secret
 	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
@@ -407,8 +407,8 @@ func (r *rowReader) readGroup(t *table, f *field) error {
 	return err
 }
 
-// readMisfit reads a value that is no object where an object is expected: an empty one,
-// the object's name, or something unknown.
+// readMisfit reads a scalar or list in place of an object: an empty one, the object's name,
+// or something unknown.
 func (r *rowReader) readMisfit(t *table, f *field) error {
 	if r.in.atEmpty() {
 		_, err := r.in.skip()
@@ -428,7 +428,7 @@ func (r *rowReader) readMisfit(t *table, f *field) error {
 	return r.readUnknown(t, []byte(f.name))
 }
 
-// readUnknown reads a value that no column takes.
+// readUnknown reads a value without a column.
 func (r *rowReader) readUnknown(t *table, name []byte) error {
 	raw, err := r.in.skip()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reference is a second decoder, written for clarity alone: maps, big
-// rationals and the time package. It must come to the same rows and rejects.
+// reference is a second decoder, written only for clarity, with maps, big.Rat and time. It
+// must return the same rows and rejects.
 type reference struct {
 	stream  stream.Stream
 	defs    map[string]stream.Definition
@@ -21,7 +21,7 @@ type reference struct {
 	rejects []string // table, key and column
 }
 
-// decodeSlowly reads records, or one record, without an envelope.
+// decodeSlowly decodes a list of records or one record, without an envelope.
 func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 	t.Helper()
 	r := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
@@ -48,8 +48,8 @@ func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 	return r
 }
 
-// values counts what a record holds: of copies the fuller one stays. Every row has a
-// fingerprint and a number besides.
+// values counts the values of a record, which decide between copies. Each row has two more:
+// its hash and seq.
 func (r *reference) values() int {
 	n := 0
 	for _, rows := range r.rows {
@@ -71,7 +71,7 @@ func parse(t testing.TB, body []byte) any {
 	return v
 }
 
-// canon writes a value so that equal ones are equal text.
+// canon writes a value in a form that is equal for equal values.
 func canon(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -86,8 +86,8 @@ func (r *reference) reject(table, key, column string) {
 	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
 }
 
-// add makes the rows of one record or item, or none at all. It gives the key as far
-// as all of it can be read.
+// add adds the rows of one record or item, or rejects it. It returns the key if it is
+// complete.
 func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[ti]
@@ -140,7 +140,7 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 	return w.key(), true
 }
 
-// key is the key of the row, empty unless all of it is there.
+// key returns the key of the row, or "" if it is incomplete.
 func (w *walker) key() string {
 	var key []string
 	for _, k := range w.table.Key {
@@ -152,7 +152,7 @@ func (w *walker) key() string {
 	return strings.Join(key, "/")
 }
 
-// close checks the key, names it in the rejects and adds what lies within.
+// close checks the key, sets it in the rejects and adds the rows within this one.
 func (w *walker) close() bool {
 	for _, k := range w.table.Key {
 		if w.row[k] == "" || isDots(w.row[k]) && (k == "id" || strings.HasSuffix(k, "_id")) {
@@ -206,8 +206,8 @@ type walker struct {
 	pending []string // columns rejected before the key is known
 }
 
-// object reads scalars, then objects, then lists, so that the order of members
-// does not matter.
+// object reads scalars, then objects, then lists, so that the order of members does not
+// matter.
 func (w *walker) object(m map[string]any, prefix string, path []string) {
 	for turn := range 4 {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -218,7 +218,7 @@ func (w *walker) object(m map[string]any, prefix string, path []string) {
 	}
 }
 
-// fits reports whether any column takes a part of an object.
+// fits reports whether a part of an object has a column.
 func (w *walker) fits(prefix string, path []string, m map[string]any) bool {
 	for name := range m {
 		column, _ := w.target(prefix, name)
@@ -231,19 +231,19 @@ func (w *walker) fits(prefix string, path []string, m map[string]any) bool {
 
 func isDots(s string) bool { return s == "." || s == ".." }
 
-// asked reports whether a column names what details are asked for by.
+// asked reports whether a column names details.
 func (w *walker) asked(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
-// named reports whether a record may name the parent itself.
+// named reports whether a record may name its parent.
 func (w *walker) named(column string) bool {
 	c, _ := w.def.Column(column)
 	return c.Path() != "" && !slices.Contains(w.table.Key, column)
 }
 
-// turn orders members: what the spec lists, flat and then inside objects, comes
-// before what it does not list in that place.
+// turn returns the order in which a member is read: fields listed by the spec, flat and
+// then nested, come before fields that it lists elsewhere.
 func (w *walker) turn(prefix, name string, v any) int {
 	switch v.(type) {
 	case map[string]any:
@@ -287,7 +287,7 @@ func (w *walker) member(prefix string, path []string, v any) {
 	}
 }
 
-// target is the column that a scalar of this name goes to.
+// target returns the column for a scalar with this name.
 func (w *walker) target(prefix, name string) (string, stream.Type) {
 	if c, ok := w.column(prefix + name); ok {
 		return c.Name, c.Type
@@ -334,7 +334,7 @@ func (w *walker) child(path []string) int {
 	return slices.IndexFunc(w.stream.Tables, func(t stream.Table) bool { return t.At != "" && t.At == w.at(path) })
 }
 
-// loose reads a value that no column takes by its name.
+// loose reads a value whose name is not that of a column.
 func (w *walker) loose(full string, path []string, v any) {
 	_, list := v.([]any)
 	if w.group(full, path) {
@@ -349,7 +349,7 @@ func (w *walker) loose(full string, path []string, v any) {
 	w.keep(path, v)
 }
 
-// keep puts a value into extra, under its path.
+// keep stores a value in extra under its path.
 func (w *walker) keep(path []string, v any) {
 	if _, ok := w.def.Column("extra"); !ok {
 		w.pending = append(w.pending, strings.Join(path, "."))
@@ -365,7 +365,7 @@ func (w *walker) keep(path []string, v any) {
 	at[path[len(path)-1]] = v
 }
 
-// scalar reads a value that is no container into a column.
+// scalar reads a scalar into a column.
 func (w *walker) scalar(column string, path []string, name string, v any) {
 	if path == nil {
 		path = []string{name}

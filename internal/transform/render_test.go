@@ -14,10 +14,10 @@ import (
 	"placementsync/internal/transform"
 )
 
-// row is a decoded row as exact text, by column; NULLs are absent.
+// row is a decoded row by column, as exact text. NULLs are absent.
 type row map[string]string
 
-// rowsOf reads batches back, by table.
+// rowsOf reads the rows of batches by table.
 func rowsOf(t testing.TB, batches []transform.Batch) map[string][]row {
 	t.Helper()
 	all := map[string][]row{}
@@ -57,7 +57,7 @@ func cell(t testing.TB, c arrow.Array, i int) string {
 	return ""
 }
 
-// render writes everything a body came to as the text of a .want file.
+// render writes the result of decoding a body in the format of .want files.
 func render(t testing.TB, d *transform.Decoder, page stream.PageFacts, err error) string {
 	t.Helper()
 	var b strings.Builder

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth bounds the nesting of a body: the service needs six levels.
+// maxDepth limits the nesting of a body: the service needs six levels.
 const maxDepth = 64
 
-// form says what a string token holds beyond plain ASCII.
+// form describes the content of a string token.
 type form uint8
 
 const (
@@ -24,42 +24,39 @@ const (
 	escaped  form = 2 // a backslash
 )
 
-// scanner reads JSON tokens strictly (RFC 8259) from a body in memory. It
-// allows what the service might send and readers can settle: invalid UTF-8 in
-// strings and duplicate names.
+// scanner reads JSON tokens strictly (RFC 8259) from a body in memory. It accepts invalid
+// UTF-8 in strings and duplicate names, which the service might send and the callers
+// handle.
 //
-// It exists for two reasons. Positions are plain offsets, so that a value can be read
-// again later: that makes records cheap whose key follows their lists. And it is
-// faster: BenchmarkScan reads a page at 1.5 times the rate of the tokens of jsontext
-// (1,005 and 673 MB/s on one core, best of 42 runs; medians 596 and 373), where
-// BenchmarkDecode, the whole decoder, reaches 336 MB/s. What is rare (escapes, quoting)
-// is left to jsontext.
+// It exists for two reasons. Positions are plain offsets, so a value can be read again
+// later: this makes records cheap whose key follows their lists. And it is faster:
+// BenchmarkScan reads a page at 1.5 times the rate of the tokens of jsontext (1,005 and 673
+// MB/s on one core, best of 42 runs; medians 596 and 373), while BenchmarkDecode, the whole
+// decoder, reaches 336 MB/s. Escapes and quoting, which are rare, are left to jsontext.
 type scanner struct {
 	buf   []byte
 	pos   int
 	depth int
 }
 
-// input is the body that is read, and where the reading stands.
+// input is the current body with the state of reading it.
 type input struct {
 	scanner
 	origin Origin
-	// seq is the number of the record, and place where it stands in the body, from 1.
+	// seq is the sequence number of the record, and place its position in the body, from 1.
 	seq   uint64
 	place int
-	// path names the objects between the open row, which begins at base, and the
-	// position.
+	// path contains the names of the objects around the position. Those from index base on
+	// are inside the current row.
 	path []string
 	base int
-	// secret is the dotted path of the private field that the position lies in;
-	// empty: none.
+	// secret is the dotted path of the private field that contains the position, or empty.
 	secret string
-	// careful reads the members of every object in an order that settles what a
-	// single pass in document order cannot.
+	// careful means that the members of objects are read in the order of readCarefully.
 	careful bool
 }
 
-// startRecord numbers the record that follows a number of others.
+// startRecord starts the record that follows before others.
 func (in *input) startRecord(before int) {
 	in.place = before + 1
 	in.seq = in.origin.Seq<<seqBits | uint64(min(before, 1<<seqBits-1))
@@ -72,7 +69,7 @@ func (s *scanner) syntaxErr(what string) error {
 	return fmt.Errorf("%w: byte %d is %q, %s", ErrMalformed, s.pos, s.buf[s.pos], what)
 }
 
-// peek skips white space and returns the next byte, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	for s.pos < len(s.buf) {
 		c := s.buf[s.pos]
@@ -84,7 +81,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// open steps into the object or array at the position.
+// open enters the object or array at the position.
 func (s *scanner) open() error {
 	if s.depth++; s.depth > maxDepth {
 		return s.syntaxErr(fmt.Sprintf("nested deeper than %d", maxDepth))
@@ -93,7 +90,7 @@ func (s *scanner) open() error {
 	return nil
 }
 
-// next steps to the next member or item of the open container, or out of it.
+// next moves to the next member or item of the container, or leaves it.
 func (s *scanner) next(end byte, first bool) (bool, error) {
 	c := s.peek()
 	if c == end {
@@ -114,7 +111,7 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 	return true, nil
 }
 
-// name reads a member name, still quoted, and the colon behind it.
+// name reads a member name, with its quotes, and the colon after it.
 func (s *scanner) name() ([]byte, form, error) {
 	if s.peek() != '"' {
 		return nil, plain, s.syntaxErr("want a member name")
@@ -137,8 +134,7 @@ const (
 	tops = 0x8080808080808080
 )
 
-// text reads the string at the position, eight bytes at a step while they are
-// plain.
+// text reads the string at the position, eight bytes at a time while they are plain.
 func (s *scanner) text() (form, error) {
 	f, b, i := plain, s.buf, s.pos+1
 	for {
@@ -159,7 +155,7 @@ func (s *scanner) text() (form, error) {
 			n := escapeLen(b[i:])
 			if n == 0 {
 				s.pos = i
-				return f, s.syntaxErr("want an escape that JSON knows")
+				return f, s.syntaxErr("want a JSON escape")
 			}
 			i += n
 		default:
@@ -169,7 +165,7 @@ func (s *scanner) text() (form, error) {
 	}
 }
 
-// plainTo is where the plain bytes from i on end.
+// plainTo returns the index of the first byte from i on that is not plain.
 func plainTo(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		if marks := specialMarks(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
@@ -183,15 +179,14 @@ func plainTo(b []byte, i int) int {
 
 func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// specialMarks marks, in the top bit of each byte, whether a word holds a quote, a
-// backslash, a control character or a byte of 0x80 and above. The lowest mark
-// is exact; those above it may be false.
+// specialMarks sets the top bit of each byte that is a quote, a backslash, a control
+// character or at least 0x80. The lowest mark is exact; those above it may be wrong.
 func specialMarks(w uint64) uint64 {
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
 }
 
-// escapeLen is the length of the escape at the start of b, 0 if it is none.
+// escapeLen returns the length of the escape at the start of b, or 0 if it is invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -307,8 +302,8 @@ func (s *scanner) skip() ([]byte, error) {
 	return s.buf[start:s.pos], err
 }
 
-// appendText appends the text of a quoted string that a scanner has read. Bytes
-// and escapes that are no characters become U+FFFD, and it reports false.
+// appendText appends the content of a string. Invalid bytes and escapes become U+FFFD; it
+// then returns false.
 func appendText(dst, quoted []byte, f form) ([]byte, bool) {
 	inner := quoted[1 : len(quoted)-1]
 	if f == plain || f == nonASCII && utf8.Valid(inner) {
@@ -325,8 +320,8 @@ func appendText(dst, quoted []byte, f form) ([]byte, bool) {
 	return dst, err == nil
 }
 
-// unescape resolves the escapes of valid text, copying what lies between them
-// in one go. It stops at a surrogate without its other half.
+// unescape resolves the escapes of a valid text. It stops at a surrogate without its other
+// half.
 func unescape(dst, inner []byte) ([]byte, bool) {
 	for {
 		n := bytes.IndexByte(inner, '\\')
@@ -366,14 +361,13 @@ func unescape(dst, inner []byte) ([]byte, bool) {
 	}
 }
 
-// hexRune is what the four digits behind \u stand for.
+// hexRune returns the value of the four digits after \u.
 func hexRune(digits []byte) rune {
 	v, _ := strconv.ParseUint(string(digits[:4]), 16, 16)
 	return rune(v)
 }
 
-// skipComma steps over a comma that a name follows at once, as bodies are mostly
-// written.
+// skipComma skips a comma that is directly followed by a name, which is the usual case.
 func (s *scanner) skipComma() bool {
 	if i := s.pos + 1; i < len(s.buf) && s.buf[i-1] == ',' && s.buf[i] == '"' {
 		s.pos = i
@@ -382,8 +376,8 @@ func (s *scanner) skipComma() bool {
 	return false
 }
 
-// matchName steps over a name and its colon if they are written as expected. With
-// eight to sixteen bytes, as most have, they are compared as two words.
+// matchName skips a name and its colon if they are those of the expected field. Names of
+// eight to sixteen bytes, the most frequent ones, are compared as two words.
 func (s *scanner) matchName(f *field) bool {
 	end := s.pos + len(f.quoted)
 	if end > len(s.buf) {
@@ -401,7 +395,7 @@ func (s *scanner) matchName(f *field) bool {
 	return true
 }
 
-// atEmpty reports whether an empty text, list or object is at the position.
+// atEmpty reports whether the value at the position is an empty text, list or object.
 func (s *scanner) atEmpty() bool {
 	c := s.peek()
 	if c != '"' && c != '[' && c != '{' {

@@ -10,16 +10,15 @@ import (
 	"placementsync/schema"
 )
 
-// sketches are streams beside the catalog: things have a column of every type,
-// and parts without extra.
-func sketches() []stream.Stream {
+// testStreams are streams for tests. things has a column of every type; parts has no extra.
+func testStreams() []stream.Stream {
 	return []stream.Stream{{Name: "things", Tables: []stream.Table{
 		{Name: "things", Key: []string{"id"}},
 		{Name: "parts", At: "parts", Key: []string{"thing_id", "position"}, Parents: []string{"thing_id"}},
 	}}}
 }
 
-func sketchedTables() map[string]stream.Definition {
+func testDefinitions() map[string]stream.Definition {
 	return map[string]stream.Definition{
 		"things": define("things", "id label flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ "+
 			"doc:JSON seen:BIGINT:untracked token_type owner owner_id extra:JSON"),
@@ -27,7 +26,7 @@ func sketchedTables() map[string]stream.Definition {
 	}
 }
 
-// define writes a definition in short: name, name:TYPE or name:TYPE:untracked.
+// define parses a short form of a definition: name, name:TYPE or name:TYPE:untracked.
 func define(table, columns string) stream.Definition {
 	d := stream.Definition{Name: table}
 	for _, word := range strings.Fields(columns) {
@@ -43,17 +42,17 @@ func define(table, columns string) stream.Definition {
 
 func streamNamed(t testing.TB, name string) stream.Stream {
 	t.Helper()
-	s, ok := stream.Find(append(sketches(), stream.AllWithEvents()...), name)
+	s, ok := stream.Find(append(testStreams(), stream.AllWithEvents()...), name)
 	if !ok {
 		t.Fatalf("no stream %q", name)
 	}
 	return s
 }
 
-// definitions reads the schema files of a stream's tables.
+// definitions parses the schema files of a stream's tables.
 func definitions(t testing.TB, s stream.Stream) map[string]stream.Definition {
 	t.Helper()
-	defs := sketchedTables()
+	defs := testDefinitions()
 	for _, table := range s.Tables {
 		if _, ok := defs[table.Name]; ok {
 			continue
@@ -78,11 +77,11 @@ func compile(t testing.TB, s stream.Stream) *transform.Binding {
 	return b
 }
 
-// decoderOf returns a new decoder of a stream of the catalog or a sketch.
+// decoderOf returns a new decoder of a stream of the catalog or of testStreams.
 func decoderOf(t testing.TB, name string) *transform.Decoder {
 	t.Helper()
 	return compile(t, streamNamed(t, name)).NewDecoder()
 }
 
-// thing is a body of one record of things, with members written as given.
-func thing(members string) string { return fmt.Sprintf(`{"id":"t",%s}`, members) }
+// thingBody returns a body with one record of things.
+func thingBody(members string) string { return fmt.Sprintf(`{"id":"t",%s}`, members) }

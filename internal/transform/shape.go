@@ -11,11 +11,10 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// shaper writes JSON values again: without white space, with sorted names, or
-// in a form whose bytes are equal exactly when the values are. Its input has
-// passed a scanner before, so that it meets no syntax error; what is not valid
-// Unicode comes out as U+FFFD, since DuckDB takes no other JSON.
-type shaper struct {
+// jsonWriter rewrites JSON: without white space, with sorted names, or in a canonical form that
+// is equal exactly for equal values. A scanner has already checked its input for syntax
+// errors. Invalid Unicode becomes U+FFFD, since DuckDB rejects it in JSON.
+type jsonWriter struct {
 	scan    scanner
 	out     []byte
 	buf     []byte
@@ -29,19 +28,19 @@ type shaper struct {
 type style uint8
 
 const (
-	compact style = iota // order kept
-	sorted               // names sorted, other text kept
-	meaning              // names sorted, numbers and strings by value
+	compact       style = iota // keeps the order of names
+	sorted                     // sorts names
+	canonicalForm              // sorts names, and normalizes numbers and strings
 )
 
-// member is one name of an object, and where its value stands.
+// member is the name of a member and the position of its value.
 type member struct {
 	lo, hi int // the name, unescaped, in names
 	at     int
 }
 
-// appendJSON writes a value behind dst and reports whether its text was valid.
-func (w *shaper) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
+// appendJSON appends a value to dst and reports whether its text was valid UTF-8.
+func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	w.scan = scanner{buf: raw}
 	w.out, w.style, w.clean = dst, s, true
 	w.members, w.names = w.members[:0], w.names[:0]
@@ -49,14 +48,14 @@ func (w *shaper) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	return w.out, w.clean
 }
 
-// fingerprint is equal for values that mean the same: the order of names, the
-// writing of numbers and strings and white space do not matter.
-func (w *shaper) fingerprint(raw []byte) uint64 {
-	w.buf, _ = w.appendJSON(w.buf[:0], raw, meaning)
+// fingerprint returns a hash that does not depend on the order of names, the notation of
+// numbers and strings, or white space.
+func (w *jsonWriter) fingerprint(raw []byte) uint64 {
+	w.buf, _ = w.appendJSON(w.buf[:0], raw, canonicalForm)
 	return xxh3.Hash(w.buf)
 }
 
-func (w *shaper) writeValue() {
+func (w *jsonWriter) writeValue() {
 	switch w.scan.peek() {
 	case '{':
 		if w.style == compact {
@@ -72,7 +71,7 @@ func (w *shaper) writeValue() {
 	}
 }
 
-func (w *shaper) writeInOrder(begin, end byte) {
+func (w *jsonWriter) writeInOrder(begin, end byte) {
 	w.out = append(w.out, begin)
 	_ = w.scan.open()
 	for first := true; ; first = false {
@@ -93,7 +92,7 @@ func (w *shaper) writeInOrder(begin, end byte) {
 	w.out = append(w.out, end)
 }
 
-func (w *shaper) writeByName() {
+func (w *jsonWriter) writeByName() {
 	base := len(w.members)
 	w.indexMembers()
 	end, depth := w.scan.pos, w.scan.depth
@@ -106,7 +105,7 @@ func (w *shaper) writeByName() {
 			w.out = append(w.out, ',')
 		}
 		m := w.members[i]
-		if name := w.names[m.lo:m.hi]; w.style == meaning {
+		if name := w.names[m.lo:m.hi]; w.style == canonicalForm {
 			w.writeExact(name)
 		} else {
 			w.out, _ = jsontext.AppendQuote(w.out, name)
@@ -122,8 +121,8 @@ func (w *shaper) writeByName() {
 	w.scan.pos, w.scan.depth = end, depth
 }
 
-// indexMembers collects the members of the object at the position and steps over it.
-func (w *shaper) indexMembers() {
+// indexMembers collects the members of the object at the position and skips it.
+func (w *jsonWriter) indexMembers() {
 	_ = w.scan.open()
 	for first := true; ; first = false {
 		more, err := w.scan.next('}', first)
@@ -141,26 +140,26 @@ func (w *shaper) indexMembers() {
 	}
 }
 
-// writeExact writes a text with its length, so that no two texts look alike.
-func (w *shaper) writeExact(s []byte) {
+// writeExact writes a text with its length, which makes the output unambiguous.
+func (w *jsonWriter) writeExact(s []byte) {
 	w.out = binary.AppendUvarint(append(w.out, '"'), uint64(len(s)))
 	w.out = append(w.out, s...)
 }
 
-func (w *shaper) writeScalar(raw []byte, f form) {
+func (w *jsonWriter) writeScalar(raw []byte, f form) {
 	switch {
-	case raw[0] != '"' && (w.style != meaning || raw[0] > '9'):
+	case raw[0] != '"' && (w.style != canonicalForm || raw[0] > '9'):
 		w.out = append(w.out, raw...)
 	case raw[0] != '"':
 		w.out = appendNumber(w.out, raw)
-	case f == plain && w.style != meaning:
+	case f == plain && w.style != canonicalForm:
 		w.out = append(w.out, raw...)
 	default:
 		var clean bool
 		w.scratch, clean = appendText(w.scratch[:0], raw, f)
 		w.clean = w.clean && clean
 		switch {
-		case w.style == meaning:
+		case w.style == canonicalForm:
 			w.writeExact(w.scratch)
 		case clean:
 			w.out = append(w.out, raw...)
@@ -170,7 +169,7 @@ func (w *shaper) writeScalar(raw []byte, f form) {
 	}
 }
 
-// appendNumber writes a number so that equal ones look alike: 1, 1.0 and 10e-1.
+// appendNumber writes a number in a form that is equal for 1, 1.0 and 10e-1.
 func appendNumber(dst, raw []byte) []byte {
 	d, _ := splitDecimal(raw)
 	if d.exp <= -farAway || d.exp >= farAway {

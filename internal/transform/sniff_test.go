@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// sniffSlowly finds the records of a body of things, a second reading of spec
-// spec 4.1 and 4.2; ok is false where none can be told.
+// sniffSlowly finds the records of a body of things, as a second implementation of spec 4.1
+// and 4.2. ok is false if there are none.
 func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 	object, single := body.(map[string]any)
 	list, bare := body.([]any)
@@ -26,7 +26,7 @@ func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 		return list, bare
 	}
 	for _, name := range []string{"error", "errors"} {
-		if said := canon(object[name]); !slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, said) {
+		if text := canon(object[name]); !slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, text) {
 			return nil, false
 		}
 	}
@@ -55,7 +55,7 @@ func paginates(name string) bool {
 	return false
 }
 
-// totalOf is the total that an envelope names, -1 where it names none.
+// totalOf returns the total of an envelope, or -1.
 func totalOf(body any) int64 {
 	object, _ := body.(map[string]any)
 	if text, ok := slowInteger(plainText(object["total_records"]), 63); ok {
@@ -66,9 +66,8 @@ func totalOf(body any) int64 {
 	return -1
 }
 
-// sameRecords compares the records and rows of a page with the slow reading. A
-// body with escapes or with a name twice says one thing to one and another to
-// the other.
+// sameRecords compares the records and rows of a page with those of sniffSlowly. It ignores
+// bodies with escapes or duplicate names, which the two read differently.
 func sameRecords(t *testing.T, k kit, body []byte) {
 	t.Helper()
 	if !jsontext.Value(body).IsValid() || bytes.ContainsRune(body, '\\') {
@@ -96,8 +95,9 @@ func sameRecords(t *testing.T, k kit, body []byte) {
 	}
 }
 
-// FuzzEnvelope wraps records in any JSON: there is an error or a page, what a
-// page counts is there, and of things it is what the slow reading finds.
+// FuzzEnvelope puts records into arbitrary JSON. There must be an error or a page, the page
+// must contain the records that it counts, and for things they must be those of
+// sniffSlowly.
 func FuzzEnvelope(f *testing.F) {
 	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`,
 		`{"error":"temporary failure","code":500}`, `{"errors":[ ],"items":[]}`, `{"errors":[{"id":"a"}]}`, `{"records":null,"items":[]}`,
@@ -111,14 +111,14 @@ func FuzzEnvelope(f *testing.F) {
 		for _, name := range []string{"things", "campaign_status_counts", "countries"} {
 			s := streamNamed(f, name)
 			s.Envelope = e
-			kits = append(kits, kitOf(f, s))
+			kits = append(kits, newKit(f, s))
 		}
 	}
 	f.Fuzz(func(t *testing.T, name, v string) {
 		quoted, _ := jsontext.AppendQuote(nil, name)
 		for _, k := range kits {
 			for _, body := range []string{v, `{` + string(quoted) + `:` + v + `}`, `{"total_records":1,` + string(quoted) + `:` + v + `,"x":0}`} {
-				counted(t, k, []byte(body))
+				checkCount(t, k, []byte(body))
 				if k.stream.Name == "things" && k.stream.Envelope != stream.Raw {
 					sameRecords(t, k, []byte(body))
 				}
@@ -127,8 +127,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// counted holds a page to the rows that it counts.
-func counted(t *testing.T, k kit, body []byte) {
+// checkCount compares the records counted by a page with its rows.
+func checkCount(t *testing.T, k kit, body []byte) {
 	t.Helper()
 	d := k.binding.NewDecoder()
 	page, err := d.Decode(body, transform.Origin{Param: "p"})

@@ -14,25 +14,25 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// maxText bounds the text of one column in one batch: Arrow's offsets have 32
-// bits, and the hash of a last private text must still fit.
+// maxText limits the text of a column in a batch: Arrow's offsets have 32 bits, and the
+// hash of a private text must still fit.
 const maxText = math.MaxInt32 - hashedText
 
-// table holds the rows of one table since the last Flush. At most one row is
-// open: its columns that have a value are one longer than rows.
+// table contains the rows of a table since the last Flush. The row after the last one may
+// be incomplete: the columns with a value for it are longer than rows.
 type table struct {
 	*layout
 	cols []column
 	rows int
-	// seenFields marks the fields met in the open row.
+	// seenFields marks the fields read in the current row.
 	seenFields []uint64
-	// up is the table of the rows around; nil for records.
+	// up is the table of the enclosing rows, or nil for records.
 	up *table
-	// inner are the tables whose rows lie within a row, rowsWithin their row counts
-	// when the row was opened.
+	// inner are the tables with rows inside the current row, and rowsWithin their numbers
+	// of rows when it began.
 	inner      []*table
 	rowsWithin []int
-	// createdPos is where the last created_at stands in the body.
+	// createdPos is the offset of the last created_at in the body.
 	createdPos int
 }
 
@@ -54,7 +54,7 @@ func (t *table) openRow() {
 	}
 }
 
-// undoRow drops the open row and all rows within it.
+// undoRow removes the current row and all rows within it.
 func (t *table) undoRow() {
 	t.truncate(t.rows)
 	for i, in := range t.inner {
@@ -62,7 +62,7 @@ func (t *table) undoRow() {
 	}
 }
 
-// dropLast drops the row just closed and all rows within it.
+// dropLast removes the last complete row and all rows within it.
 func (t *table) dropLast() {
 	t.rows--
 	t.undoRow()
@@ -75,16 +75,16 @@ func (t *table) truncate(rows int) {
 	t.rows = rows
 }
 
-// hasValue reports whether a column of the open row has a value.
+// hasValue reports whether a column of the current row has a value.
 func (t *table) hasValue(col int) bool { return t.cols[col].n > t.rows }
 
-// isFilled reports whether a column of the open row has a value that can
-// identify or describe something: an empty text cannot.
+// isFilled reports whether a column of the current row has a value other than an empty
+// text.
 func (t *table) isFilled(col int) bool {
 	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
 }
 
-// canKeyChildren reports whether the columns that rows within inherit are there.
+// canKeyChildren reports whether the columns that rows within this one inherit have values.
 func (t *table) canKeyChildren() bool {
 	for _, col := range t.inheritedKeys {
 		if !t.isFilled(col) {
@@ -94,7 +94,7 @@ func (t *table) canKeyChildren() bool {
 	return true
 }
 
-// markSeen marks a field of the open row and reports whether it was met before.
+// markSeen marks a field of the current row and reports whether it was marked before.
 func (t *table) markSeen(f *field) bool {
 	word, bit := &t.seenFields[f.bit>>6], uint64(1)<<(f.bit&63)
 	again := *word&bit != 0
@@ -102,11 +102,10 @@ func (t *table) markSeen(f *field) bool {
 	return again
 }
 
-// closeRow closes the row: private values are concealed, columns without a value
-// become NULL, and the system columns are appended. It fails when a column has
-// outgrown a batch.
+// closeRow completes the current row: it hides private values, sets columns without a value
+// to NULL and appends the system columns. It fails if a column exceeds the size of a batch.
 func (t *table) closeRow(seq uint64, h *hasher) error {
-	for _, i := range t.concealed {
+	for _, i := range t.privateCols {
 		if t.hasValue(i) && len(t.cols[i].data) <= maxText {
 			t.cols[i].hidePrivate(&t.layout.cols[i])
 		}
@@ -129,7 +128,7 @@ func (t *table) closeRow(seq uint64, h *hasher) error {
 	return nil
 }
 
-// keyHash is the hash of the key of the i-th row.
+// keyHash returns the hash of the key of row i.
 func (t *table) keyHash(i int) uint64 {
 	var id uint64
 	for n, k := range t.keys {
@@ -148,7 +147,7 @@ func (t *table) keyHash(i int) uint64 {
 	return id
 }
 
-// createdAt is the created_at of the i-th row, in microseconds, if it has one.
+// createdAt returns the created_at of row i in microseconds, if it has one.
 func (t *table) createdAt(i int) (micros int64, ok bool) {
 	if t.created < 0 || t.cols[t.created].isNull(i) {
 		return 0, false
@@ -156,7 +155,7 @@ func (t *table) createdAt(i int) (micros int64, ok bool) {
 	return int64(t.cols[t.created].word(i)), true
 }
 
-// toBatch hands all rows over as a record batch.
+// toBatch moves all rows into a record batch.
 func (t *table) toBatch() Batch {
 	arrays := make([]arrow.Array, len(t.cols))
 	for i := range t.cols {
@@ -170,7 +169,7 @@ func (t *table) toBatch() Batch {
 	return Batch{Table: t.name, Record: batch}
 }
 
-// kind is how a column is stored in memory and how its values are read.
+// kind is the storage format of a column.
 type kind uint8
 
 const (
@@ -184,8 +183,8 @@ const (
 	unsigned
 )
 
-// kinds are those of the SQL types, arrowTypes what DuckDB reads as the SQL type, and
-// widths the sizes of a value in bytes; 0 for text and bits.
+// kinds maps SQL types, arrowTypes contains the Arrow types that DuckDB reads as these SQL
+// types, and widths the sizes of values in bytes, or 0 for text and bits.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
@@ -200,21 +199,21 @@ var (
 	widths = [...]int{integer32: 4, integer64: 8, money: 16, instant: 8, unsigned: 8}
 )
 
-// column is an append-only buffer in Arrow's layout that can be cut back, which
-// Arrow's own builders cannot: a body that breaks in the middle leaves no row.
+// column is an append-only buffer in Arrow's layout. Unlike Arrow's own builders it can be
+// truncated, so that a malformed body leaves no rows.
 //
-// The properties of the column that each value needs are repeated here, next to the
-// values.
+// Some properties of the column are repeated here for faster access.
 type column struct {
 	kind kind
-	// tracked columns count in the row's fingerprint, canonical ones by meaning.
+	// tracked columns are part of the row's fingerprint; of canonical ones the meaning
+	// counts.
 	tracked, canonical bool
-	// judged columns have values that are checked after they are read.
-	judged bool
-	n      int
-	seed   uint64
-	enum   []string
-	// valid is nil while no value is NULL.
+	// checked columns have values that are checked after they are read.
+	checked bool
+	n       int
+	seed    uint64
+	enum    []string
+	// valid is nil if no value is NULL.
 	valid   []byte
 	data    []byte
 	offsets []int32
@@ -222,7 +221,7 @@ type column struct {
 
 func newColumn(of *columnLayout) column {
 	c := column{kind: of.kind, tracked: of.tracked, canonical: of.canonical, seed: of.seed, enum: of.enum}
-	c.judged = of.enum != nil || of.asked
+	c.checked = of.enum != nil || of.namesDetails
 	if c.kind <= document {
 		c.offsets = []int32{0}
 	}
@@ -241,7 +240,7 @@ func appendBit(b []byte, n int, set bool) []byte {
 
 func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 == 1 }
 
-// markValid adds a value that is not NULL.
+// markValid adds a valid bit.
 func (c *column) markValid() {
 	if c.valid != nil {
 		c.valid = appendBit(c.valid, c.n, true)
@@ -249,7 +248,7 @@ func (c *column) markValid() {
 	c.n++
 }
 
-// markNull adds a NULL.
+// markNull adds a NULL bit.
 func (c *column) markNull() {
 	if c.valid == nil {
 		c.valid = cutBits(bytes.Repeat([]byte{0xff}, c.n>>3+1), c.n)
@@ -260,7 +259,7 @@ func (c *column) markNull() {
 
 func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }
 
-// endText ends a text value whose bytes were appended to data.
+// endText completes a text value whose bytes were appended to data.
 func (c *column) endText() {
 	c.offsets = append(c.offsets, int32(len(c.data)))
 	c.markValid()
@@ -285,7 +284,7 @@ func (c *column) appendBool(v bool) {
 	c.markValid()
 }
 
-// appendInt appends a whole number, in the width of the column.
+// appendInt appends an integer in the width of the column.
 func (c *column) appendInt(v int64) {
 	switch c.kind {
 	case integer32:
@@ -312,7 +311,7 @@ func (c *column) appendNull() {
 	c.markNull()
 }
 
-// truncate drops all values from the n-th on.
+// truncate removes all values from the n-th on.
 func (c *column) truncate(n int) {
 	if c.n <= n {
 		return
@@ -340,7 +339,7 @@ func cutBits(b []byte, n int) []byte {
 	return b
 }
 
-// bytes is the i-th value of any kind but boolean.
+// bytes returns value i of any kind except boolean.
 func (c *column) bytes(i int) []byte {
 	if c.kind <= document {
 		return c.data[c.offsets[i]:c.offsets[i+1]]
@@ -349,7 +348,7 @@ func (c *column) bytes(i int) []byte {
 	return c.data[i*w : (i+1)*w]
 }
 
-// word is the i-th value of a kind that fits 64 bits.
+// word returns value i of a kind that fits into 64 bits.
 func (c *column) word(i int) uint64 {
 	switch c.kind {
 	case boolean:
@@ -370,7 +369,7 @@ func (c *column) equal(i, j int) bool {
 	return bytes.Equal(c.bytes(i), c.bytes(j))
 }
 
-// copyFrom appends the i-th value of a column of the same kind.
+// copyFrom appends value i of another column of the same kind.
 func (c *column) copyFrom(from *column, i int) {
 	if c.kind <= document {
 		c.data = append(c.data, from.bytes(i)...)
@@ -380,8 +379,8 @@ func (c *column) copyFrom(from *column, i int) {
 	c.appendInt(int64(from.word(i)))
 }
 
-// toArrow hands the values over as an Arrow array and leaves the column empty,
-// with capacity for as many values again.
+// toArrow moves the values into an Arrow array. The column is then empty, with the same
+// capacity.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := 0
 	bufs := []*memory.Buffer{nil}
@@ -406,19 +405,19 @@ func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	return array.MakeFromData(data)
 }
 
-// capacityFor adds an eighth to the last size, so that a batch a little larger
-// than the one before does not copy its columns to grow them.
+// capacityFor adds an eighth to the last size, so that a slightly larger batch does not
+// require growing the columns.
 func capacityFor(n int) int { return n + n/8 }
 
-// hasher makes the fingerprint of a row: the sum over its tracked values of a
-// hash of column and value. A sum depends neither on the order of columns nor
-// on columns that are NULL, so that a schema may grow without making every row
-// look changed. The result is stored: it must never change.
+// hasher computes the fingerprint of a row: the sum of the hashes of its tracked values
+// with their columns. The sum does not depend on the order of columns or on NULL columns,
+// so that new columns do not change the fingerprints of existing rows. Fingerprints are
+// stored, so the computation must never change.
 type hasher struct {
-	json shaper
+	json jsonWriter
 }
 
-// hashLast is the part of a column's last value.
+// hashLast returns the hash of the last value of a column.
 func (h *hasher) hashLast(c *column) uint64 {
 	var v uint64
 	switch i := c.n - 1; {

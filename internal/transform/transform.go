@@ -1,11 +1,10 @@
-// Package transform turns the JSON bodies of the service into Arrow record
-// batches, one per table of the stream, exactly: money and integers from the
-// digits of the text, times as UTC instants, unknown fields kept, and a value
-// that does not fit kept raw with a reason.
+// Package transform decodes the JSON bodies of the service into Arrow record batches, one
+// per table of the stream. Decoding is exact: amounts and integers are computed from their
+// digits, times become UTC instants, unknown fields are kept, and values that do not fit
+// their column are kept unchanged with a reason.
 //
-// It is pure: no I/O, no clock, no cgo. It must not know where a body came
-// from, where a batch goes or how a table is stored; it imports the stream
-// literals and table definitions, and nothing else of this project.
+// It is pure: no I/O, no clock, no cgo. It must not know the source of a body, the use of a
+// batch or the storage of tables. It imports no other package of this project than stream.
 package transform
 
 import (
@@ -18,79 +17,76 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// ErrMalformed says that a body is not JSON, or not JSON of a shape in which
-// records can be recognised. Nothing of such a body is kept.
+// ErrMalformed means that a body is not JSON, or contains no recognizable records. The
+// whole body is discarded.
 var ErrMalformed = errors.New("malformed body")
 
-// ErrFull says that a body does not fit into the batch with the rows held so far: flush
-// and decode it again. Nothing of the body is kept.
+// ErrFull means that the body and the rows held so far exceed the size of a batch: flush
+// and decode the body again. The whole body was discarded.
 var ErrFull = errors.New("decoder is full")
 
-// seqBits is the share of a seq that counts records within one body. Records
-// beyond that many share the last number.
+// seqBits is the number of low bits of a seq that count the records within a body. Records
+// beyond their range share the last number.
 const seqBits = 20
 
-// Kinds of drift: what was seen that the schema does not say. The value is
-// kept in every case.
+// Kinds of drift, which are deviations from the schema. The value is kept in every case.
 const (
-	// UnknownField is a field that no column takes; it is kept in extra.
+	// UnknownField is a field without a column. It is kept in extra.
 	UnknownField = "unknown_field"
-	// UnknownEnum is a value outside a list that the spec gives.
+	// UnknownEnum is a value that the spec does not list.
 	UnknownEnum = "unknown_enum"
-	// Converted is a value of another JSON type that means the same.
+	// Converted is a value of another JSON type with the same meaning.
 	Converted = "converted"
-	// Rounded is an amount or instant with more digits than its column holds.
+	// Rounded is an amount or instant with more digits than its column has.
 	Rounded = "rounded"
-	// Zoneless is a time without a zone, taken as UTC.
+	// Zoneless is a time without a zone, read as UTC.
 	Zoneless = "zoneless"
-	// InvalidUTF8 is text with bytes or escapes that are no characters; each
-	// became U+FFFD.
+	// InvalidUTF8 is text with invalid bytes or escapes; each was replaced by U+FFFD.
 	InvalidUTF8 = "invalid_utf8"
-	// DuplicateField is a name that one object states twice; the last counts.
+	// DuplicateField is a name that occurs twice in an object. The last one counts.
 	DuplicateField = "duplicate_field"
-	// Conflict is a second, different value for one column; the outer one stays in
-	// the column, the other goes to extra. It is also a record that names another
-	// parent than the one that it stands in; the column has the one that it names.
+	// Conflict is a second, different value for one column: the outer value is stored in
+	// the column, and the other in extra. It is also a nested record that names another
+	// parent than the enclosing one; the column contains the named parent.
 	Conflict = "conflict"
-	// Duplicate is a record whose key another record of the body has. The one with more
-	// values is staged, the later one of equals.
+	// Duplicate is a record with the same key as another in the body. The one with more
+	// values is staged, or the later one if they have equally many.
 	Duplicate = "duplicate"
 )
 
-// Origin says which response a body is.
+// Origin identifies the response of a body.
 type Origin struct {
-	// Seq numbers the responses of a night; later copies of a row win.
+	// Seq numbers the responses of a night. Later copies of a row replace earlier ones.
 	Seq uint64
-	// Param is the path parameter the body was asked with, if any. A record that
-	// names another one is refused.
+	// Param is the path parameter of the request, or empty. A record with another one is
+	// rejected.
 	Param string
-	// Pass and Page are those of a list, from 1; 0 where there are none.
+	// Pass and Page are those of a list, counted from 1, or 0.
 	Pass, Page int
 }
 
-// Table is a staged table: the schema's columns in order, then row_hash and
-// seq.
+// Table is a staging table: the columns of the schema in order, then row_hash and seq.
 type Table struct {
 	Name   string
 	Schema *arrow.Schema
 }
 
-// Batch holds rows of one table. Its memory is never reused by the decoder.
+// Batch contains rows of one table. The decoder never reuses its memory.
 type Batch struct {
 	Table  string
 	Record arrow.RecordBatch
 }
 
-// Drift is drift with the place where it was first seen.
+// Drift is drift with its first place.
 type Drift struct {
 	stream.Drift
 	First Place
-	// Count is the number of records, as often as they were read.
+	// Count is the number of records, counted each time they were read.
 	Count int64
 }
 
-// Place orders records by where they stand and not by the order of the answers: those
-// of lists by page, those of details by the id that was asked for.
+// Place is the position of a record, independent of the order of responses: by page in
+// lists, by id in details.
 type Place struct {
 	Param          string
 	Page, Position int
@@ -102,12 +98,12 @@ func (p Place) Before(o Place) bool {
 	return cmp.Or(strings.Compare(p.Param, o.Param), cmp.Compare(p.Page, o.Page), cmp.Compare(p.Position, o.Position), cmp.Compare(p.Seq, o.Seq)) < 0
 }
 
-// Findings are the rejects and the drift since Findings was last asked.
+// Findings are the rejects and the drift since the last call of Decoder.Findings.
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// Carriers are the records that showed drift, as often as they were read, and
-	// Sets the indexes into Drift that they name.
+	// Carriers are the records with drift, once for each time they were read. Sets are the
+	// sets of indexes into Drift that they refer to.
 	Carriers []stream.DriftCarrier
 	Sets     [][]int
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The field do_follow_links_allowed (spec 2.2, 9) is split once, here, by this
-// table. Words are read without regard to case and surrounding spaces; raw is
-// the JSON text as sent.
+// The field do_follow_links_allowed (spec 2.2, 9) is split into four columns according to
+// this table. Case and surrounding spaces of words are ignored. raw is the JSON text as
+// sent.
 //
 //	JSON                      allowed  limit  unlimited  raw
 //	absent                    NULL     NULL   NULL       NULL
@@ -21,8 +21,8 @@ import (
 //	""                        NULL     NULL   NULL       "" (counted as converted)
 //	anything else             NULL     NULL   NULL       as sent (counted as unknown_enum)
 //
-// Whole numbers may be written in any form JSON has; negative ones, fractions
-// and those beyond 32 bits are "anything else".
+// Whole numbers may have any JSON notation. Negative numbers, fractions and numbers beyond
+// 32 bits are "anything else".
 const (
 	unionStem    = "do_follow_links_"
 	unionAllowed = unionStem + "allowed"
@@ -31,7 +31,7 @@ const (
 // union holds the indexes of the four columns.
 type union struct{ allowed, limit, unlimited, raw int }
 
-// unionAt returns the union that a column leads, nil for other columns.
+// unionAt returns the union whose first column is col, or nil.
 func (l *layout) unionAt(col int) *union {
 	prefix, ok := strings.CutSuffix(l.cols[col].name, unionAllowed)
 	if !ok {
@@ -46,7 +46,7 @@ func (l *layout) unionAt(col int) *union {
 	return u
 }
 
-// isDerived columns are filled by a union and by no field of their own.
+// isDerived reports whether a column is filled by a union instead of a field of its own.
 func (l *layout) isDerived(col int) bool {
 	for i := range l.cols {
 		if u := l.unionAt(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
@@ -56,18 +56,18 @@ func (l *layout) isDerived(col int) bool {
 	return false
 }
 
-// capacity is one row of the table above.
-type capacity struct {
-	allowed, limit, unlimited bool // whether the column is not NULL
+// linkLimit is a row of the table above.
+type linkLimit struct {
+	allowed, limit, unlimited bool // whether the column has a value
 	n                         int64
-	endless                   bool
+	isUnlimited               bool
 }
 
-var noLinks = capacity{allowed: true, limit: true, unlimited: true}
+var noLinks = linkLimit{allowed: true, limit: true, unlimited: true}
 
-// readCapacity reads a value that is no container: its JSON text, and for a
-// string the text inside. Drift is empty for a value that the table knows.
-func readCapacity(raw, inside []byte) (c capacity, drift string) {
+// parseLinkLimit parses a scalar: its JSON text, and for a string its content. drift is empty
+// for a value in the table.
+func parseLinkLimit(raw, inside []byte) (c linkLimit, drift string) {
 	word := raw
 	if raw[0] == '"' {
 		word = bytes.ToLower(bytes.Trim(inside, " "))
@@ -81,11 +81,11 @@ func readCapacity(raw, inside []byte) (c capacity, drift string) {
 	case "":
 		return c, Converted
 	case "true", "yes":
-		return capacity{allowed: true}, ""
+		return linkLimit{allowed: true}, ""
 	case "false", "no", "none":
 		return noLinks, ""
 	case "unlimited", "unlimited links":
-		return capacity{allowed: true, unlimited: true, endless: true}, ""
+		return linkLimit{allowed: true, unlimited: true, isUnlimited: true}, ""
 	}
 	if raw[0] == '"' {
 		word = bytes.TrimSuffix(bytes.TrimSuffix(word, []byte(" link")), []byte(" links"))
@@ -93,30 +93,30 @@ func readCapacity(raw, inside []byte) (c capacity, drift string) {
 	n, _, ok := wholeNumber(word)
 	switch {
 	case !ok || n < 0 || n > math.MaxInt32:
-		return capacity{}, UnknownEnum
+		return linkLimit{}, UnknownEnum
 	case n == 0:
 		return noLinks, ""
 	}
-	return capacity{allowed: true, limit: true, unlimited: true, n: n}, ""
+	return linkLimit{allowed: true, limit: true, unlimited: true, n: n}, ""
 }
 
-// fill fills the four columns of the open row.
-func (u *union) fill(t *table, c capacity, raw []byte) {
+// fill sets the four columns of the current row.
+func (u *union) fill(t *table, c linkLimit, raw []byte) {
 	if c.allowed {
-		t.cols[u.allowed].appendBool(c.endless || c.n > 0 || !c.limit)
+		t.cols[u.allowed].appendBool(c.isUnlimited || c.n > 0 || !c.limit)
 	}
 	if c.limit {
 		t.cols[u.limit].appendInt(c.n)
 	}
 	if c.unlimited {
-		t.cols[u.unlimited].appendBool(c.endless)
+		t.cols[u.unlimited].appendBool(c.isUnlimited)
 	}
 	col := &t.cols[u.raw]
 	col.data = append(col.data, raw...)
 	col.endText()
 }
 
-// readUnion reads do_follow_links_allowed.
+// readUnion reads the value of do_follow_links_allowed.
 func (v *valueReader) readUnion(t *table, f *field) error {
 	v.in.peek()
 	start := v.in.pos
@@ -131,7 +131,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	if v.unionText = sent; !clean {
 		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}
-	var c capacity
+	var c linkLimit
 	drift := UnknownEnum
 	if raw[0] != '{' && raw[0] != '[' {
 		v.in.pos = start
@@ -140,7 +140,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		if raw[0] == '"' {
 			inside = v.unquoted(raw, form)
 		}
-		c, drift = readCapacity(raw, inside)
+		c, drift = parseLinkLimit(raw, inside)
 	}
 	f.union.fill(t, c, v.unionText)
 	switch drift {

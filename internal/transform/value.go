@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// valueReader reads values into the columns of the open row.
+// valueReader reads values into the columns of the current row.
 type valueReader struct {
 	in     *input
 	report *reporter
-	json   shaper
-	// scratch and unionText are buffers: for a text without quotes, and for the JSON
-	// text of do_follow_links_allowed.
+	json   jsonWriter
+	// scratch and unionText are buffers for unquoted text and for the JSON text of
+	// do_follow_links_allowed.
 	scratch   []byte
 	unionText []byte
 }
 
-// readValue reads the scalar at the position into a column of the open row.
+// readValue reads the scalar at the position into a column of the current row.
 func (v *valueReader) readValue(t *table, col int, name string) error {
 	raw, f, err := v.in.scalar()
 	if err != nil {
@@ -31,16 +31,16 @@ func (v *valueReader) readValue(t *table, col int, name string) error {
 		reason = v.parseTyped(t, c, name, raw, f)
 	}
 	if reason != "" {
-		v.report.refuseValue(t, name, raw, reason)
+		v.report.rejectValue(t, name, raw, reason)
 		return nil
 	}
 	if c.n > t.rows+1 {
-		return v.settleConflict(t, col, name, raw)
+		return v.resolveConflict(t, col, name, raw)
 	}
 	return nil
 }
 
-// readText is readValue for the most frequent case, a quoted text for a text column.
+// readText is readValue for the most frequent case, a string for a text column.
 func (v *valueReader) readText(t *table, col int, name string) error {
 	s := &v.in.scanner
 	start := s.pos
@@ -50,7 +50,7 @@ func (v *valueReader) readText(t *table, col int, name string) error {
 	}
 	raw := s.buf[start:s.pos]
 	if v.setText(t, col, name, raw, f); t.cols[col].n > t.rows+1 {
-		return v.settleConflict(t, col, name, raw)
+		return v.resolveConflict(t, col, name, raw)
 	}
 	return nil
 }
@@ -69,27 +69,26 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 			v.report.countDrift(t, InvalidUTF8, name, raw)
 		}
 	}
-	if c.endText(); c.judged {
+	if c.endText(); c.checked {
 		v.checkText(t, col, name, raw)
 	}
 }
 
-// checkText checks the text just read: whether the spec lists it, in a column with a
-// list of values, and whether it can stand in a path, in a column of ids that details
-// are asked for by.
+// checkText checks the last text: in a column with listed values, whether it is one of
+// them, and in a column with ids of details, whether it can be used in a path.
 func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
 	inner := c.bytes(c.n - 1)
 	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
 	}
-	if t.layout.cols[col].asked && !standsInPath(inner) {
+	if t.layout.cols[col].namesDetails && !isPathSegment(inner) {
 		c.truncate(c.n - 1)
-		v.report.refuseValue(t, name, raw, "want an id that can stand in a path")
+		v.report.rejectValue(t, name, raw, "want an id that can be used in a path")
 	}
 }
 
-// countEnumValue counts a value that the spec does not list, each value by itself.
+// countEnumValue counts an unlisted value as drift with its own path.
 func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
 	if t.layout.cols[col].isPrivate() {
 		v.report.countDrift(t, UnknownEnum, name, raw)
@@ -99,8 +98,8 @@ func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte)
 	v.report.count(t.name, UnknownEnum, []byte(path), raw)
 }
 
-// parseTyped reads a scalar into a column that is no text. Texts that mean a value
-// of the column's type are converted; an empty one is no value.
+// parseTyped reads a scalar into a column that is not text. Texts with a value of the
+// column's type are converted; an empty text becomes NULL.
 func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
 	inner, quoted := raw, raw[0] == '"'
 	if quoted {
@@ -151,7 +150,7 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 	return ""
 }
 
-// unquoted is the text of a quoted string, valid until the next call.
+// unquoted returns the content of a string. It is valid until the next call.
 func (v *valueReader) unquoted(raw []byte, f form) []byte {
 	if f == plain {
 		return raw[1 : len(raw)-1]
@@ -180,10 +179,10 @@ func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw 
 	return ""
 }
 
-// settleConflict decides between two values for one column of the open row. An empty
-// text gives way; of two different values the first stays, which is the outer
-// one when the record is read carefully.
-func (v *valueReader) settleConflict(t *table, col int, name string, raw []byte) error {
+// resolveConflict resolves two values for one column of the current row. A value replaces an
+// empty text. Of two different values the first stays, which is the outer one if the record
+// is read carefully.
+func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) error {
 	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
 		c.replaceEmpty()
@@ -197,7 +196,7 @@ func (v *valueReader) settleConflict(t *table, col int, name string, raw []byte)
 	return v.keepSecond(t, col, name, raw)
 }
 
-// keepSecond keeps a second, different value for a column in extra.
+// keepSecond stores a second, different value for a column in extra.
 func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) error {
 	if !v.in.careful {
 		return errAgain
@@ -210,7 +209,7 @@ func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) err
 	return nil
 }
 
-// readDocument reads any value into a JSON column.
+// readDocument reads any JSON value into a JSON column.
 func (v *valueReader) readDocument(t *table, f *field) error {
 	raw, err := v.in.skip()
 	if err != nil {
@@ -226,7 +225,7 @@ func (v *valueReader) readDocument(t *table, f *field) error {
 	}
 	c.endText()
 	if c.n > t.rows+1 {
-		return v.settleConflict(t, f.col, f.name, raw)
+		return v.resolveConflict(t, f.col, f.name, raw)
 	}
 	return nil
 }
@@ -237,16 +236,16 @@ const (
 	moneyPlaces = 6
 )
 
-// decimal is a number as its digits; no float is ever involved.
+// decimal is a number as digits, without floating point.
 type decimal struct {
 	negative bool
-	// whole and part are the digits before and after the point.
+	// whole and part are the digits before and after the decimal point.
 	whole, part []byte
 	exp         int64
 }
 
-// splitDecimal takes a number apart. It accepts JSON's grammar and leading
-// zeros, which numbers in strings may have.
+// splitDecimal splits a number. It accepts JSON's grammar and leading zeros, which occur in
+// strings.
 func splitDecimal(b []byte) (d decimal, ok bool) {
 	if len(b) > 0 && b[0] == '-' {
 		d.negative, b = true, b[1:]
@@ -269,7 +268,7 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 	return d, len(b) == 0
 }
 
-// farAway is an exponent that no body's digits can make up for.
+// farAway is an exponent too large for the digits of any body to compensate.
 const farAway = 1 << 40
 
 func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
@@ -287,9 +286,9 @@ func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
 	return sign * exp, b[n:], n > 0
 }
 
-// scaleTo is the number times 10^places, rounded half away from zero. Inexact
-// says that digits other than zero were dropped; ok, that it has at most
-// wholeDigits before the point. The two together must not exceed 19.
+// scaleTo returns the number times 10^places, rounded half away from zero. inexact means
+// that nonzero digits were dropped. ok means that it has at most wholeDigits digits before
+// the point. places and wholeDigits together must not exceed 19.
 func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
 	place := int64(len(d.whole)) + d.exp
 	up := false
@@ -330,7 +329,7 @@ func (d decimal) withSign(v uint64) int64 {
 	return int64(v)
 }
 
-// parseAmount reads an amount in millionths from the text of a number.
+// parseAmount parses an amount as millionths.
 func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	if v, ok := shortAmount(b); ok {
 		return v, false, true
@@ -346,8 +345,7 @@ func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	return d.withSign(u), inexact, true
 }
 
-// shortAmount reads what nearly every amount is: a few digits, and at most six
-// behind a point.
+// shortAmount parses the usual amounts: few digits, and at most six after the point.
 func shortAmount(b []byte) (v int64, ok bool) {
 	point := len(b)
 	for i, c := range b {
@@ -370,8 +368,8 @@ func shortAmount(b []byte) (v int64, ok bool) {
 	return v, true
 }
 
-// wholeNumber reads an integer from the text of a number; converted says that
-// it is written with a point, an exponent or leading zeros.
+// wholeNumber parses an integer. converted means that it was written with a point, an
+// exponent or leading zeros.
 func wholeNumber(b []byte) (v int64, converted, ok bool) {
 	if v, ok := shortInteger(b); ok {
 		return v, false, true
@@ -392,7 +390,7 @@ func wholeNumber(b []byte) (v int64, converted, ok bool) {
 	return d.withSign(u), leading || bytes.ContainsAny(b, ".eE"), true
 }
 
-// shortInteger reads what nearly every integer is: a few plain digits.
+// shortInteger parses the usual integers: few digits without a sign.
 func shortInteger(b []byte) (v int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 || b[0] == '0' && len(b) > 1 {
 		return 0, false
