@@ -1,12 +1,10 @@
 package main
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,8 +69,8 @@ func TestDeployedCommandsAreRead(t *testing.T) {
 	}
 }
 
-// TestOperationsAreCurrent compares docs/operations.md with the code: each exit
-// code, alert, gate and metric must be told of, and no other.
+// TestOperationsAreCurrent compares docs/operations.md with the code: it has a section for
+// each exit code, alert and gate, and names no unknown metric. docs/metrics.md is generated.
 func TestOperationsAreCurrent(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/operations.md")
@@ -89,7 +87,12 @@ func TestOperationsAreCurrent(t *testing.T) {
 	}
 	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
 	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Damaged, notify.Unverified, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
-	same(t, "metrics", slices.Collect(maps.Keys(metricLabels(t))), mentioned(text))
+	known := metricLabels(t)
+	for _, name := range mentioned(text) {
+		if known[name] == nil {
+			t.Errorf("docs/operations.md names %s, which is no metric", name)
+		}
+	}
 
 	for gate, err := range map[string]error{
 		"mass delete":  &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},

@@ -21,6 +21,7 @@ func pages() []page {
 	return []page{
 		{"docs/tables.md", []string{"schema", "--all", "--format", "markdown"}},
 		{"docs/cli.md", []string{"docs", "cli"}},
+		{"docs/metrics.md", []string{"docs", "metrics"}},
 	}
 }
 

@@ -122,7 +122,7 @@ func countGlossary(project tree) (terms int) {
 // countWords counts the words of the README, docs and guide without the pages that commands
 // and measurements write.
 func countWords(project tree) (words int) {
-	written := []string{"docs/cli.md", "docs/tables.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
+	written := []string{"docs/cli.md", "docs/tables.md", "docs/metrics.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
 	for _, text := range project.texts {
 		isDoc := text.path == "README.md" || slices.Contains([]string{"docs", "docs/guide"}, path.Dir(text.path))
 		if isDoc && path.Ext(text.path) == ".md" && !slices.Contains(written, text.path) {
