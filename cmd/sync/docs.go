@@ -60,7 +60,7 @@ func metricsMarkdown(g *globals) error {
 		"[Operations](operations.md#metrics) explains how to read them and which alerts use them.\n\n" +
 		"| metric | labels | meaning |\n|---|---|---|\n"
 	registry := prometheus.NewRegistry()
-	daemon.New(daemon.Config{Metrics: registry, Log: g.newLogger(), Now: g.now, HookResults: func() map[string]uint64 { return nil }}, daemon.Settings{})
+	daemon.New(daemon.Config{Program: &service{}, Metrics: registry, Log: g.newLogger(), Now: g.now}, daemon.Settings{})
 	described := make(chan *prometheus.Desc, 1000)
 	registry.Describe(described)
 	close(described)
