@@ -67,7 +67,7 @@ func (o answerOptions) writeGradedJSON(ctx context.Context, g *globals, db *quer
 		return rows, err
 	}
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return 0, command.UsageErr("%q is not a regular file; leave -o out to write to the terminal or a pipe", o.out)
+		return 0, command.UsageErr("%q is not a regular file; omit -o to write to the terminal or a pipe", o.out)
 	}
 	const public = 0o644
 	err = durable.Disk{}.WriteAtomically(o.out, public, func(f *os.File) error { return write(f, query.Screen{}) })

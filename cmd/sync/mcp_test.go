@@ -127,9 +127,9 @@ func shownServers(t *testing.T) [][]string {
 func (a assisted) areRefusedClearly(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{
-		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "refuse to touch files",
-		"ATTACH '" + a.config + "'":                                "refuse to touch files",
-		"FROM read_csv('" + a.config + "')":                        "refuse to touch files",
+		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "refused access to files",
+		"ATTACH '" + a.config + "'":                                "refused access to files",
+		"FROM read_csv('" + a.config + "')":                        "refused access to files",
 		"PRAGMA enable_profiling":                                  "refuse",
 		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 500ms",
 	} {

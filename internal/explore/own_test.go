@@ -41,7 +41,7 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 	s.Start()
 	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
 
-	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: state a parameter as name type default")
+	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as name type default")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in the form first: Least has no default.")
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
 	wantTexts(t, body, "1 row", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")
@@ -50,8 +50,8 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 			t.Errorf("the page has %s", bad)
 		}
 	}
-	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refuse to write")
-	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refuse to touch files")
+	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refused to write")
+	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refused access to files")
 	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), `The answer has two columns of the name "a"`)
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
 	wantTexts(t, mixed, "No chart: the answer has several currencies.")

@@ -97,7 +97,7 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !done.wasRead(s.Completes):
 			grade = grade.Worse(r.evidence.Grade)
 		default:
-			note = fmt.Sprintf("without what %s would add: %s", s.Name, r.evidence.Reason)
+			note = fmt.Sprintf("%s was not read: %s", s.Name, r.evidence.Reason)
 			if table != s.Root().Name {
 				grade = grade.Worse(fetch.BestEffort)
 			}

@@ -172,8 +172,8 @@ func TestTheGradeOfATable(t *testing.T) {
 		"a table that is shown whole": {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
 		"a table that is not":         {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
 		"shown whole, but unproven":   {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
-		"details may not be read":     {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "without what order_details would add: why order_details"},
-		"items of such details":       {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "without what order_details would add: why order_details"},
+		"details may not be read":     {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
+		"items of such details":       {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
 		"neither was read":            {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
 		"another table":               {fetch.Exact, fetch.Exact, nil, "files", "", ""},
 	} {

@@ -12,38 +12,37 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// The catalog has one name in the instance, for any time. For an earlier snapshot,
-// the file is attached as newest, and home is a database in memory whose views show
-// the tables as they were. A query that names home, or no database, reads these.
+// Names of attached databases. Queries read the database catalogDB. For the newest snapshot it
+// is the file. For an earlier snapshot, the file is attached as newestDB, and catalogDB is an
+// in-memory database with views of the tables at that time.
 const (
-	home   = "catalog"
-	newest = "newest"
+	catalogDB = "catalog"
+	newestDB  = "newest"
 )
 
-// goBack fills home with the catalog as it was when a snapshot was the newest.
-// Tables become views that leave out what was not known yet; views and macros
-// are made again from their own definitions, so that an old file is asked with
-// the views that it has, and shows them of that time.
-func (db *DB) goBack(ctx context.Context, s Snapshot) error {
-	tables, err := db.storedTables(ctx, newest)
+// createSnapshotViews creates the catalog of an earlier snapshot in catalogDB. Each table
+// becomes a view of the rows that existed then. The views and macros of the file are created
+// from their definitions in the file, so that a file of an older program version keeps its own.
+func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
+	tables, err := db.storedTables(ctx, newestDB)
 	if err != nil {
 		return err
 	}
 	var text strings.Builder
 	for _, schema := range []string{"past", "history", "meta", "mart"} {
-		fmt.Fprintf(&text, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", home, schema)
+		fmt.Fprintf(&text, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", catalogDB, schema)
 	}
 	for _, t := range tables {
-		text.WriteString(t.asOf(s))
+		text.WriteString(t.viewSQL(s))
 	}
 	if err := db.execAll(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
 		return err
 	}
-	derived, err := db.readStatements(ctx, derivedSQL())
+	definitions, err := db.readStatements(ctx, definitionsSQL())
 	if err != nil {
 		return err
 	}
-	if err := db.runInAnyOrder(ctx, derived); err != nil {
+	if err := db.execInAnyOrder(ctx, definitions); err != nil {
 		return err
 	}
 	comments, err := db.readStatements(ctx, viewCommentsSQL())
@@ -53,7 +52,7 @@ func (db *DB) goBack(ctx context.Context, s Snapshot) error {
 	return db.execAll(ctx, comments...)
 }
 
-// storedTable is a table of the file. A column holds its name and its comment.
+// storedTable is a table of the file. columns are pairs of name and comment.
 type storedTable struct {
 	database, schema, name, comment string
 	columns                         [][2]string
@@ -92,12 +91,12 @@ func (db *DB) scanRows(ctx context.Context, query string, args, into []any, each
 	return rows.Err()
 }
 
-// asOf is the table as a view of home, with its comments. Views of past
-// get none: theirs are those of main, and writing them would double the time.
-func (t storedTable) asOf(s Snapshot) string {
+// viewSQL returns the statements that create the view of the table and its comments. Tables of
+// past have the comments of main; repeating them would double the time.
+func (t storedTable) viewSQL(s Snapshot) string {
 	var b strings.Builder
-	name := home + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
-	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.rowsKnownAt(s, nil))
+	name := catalogDB + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
+	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.selectSQL(s, nil))
 	if t.schema == "past" {
 		return b.String()
 	}
@@ -112,10 +111,11 @@ func (t storedTable) asOf(s Snapshot) string {
 	return b.String()
 }
 
-// rowsKnownAt selects the rows that the table had. What is in main now was in it
-// then if it had begun; what has left it since is in past. Hidden columns are NULL.
-func (t storedTable) rowsKnownAt(s Snapshot, hidden []string) string {
-	at := instantLiteral(s.At)
+// selectSQL selects the rows of the table at a snapshot. Of the rows in main, those that were
+// valid at that time were in main then. Rows that left main since are in past. Hidden columns
+// are NULL.
+func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
+	at := timeLiteral(s.At)
 	switch {
 	case t.schema == "main" && t.hasColumn("valid_from"):
 		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
@@ -126,9 +126,8 @@ func (t storedTable) rowsKnownAt(s Snapshot, hidden []string) string {
 	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(nil), t.qualified(t.schema), t.metaFilter(at))
 }
 
-// metaFilter leaves out what meta did not hold yet. A table whose rows are
-// updated in place (details, drift) shows those that existed, with the values
-// that they have now.
+// metaFilter returns a WHERE clause for the rows of a table in meta that existed at a time.
+// Tables whose rows are updated in place (details, drift) show their current values.
 func (t storedTable) metaFilter(at string) string {
 	published := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	switch {
@@ -167,15 +166,14 @@ func (t storedTable) columnList(hidden []string) string {
 	return strings.Join(names, ", ")
 }
 
-func instantLiteral(t time.Time) string {
+func timeLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + sqltext.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
-// derivedSQL gives the statements that make the views and macros of the file
-// again. Their texts name no database and so mean the one in use. Macros that
-// compare two times are left out: they would bind every table once more, and the
-// newest catalog answers them for any time.
-func derivedSQL() string {
+// definitionsSQL selects the statements that create the views and macros of the file. They name
+// no database and so refer to the current one. The macros that compare two snapshots are left
+// out: they would bind every table once more, and in the newest catalog they work for any time.
+func definitionsSQL() string {
 	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
@@ -183,8 +181,8 @@ func derivedSQL() string {
 			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
 }
 
-// viewCommentsSQL gives the statements that make the comments which a view's
-// text lacks.
+// viewCommentsSQL selects the statements that create the comments of views, which are not part
+// of their definitions.
 func viewCommentsSQL() string {
 	view := sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("view_name")
 	return `SELECT concat('COMMENT ON VIEW ', ` + view + `, ' IS ', ` + sqltext.LiteralSQL("comment") + `)
@@ -194,16 +192,16 @@ func viewCommentsSQL() string {
 		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
 }
 
-// readStatements reads SQL that the file's own catalog has.
+// readStatements runs a query that selects statements from the file's system tables.
 func (db *DB) readStatements(ctx context.Context, query string) (statements []string, err error) {
 	var one string
-	err = db.scanRows(ctx, query, []any{newest}, []any{&one}, func() { statements = append(statements, one) })
+	err = db.scanRows(ctx, query, []any{newestDB}, []any{&one}, func() { statements = append(statements, one) })
 	return statements, err
 }
 
-// runInAnyOrder runs statements that may need one another: it tries the failed ones
-// again as long as a round runs any of them.
-func (db *DB) runInAnyOrder(ctx context.Context, statements []string) error {
+// execInAnyOrder executes statements that may depend on each other in an unknown order. It
+// repeats the failed ones until a round executes none.
+func (db *DB) execInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string
 		var problems []error

@@ -21,18 +21,18 @@ func TestAsOfShowsEverySchemaOfThatTime(t *testing.T) {
 		"between nights":             {"2026-11-02 01:59", "SELECT count(*) AS v FROM catalog.main.product_listings", "3"},
 		"far in the future":          {"2099-01-01", "SELECT count(*) AS v FROM product_listings", "3"},
 		"closed by then":             {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM past.product_listings", "a,d"},
-		"history knows no later end": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
+		"history without later ends": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
 		"runs":                       {"2026-11-02", "SELECT count(*) AS v FROM meta.runs", "2"},
 		"grades":                     {"2026-11-01", "SELECT count(*) AS v FROM meta.streams", "1"},
 		"views on views":             {"2026-11-01", "SELECT string_agg(name, ',') AS v FROM mart.outer_names", "OLD,GONE,SAME"},
 		"macro":                      {"2026-11-02", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-01 12:00:00')", "3"},
-		"macro beyond":               {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
+		"macro with a later time":    {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
 		"type":                       {"2026-11-01", "SELECT typeof(unit_amount) AS v FROM product_listing_prices", "DECIMAL(18,6)"},
 		"comment of a column":        {"2026-11-01", "SELECT count(*) AS v FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main' AND database_name = 'catalog' AND comment LIKE 'Id of%' AND column_name = 'id'", "1"},
 		"comment of a view":          {"2026-11-01", "SELECT comment AS v FROM duckdb_views() WHERE view_name = 'z_names' AND database_name = 'catalog'", "It's names."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := answer(t, openAsOf(t, path, c.when), query.Text(c.sql), nil, query.Markdown, query.Screen{})
+			got, err := runQuery(t, openAsOf(t, path, c.when), query.Text(c.sql), nil, query.Markdown, query.Screen{})
 			if want := "| " + c.want + " |\n"; err != nil || !strings.HasSuffix(got, want) {
 				t.Errorf("%s as of %s: got %q, %v, want %q", c.sql, c.when, got, err, want)
 			}
@@ -40,7 +40,7 @@ func TestAsOfShowsEverySchemaOfThatTime(t *testing.T) {
 	}
 }
 
-func TestAsOfRefusesWhatIsNoSnapshot(t *testing.T) {
+func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 	path := nights(t)
 	for when, want := range map[string]string{
 		"2026-10-31":       `"2026-10-31" is before the first snapshot, 20261101T020000Z of 2026-11-01T02:00:00Z`,
@@ -56,21 +56,21 @@ func TestAsOfRefusesWhatIsNoSnapshot(t *testing.T) {
 	_, err := query.Open(t.Context(), catalog(t, ""), query.Options{AsOf: "2026-11-01"})
 	var misuse *query.UsageError
 	if !errors.As(err, &misuse) {
-		t.Errorf("a catalog without history: got %v, want a usage error", err)
+		t.Errorf("catalog without history: got %v, want a usage error", err)
 	}
 }
 
-func TestAsOfStaysLockedIn(t *testing.T) {
+func TestAsOfIsSandboxed(t *testing.T) {
 	db := openAsOf(t, nights(t), "2026-11-02")
 	for _, sql := range []string{"FROM read_text('/etc/passwd')", "ATTACH '/tmp/x.duckdb'", "SET memory_limit = '1GB'", "DELETE FROM newest.main.product_listings"} {
 		var refused *query.RefusedError
-		if _, err := answer(t, db, query.Text(sql), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
-			t.Errorf("%s: got %v, want a refusal", sql, err)
+		if _, err := runQuery(t, db, query.Text(sql), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want a RefusedError", sql, err)
 		}
 	}
 }
 
-func TestUnsafeReachesFilesButCannotWriteTheCatalog(t *testing.T) {
+func TestUnsafeReadsFilesButCannotWriteTheCatalog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "more.csv")
 	if err := os.WriteFile(file, []byte("id\np1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -80,16 +80,16 @@ func TestUnsafeReachesFilesButCannotWriteTheCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	got, err := answer(t, db, query.Text("SELECT country FROM product_listings JOIN '"+file+"' USING (id)"), nil, query.JSONL, query.Screen{})
+	got, err := runQuery(t, db, query.Text("SELECT country FROM product_listings JOIN '"+file+"' USING (id)"), nil, query.JSONL, query.Screen{})
 	if diff := cmp.Diff("{\"country\":\"DE\"}\n", got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	several := "CREATE TEMP TABLE t AS SELECT range AS n FROM range(3); SELECT 'lost'; SELECT sum(n) AS total FROM t; -- end"
-	if got, err := answer(t, db, query.Text(several), nil, query.JSONL, query.Screen{}); err != nil || got != "{\"total\":3}\n" {
-		t.Errorf("several statements: got %q, %v, want the answer of the last", got, err)
+	if got, err := runQuery(t, db, query.Text(several), nil, query.JSONL, query.Screen{}); err != nil || got != "{\"total\":3}\n" {
+		t.Errorf("several statements: got %q, %v, want the result of the last", got, err)
 	}
 	var refused *query.RefusedError
-	if _, err := answer(t, db, query.Text("DELETE FROM product_listings"), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
-		t.Errorf("got %v, want a refusal", err)
+	if _, err := runQuery(t, db, query.Text("DELETE FROM product_listings"), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
+		t.Errorf("DELETE: got %v, want a RefusedError", err)
 	}
 }

@@ -49,7 +49,7 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 		if last < 1 {
 			return nil
 		}
-		tablesAt = func(t storedTable) string { return t.rowsKnownAt(all[last-1], b.Hidden) }
+		tablesAt = func(t storedTable) string { return t.selectSQL(all[last-1], b.Hidden) }
 	}
 	tables, err := db.storedTables(ctx, source)
 	if err != nil {
@@ -74,7 +74,7 @@ func (db *DB) HasBefore() bool { return db.hasBefore }
 // fileName is the database of the opened file.
 func (db *DB) fileName() string {
 	if db.asOf != nil {
-		return newest
+		return newestDB
 	}
-	return home
+	return catalogDB
 }

@@ -12,8 +12,8 @@ import (
 	"placementsync/schema"
 )
 
-// catalog makes a DuckDB file with the table product_listings and runs the
-// fixture in it. Its name is one that careless quoting would trip over.
+// catalog creates a DuckDB file with the table product_listings and executes the fixture in it.
+// The name of the file needs quoting.
 func catalog(t testing.TB, fixture string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "it's a catalog?.duckdb")
@@ -21,34 +21,34 @@ func catalog(t testing.TB, fixture string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	instance := execute(t, ":memory:", "ATTACH '"+strings.ReplaceAll(path, "'", "''")+"' AS made; USE made")
-	run(t, instance, string(listings))
-	run(t, instance, fixture)
+	instance := openDuckDB(t, ":memory:", "ATTACH '"+strings.ReplaceAll(path, "'", "''")+"' AS made; USE made")
+	exec(t, instance, string(listings))
+	exec(t, instance, fixture)
 	if err := instance.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// execute opens a DuckDB on a single connection and runs a text in it.
-func execute(t testing.TB, dsn, text string) *sql.DB {
+// openDuckDB opens a DuckDB instance with a single connection and executes statements in it.
+func openDuckDB(t testing.TB, dsn, statements string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
-	run(t, db, text)
+	exec(t, db, statements)
 	return db
 }
 
-func run(t testing.TB, db *sql.DB, text string) {
+func exec(t testing.TB, db *sql.DB, statements string) {
 	t.Helper()
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(statements) == "" {
 		return
 	}
-	if _, err := db.ExecContext(t.Context(), text); err != nil {
-		t.Fatalf("%v in %s", err, text)
+	if _, err := db.ExecContext(t.Context(), statements); err != nil {
+		t.Fatalf("%v in %s", err, statements)
 	}
 }
 
@@ -71,8 +71,8 @@ func openAt(t testing.TB, path string) *query.DB {
 	return db
 }
 
-// answer runs a text and returns what the writer of the format makes of it.
-func answer(t *testing.T, db *query.DB, q query.Query, values map[string]string, f query.Format, s query.Screen) (string, error) {
+// runQuery runs a query and returns its result in a format.
+func runQuery(t *testing.T, db *query.DB, q query.Query, values map[string]string, f query.Format, s query.Screen) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := query.NewWriter(f, &out, s)

@@ -16,9 +16,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// CheckOwn finds the own queries and checks that cannot be asked: those that do not parse, that would
-// do more than read or, with a catalog, that name a table or column which it lacks. The
-// error is a *FilesError. db is nil before the first night.
+// CheckOwn checks the user's queries and checks. It returns a *FilesError for those that do not
+// parse, that do more than read or that name a table or column which the catalog does not have.
+// db may be nil, as before the first night; then names are not checked.
 func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 	hasCatalog := db != nil
 	if !hasCatalog {
@@ -70,61 +70,62 @@ func tableNames() (names []string) {
 	return names
 }
 
-// checkText says what is wrong with a text, as ":line:column: problem"; empty means that it
-// can be asked.
+// checkText returns the first problem of a query text as ":line:column: problem". It is empty
+// for a valid query.
 func checkText(ctx context.Context, conn *duckdb.Conn, text string, hasCatalog bool) string {
 	s, err := prepareStatement(conn, text)
 	de, isDuckDB := errors.AsType[*duckdb.Error](err)
 	switch {
 	case isDuckDB && de.Type == duckdb.ErrorTypeParser:
-		return findSyntaxError(ctx, conn, text, err)
+		return describeSyntaxError(ctx, conn, text, err)
 	case err != nil && !hasCatalog && IsMissing(err):
 		return ""
 	case err != nil:
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return statedLine(err) + ": " + line
+		return describeError(err)
 	case s.several && !isPivot(conn, text):
-		return ": " + refuseSeveral
+		return ": " + refusedSeveral
 	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT && s.kind != duckdb.STATEMENT_TYPE_EXPLAIN:
 		return ": " + refusalOf(s.kind)
 	}
 	return ""
 }
 
-// lineOfError is how DuckDB shows where in the text the error is.
-var lineOfError = regexp.MustCompile(`\nLINE (\d+):`)
+// errorLine finds the line number in an error of DuckDB.
+var errorLine = regexp.MustCompile(`\nLINE (\d+):`)
 
-func statedLine(err error) string {
-	if m := lineOfError.FindStringSubmatch(err.Error()); m != nil {
-		return ":" + m[1]
+// describeError returns the first line of an error of DuckDB as ":line: problem", or
+// ": problem" if the error has no line number.
+func describeError(err error) string {
+	problem, _, _ := strings.Cut(err.Error(), "\n")
+	if m := errorLine.FindStringSubmatch(err.Error()); m != nil {
+		return ":" + m[1] + ": " + problem
 	}
-	return ""
+	return ": " + problem
 }
 
-// findSyntaxError says where a text does not parse. DuckDB gives the position as a number
-// only here, and for a few errors not at all.
-func findSyntaxError(ctx context.Context, conn *duckdb.Conn, text string, parseErr error) string {
-	var found struct {
+// describeSyntaxError returns parseErr as ":line:column: problem". Only json_serialize_sql
+// returns the position as a number, and not for all errors.
+func describeSyntaxError(ctx context.Context, conn *duckdb.Conn, text string, parseErr error) string {
+	var result struct {
 		Type     string `json:"error_type"`
 		Message  string `json:"error_message"`
 		Position string `json:"position"`
 	}
-	// It takes no parameter: the text must be a constant.
+	// The argument must be a constant, so it cannot be a parameter.
 	rows, err := conn.QueryContext(ctx, "SELECT CAST(json_serialize_sql("+sqltext.Literal(text)+") AS VARCHAR)", nil)
 	if err == nil {
 		row := make([]driver.Value, 1)
 		err = rows.Next(row)
 		if err = errors.Join(err, rows.Close()); err == nil {
-			err = json.Unmarshal([]byte(fmt.Sprint(row[0])), &found)
+			err = json.Unmarshal([]byte(fmt.Sprint(row[0])), &result)
 		}
 	}
-	at, numberErr := strconv.Atoi(found.Position)
+	at, numberErr := strconv.Atoi(result.Position)
 	characters := []rune(text)
-	if err != nil || numberErr != nil || found.Type != "parser" || at > len(characters) {
-		line, _, _ := strings.Cut(parseErr.Error(), "\n")
-		return statedLine(parseErr) + ": " + line
+	if err != nil || numberErr != nil || result.Type != "parser" || at > len(characters) {
+		return describeError(parseErr)
 	}
 	before := string(characters[:at])
 	column := at - len([]rune(before[:strings.LastIndex(before, "\n")+1])) + 1
-	return fmt.Sprintf(":%d:%d: %s", 1+strings.Count(before, "\n"), column, found.Message)
+	return fmt.Sprintf(":%d:%d: %s", 1+strings.Count(before, "\n"), column, result.Message)
 }

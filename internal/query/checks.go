@@ -65,7 +65,7 @@ var beforeName = regexp.MustCompile(`(?i)\b` + before + `\.`)
 func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeader()) }
 
 // withoutHeader is the SQL without the comments at its top.
-func (q Query) withoutHeader() string { return q.SQL[len(nothing.FindString(q.SQL)):] }
+func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }
 
 // repeats splits Each into its first word and the tables behind it.
 func (q Query) repeats() (kind string, tables []string) {
@@ -117,7 +117,7 @@ func (q Query) Expand(tables, private []string) (expanded Query, ok bool, err er
 // CheckValue reports what is wrong with a value for the parameter.
 func (p Param) CheckValue(text string) error {
 	_, err := p.givenText(map[string]string{p.Name: text})
-	if err == nil && (p.Type != "DATE" || !backText.MatchString(text)) {
+	if err == nil && (p.Type != "DATE" || !relativeDate.MatchString(text)) {
 		_, err = p.bindText(text)
 	}
 	return err

@@ -9,32 +9,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// appender appends the value at i of an array that holds no NULL there.
+// appender appends the value at index i of an array to dst. The value is not NULL.
 type appender func(dst []byte, a arrow.Array, i int) []byte
 
-// codec writes the values of one SQL type. There is one for each type that a table has, or
-// that a function of everyday SQL returns. Values of the others, such as BIT, TIMETZ, BIGNUM
-// and UNION, are written after the user has cast them.
+// codec writes the values of one SQL type. It exists for the types of all tables and of common
+// functions. Other types, such as BIT, TIMETZ, BIGNUM and UNION, must be cast by the user.
 type codec struct {
-	// name is that of the type. Without a codec, text is nil.
+	// name is the SQL type.
 	name    string
 	numeric bool
-	// free texts can begin with anything; dates and numbers cannot.
+	// free reports whether a value can begin with any character, as numbers and dates cannot.
 	free bool
+	// text is nil for types without a codec.
 	text appender
 	form jsonForm
 }
 
-// jsonForm is how the text of a value becomes JSON.
+// jsonForm is the way in which the text of a value is converted to JSON.
 type jsonForm int
 
 const (
+	// quotedText becomes a JSON string.
 	quotedText jsonForm = iota
-	// bareText is JSON already, as a whole number or a list is.
+	// bareText is valid JSON, such as an integer or a list.
 	bareText
-	// finiteText is a number, NaN or infinite; JSON has numbers alone.
+	// finiteText is a number, or NaN or an infinity, which become null.
 	finiteText
-	// documentText is a JSON document.
+	// documentText is a value of type JSON.
 	documentText
 )
 
@@ -63,17 +64,17 @@ func (f jsonForm) append(dst, text []byte) []byte {
 }
 
 func appendQuoted(dst, text []byte) []byte {
-	// The only error is invalid UTF-8, which is replaced and worth no stop.
+	// The only possible error is invalid UTF-8, which AppendQuote replaces.
 	dst, _ = jsontext.AppendQuote(dst, text)
 	return dst
 }
 
-// newNumberCodec is a codec whose text is a JSON number.
+// newNumberCodec returns the codec of a type whose texts are JSON numbers.
 func newNumberCodec(name string, text appender) codec {
 	return codec{name: name, numeric: true, text: text, form: bareText}
 }
 
-// extensionCodecs are the codecs by what DuckDB calls the type.
+// extensionCodecs are the codecs of Arrow extension types, by DuckDB's type name.
 var extensionCodecs = map[string]codec{
 	"bool8":   {name: "BOOLEAN", text: appendBool8, form: bareText},
 	"json":    {name: "JSON", free: true, text: appendString, form: documentText},
@@ -81,7 +82,7 @@ var extensionCodecs = map[string]codec{
 	"hugeint": newNumberCodec("HUGEINT", appendHugeint),
 }
 
-// plainCodecs are the codecs of the Arrow types that have no parameters.
+// plainCodecs are the codecs of the Arrow types without parameters.
 var plainCodecs = map[arrow.Type]codec{
 	arrow.INT8:                    newNumberCodec("TINYINT", appendInt[int8]),
 	arrow.INT16:                   newNumberCodec("SMALLINT", appendInt[int16]),
@@ -105,8 +106,8 @@ var plainCodecs = map[arrow.Type]codec{
 	arrow.DICTIONARY:              {name: "ENUM", free: true, text: appendEnum},
 }
 
-// codecOf finds the codec of a field: by what DuckDB calls the type where it
-// says so, else by the Arrow type.
+// codecOf returns the codec of a field, by its extension type if it has one or else by its
+// Arrow type.
 func codecOf(f arrow.Field) codec {
 	if name := extensionName(f); name != "" {
 		if c, ok := extensionCodecs[name]; ok {
@@ -141,7 +142,7 @@ func codecOf(f arrow.Field) codec {
 	return c
 }
 
-// codecsOf are the codecs of the parts of a nested type; nil if one of them has none.
+// codecsOf returns the codecs of the parts of a nested type. It is nil if a part has no codec.
 func codecsOf(fields []arrow.Field) []codec {
 	codecs := make([]codec, len(fields))
 	for i, f := range fields {

@@ -9,12 +9,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Column is one column of an answer.
+// Column is one column of a result.
 type Column struct {
 	Name string `json:"name"`
 	// Type is the SQL type as DuckDB writes it: DECIMAL(18,6), VARCHAR[].
 	Type string `json:"type"`
-	// Numeric columns align to the right.
+	// Numeric columns are aligned to the right.
 	Numeric bool `json:"-"`
 
 	codec codec
@@ -29,17 +29,17 @@ func columnsOf(schema *arrow.Schema) []Column {
 	return columns
 }
 
-// unwrittenErr is a *UsageError for a column whose type has no codec.
-func unwrittenErr(columns []Column) error {
+// checkTypes returns a *UsageError if the type of a column has no codec.
+func checkTypes(columns []Column) error {
 	for _, c := range columns {
 		if c.codec.text == nil {
-			return &UsageError{Problem: fmt.Sprintf("column %q has the type %s, which is not written: cast it, as in CAST(%[1]q AS VARCHAR)", c.Name, c.Type)}
+			return &UsageError{Problem: fmt.Sprintf("column %q has the type %s, which no format supports: cast it, as in CAST(%[1]q AS VARCHAR)", c.Name, c.Type)}
 		}
 	}
 	return nil
 }
 
-// batch is some consecutive rows of an answer, with its arrays unwrapped.
+// batch is an Arrow batch of result rows with unwrapped arrays.
 type batch struct {
 	columns []Column
 	arrays  []arrow.Array
@@ -54,8 +54,8 @@ func newBatch(columns []Column, record arrow.RecordBatch) *batch {
 	return b
 }
 
-// storageOf unwraps an extension array. DuckDB's come as such only if something
-// in the program registered the extension with Arrow.
+// storageOf unwraps an extension array. Arrow returns extension arrays for the types that are
+// registered in the process, and plain arrays for others.
 func storageOf(a arrow.Array) arrow.Array {
 	if x, ok := a.(array.ExtensionArray); ok {
 		return x.Storage()
@@ -63,20 +63,19 @@ func storageOf(a arrow.Array) arrow.Array {
 	return a
 }
 
-// Row is one row of an answer: of one that streams, valid until the writer's method
-// returns, or a Record.
+// Row is one row of a result: a row of a stream, which is valid until Writer.Row returns, or a
+// Record.
 type Row interface {
 	IsNull(column int) bool
-	// Value copies a value.
+	// Value returns a copy of a value.
 	Value(column int) Value
-	// AppendText appends a value as text: exact digits, RFC 3339 times, nested values as
-	// JSON. NULL appends nothing.
+	// AppendText appends a value as text: numbers with all digits, times in RFC 3339, nested
+	// values as JSON. It appends nothing for NULL.
 	AppendText(dst []byte, column int) []byte
-	// AppendJSON appends a value as JSON; NULL, NaN and the infinities are null.
+	// AppendJSON appends a value as JSON. NULL, NaN and infinities are null.
 	AppendJSON(dst []byte, column int) []byte
 }
 
-// batchRow is the row of a batch.
 type batchRow struct {
 	batch *batch
 	at    int
@@ -99,8 +98,8 @@ func (r *batchRow) AppendJSON(dst []byte, column int) []byte {
 	return r.batch.columns[column].codec.appendJSON(dst, r.batch.arrays[column], r.at)
 }
 
-// extensionName is DuckDB's name of the type of a field whose Arrow type does not
-// say it. The names are those that arrow_lossless_conversion writes.
+// extensionName returns DuckDB's name for the type of an extension field, as written with
+// arrow_lossless_conversion. It is empty for other fields.
 func extensionName(f arrow.Field) string {
 	name, metadata := "", ""
 	if x, ok := f.Type.(arrow.ExtensionType); ok {
@@ -121,7 +120,7 @@ func extensionName(f arrow.Field) string {
 	return opaque.TypeName
 }
 
-// nestedName writes the SQL type of a nested Arrow type.
+// nestedName returns the SQL type of a nested Arrow type.
 func nestedName(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.FixedSizeListType:

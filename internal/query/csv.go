@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// csvWriter follows RFC 4180: CRLF between records, quotes where needed. NULL
-// is an empty field, an empty text is "".
+// csvWriter writes CSV as in RFC 4180. NULL is an empty field, an empty text is "".
 type csvWriter struct {
 	out *bufio.Writer
-	// defuse marks texts that a spreadsheet would run as a formula.
+	// defuse prevents spreadsheets from evaluating texts as formulas.
 	defuse bool
 
 	columns []Column
@@ -46,9 +45,9 @@ func (w *csvWriter) Row(r Row) error {
 
 func (w *csvWriter) End() error { return w.out.Flush() }
 
-// defuseFormula puts an apostrophe before a text that begins like a formula: programs
-// for tables then show it as it is. Some of them look behind blanks and characters
-// that show nothing, and take full-width signs for the plain ones.
+// defuseFormula inserts an apostrophe before a text that begins like a formula, so that
+// spreadsheets show it as text. Some spreadsheets skip leading spaces and invisible characters,
+// and accept full-width signs.
 func (w *csvWriter) defuseFormula(text []byte) []byte {
 	if !w.defuse {
 		return text
@@ -60,10 +59,10 @@ func (w *csvWriter) defuseFormula(text []byte) []byte {
 	return slices.Insert(text, 0, '\'')
 }
 
-// isHidden reports whether a rune leaves no mark in a cell.
+// isHidden reports whether a rune is invisible in a cell.
 func isHidden(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
 
-// appendField adds a value and the comma behind it.
+// appendField appends a value and a comma.
 func (w *csvWriter) appendField(text []byte) {
 	if len(text) == 0 || bytes.ContainsAny(text, "\",\r\n") || text[0] == ' ' || text[len(text)-1] == ' ' {
 		text = slices.Concat([]byte(`"`), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`)), []byte(`"`))

@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Between chooses the two snapshots of a comparison: without a name the last
-// two, with one that snapshot and the newest. It is a *UsageError when there
-// are no two, or when they stand the wrong way round.
+// Between returns the two snapshots of a comparison. Without names these are the last two; with
+// one name, that snapshot and the newest. It returns a *UsageError if there are fewer than two
+// snapshots or if the first is not earlier than the second.
 func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
 		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d: the next night adds one", len(all))}
@@ -23,7 +23,7 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	newest := all[len(all)-1]
 	for i, name := range names[:min(len(names), len(chosen))] {
 		if at, ok := parseMoment(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
-			return from, to, &UsageError{Problem: fmt.Sprintf("no snapshot is as late as %q: the newest is %s", name, newest)}
+			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s", name, newest)}
 		}
 		if chosen[i], err = Find(all, name); err != nil {
 			return from, to, err
@@ -31,7 +31,7 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	}
 	from, to = chosen[0], chosen[1]
 	if from.Run == to.Run {
-		return from, to, &UsageError{Problem: fmt.Sprintf("both names stand for the same snapshot, %s: name an earlier one first", from)}
+		return from, to, &UsageError{Problem: fmt.Sprintf("both names mean the same snapshot, %s: name an earlier one first", from)}
 	}
 	if !from.At.Before(to.At) {
 		return from, to, &UsageError{Problem: fmt.Sprintf("compare an earlier snapshot with a later one, not %s with %s", from, to)}
@@ -39,17 +39,16 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	return from, to, nil
 }
 
-// Diff asks what changed between two snapshots, see Between.
+// Diff specifies a comparison of two snapshots, see Between.
 type Diff struct {
 	From, To Snapshot
-	// Tables are patterns of table names such as order*. None: all tables.
+	// Tables are patterns of table names, such as order*. Empty means all tables.
 	Tables []string
 }
 
-// Changes is the query for the changes themselves, a row for each field of a
-// changed record and one for each record that is new or gone, in the order of
-// table, key and field. With exact, the columns old and new are JSON; without,
-// texts have no quotes.
+// Changes returns the query for the changes between two snapshots. Its result has one row per
+// changed field, and one row per new or deleted record, ordered by table, key and field. If
+// exact is true, the columns old and new are JSON; otherwise texts are unquoted.
 func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
 	oldValue, newValue := `"old"`, `"new"`
 	if !exact {
@@ -59,8 +58,7 @@ func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
 		FROM (%s) ORDER BY table_name, "key", field`)
 }
 
-// ChangeCounts is the query for how much changed: a row for each table in
-// which anything did.
+// ChangeCounts returns the query for the numbers of changes, with one row per changed table.
 func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
 	return db.changesQuery(ctx, d, `SELECT table_name AS "table",
 			count(*) FILTER (kind = 'new') AS "new", count(DISTINCT "key") FILTER (kind = 'changed') AS changed,
@@ -72,7 +70,8 @@ func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }
 
-// changesQuery unites the catalog's own macros, which know the keys.
+// changesQuery combines the changes of all tables. around contains %s for the SELECT of them.
+// The changes come from the catalog's macros, which know the key of each table.
 func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
@@ -81,19 +80,18 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, e
 	parts := make([]string, len(tables))
 	for i, t := range tables {
 		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
-			sqltext.Quote(t+dictionary.ChangesSuffix), instantLiteral(d.From.At), instantLiteral(d.To.At))
+			sqltext.Quote(t+dictionary.ChangesSuffix), timeLiteral(d.From.At), timeLiteral(d.To.At))
 	}
 	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
 }
 
-// comparableTables lists the tables that the catalog can compare and that a pattern
-// names.
+// comparableTables lists the tables with a changes macro that match a pattern.
 func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
 	var all []any
 	err := db.conn.QueryRowContext(ctx, `SELECT list(DISTINCT table_name ORDER BY table_name)
 		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
 		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name`,
-		dictionary.ChangesSuffix, home).Scan(&all)
+		dictionary.ChangesSuffix, catalogDB).Scan(&all)
 	if err != nil {
 		return nil, fmt.Errorf("list the tables to compare: %w", err)
 	}
@@ -102,28 +100,28 @@ func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string
 		names[i] = fmt.Sprint(name)
 	}
 	if len(names) == 0 {
-		return nil, &UsageError{Problem: "the catalog lacks the functions to compare snapshots: the next night or placementsync rebuild adds them"}
+		return nil, &UsageError{Problem: "the catalog lacks the functions that compare snapshots: wait for the next night or run placementsync rebuild, which add them"}
 	}
 	return matchPatterns(names, patterns)
 }
 
-// matchPatterns picks the names that a pattern fits, all without a pattern. A pattern
-// that fits none is a *UsageError.
+// matchPatterns returns the names that match at least one pattern, or all names if there are no
+// patterns. A pattern without a match is a *UsageError.
 func matchPatterns(names, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return names, nil
 	}
 	var picked []string
 	for _, p := range patterns {
-		fits := func(name string) bool {
+		matches := func(name string) bool {
 			ok, err := path.Match(p, name)
 			return ok && err == nil
 		}
-		if !slices.ContainsFunc(names, fits) {
-			return nil, &UsageError{Problem: fmt.Sprintf("no table is called %q; tables: %s", p, strings.Join(names, ", "))}
+		if !slices.ContainsFunc(names, matches) {
+			return nil, &UsageError{Problem: fmt.Sprintf("no table is named %q; tables: %s", p, strings.Join(names, ", "))}
 		}
 		for _, name := range names {
-			if fits(name) && !slices.Contains(picked, name) {
+			if matches(name) && !slices.Contains(picked, name) {
 				picked = append(picked, name)
 			}
 		}

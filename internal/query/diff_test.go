@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/query"
 )
 
-func TestDiffTellsEveryField(t *testing.T) {
+func TestChangesListEveryField(t *testing.T) {
 	db := openAt(t, nights(t))
 	for name, c := range map[string]struct {
 		names  []string
@@ -22,21 +22,21 @@ func TestDiffTellsEveryField(t *testing.T) {
 {"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
 {"table":"product_listings","key":"d","kind":"changed","field":"name","old":"other","new":"same"}
 `},
-		"over a night, what came back is no change": {[]string{"2026-11-01", "2026-11-03"}, []string{"product_listings"},
+		"over two nights, a reverted change is left out": {[]string{"2026-11-01", "2026-11-03"}, []string{"product_listings"},
 			`{"table":"product_listings","key":"a","kind":"changed","field":"name","old":"old","new":"new \"name\""}
 {"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
 {"table":"product_listings","key":"c","kind":"new","field":null,"old":null,"new":{"id":"c","name":"=c","created_at":"2026-11-01T12:00:00.500000Z"}}
 `},
-		"from one to the newest": {[]string{"20261102T020000Z"}, []string{"*_listings"}, `{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
+		"from a run to the newest": {[]string{"20261102T020000Z"}, []string{"*_listings"}, `{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
 {"table":"product_listings","key":"d","kind":"changed","field":"name","old":"other","new":"same"}
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, err := db.Changes(t.Context(), between(t, db, c.tables, c.names...), true)
+			q, err := db.Changes(t.Context(), newDiff(t, db, c.tables, c.names...), true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := answer(t, db, q, nil, query.JSONL, query.Screen{})
+			got, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{})
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -44,7 +44,7 @@ func TestDiffTellsEveryField(t *testing.T) {
 	}
 }
 
-func between(t *testing.T, db *query.DB, tables []string, names ...string) query.Diff {
+func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query.Diff {
 	t.Helper()
 	all, err := db.Snapshots(t.Context())
 	if err != nil {
@@ -57,9 +57,9 @@ func between(t *testing.T, db *query.DB, tables []string, names ...string) query
 	return query.Diff{From: from, To: to, Tables: tables}
 }
 
-func TestDiffForReadingHasPlainTexts(t *testing.T) {
+func TestInexactChangesHaveUnquotedTexts(t *testing.T) {
 	db := openAt(t, nights(t))
-	d := between(t, db, nil, "2026-11-01", "2026-11-02")
+	d := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
 	changes, err := db.Changes(t.Context(), d, false)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestDiffForReadingHasPlainTexts(t *testing.T) {
 	}
 	var got []string
 	for _, q := range []query.Query{changes, counts} {
-		text, err := answer(t, db, q, nil, query.Table, query.Screen{})
+		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,20 +88,20 @@ product_listings    1        2     0       2
 	}
 }
 
-func TestChangesAreATableFunctionOfTheCatalog(t *testing.T) {
+func TestCatalogHasMacrosForChanges(t *testing.T) {
 	db := openAt(t, nights(t))
 	for sql, want := range map[string]string{
 		"SELECT key, new ->> '$' AS v FROM product_listings_changes(TIMESTAMP '2026-11-01 02:00:00', TIMESTAMP '2026-11-02 02:00:00') WHERE field = 'name' ORDER BY key LIMIT 1": `{"key":"a","v":"new \"name\""}` + "\n",
 		"SELECT table_name, count(*) AS n FROM changes(TIMESTAMP '2026-11-02 02:00:00', TIMESTAMP '2026-11-03 02:00:00') GROUP BY ALL ORDER BY ALL LIMIT 1":                      `{"table_name":"product_listing_prices","n":2}` + "\n",
 	} {
-		got, err := answer(t, db, query.Text(sql), nil, query.JSONL, query.Screen{})
+		got, err := runQuery(t, db, query.Text(sql), nil, query.JSONL, query.Screen{})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", sql, err, diff)
 		}
 	}
 }
 
-func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
+func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 	db := openAt(t, nights(t))
 	all, err := db.Snapshots(t.Context())
 	if err != nil {
@@ -112,11 +112,11 @@ func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
 		all   []query.Snapshot
 		names []string
 	}{
-		"one snapshot":      {all[:1], nil},
-		"the wrong way":     {all, []string{"2026-11-03", "2026-11-01"}},
-		"the same":          {all, []string{"2026-11-03"}},
-		"before the first":  {all, []string{"2026-10-01"}},
-		"an unknown second": {all, []string{"2026-11-01", "nosuch"}},
+		"only one snapshot":   {all[:1], nil},
+		"in the wrong order":  {all, []string{"2026-11-03", "2026-11-01"}},
+		"the same twice":      {all, []string{"2026-11-03"}},
+		"before the first":    {all, []string{"2026-10-01"}},
+		"unknown second name": {all, []string{"2026-11-01", "nosuch"}},
 	} {
 		if _, _, err := query.Between(c.all, c.names...); !errors.As(err, &misuse) {
 			t.Errorf("%s: got %v, want a usage error", name, err)
@@ -128,8 +128,7 @@ func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// TestBetweenRefusesWhatIsNoComparison names snapshots that are too late, or the same.
-func TestBetweenRefusesWhatIsNoComparison(t *testing.T) {
+func TestBetweenExplainsTheMistake(t *testing.T) {
 	db := openAt(t, nights(t))
 	all, err := db.Snapshots(t.Context())
 	if err != nil {
@@ -140,11 +139,11 @@ func TestBetweenRefusesWhatIsNoComparison(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{[]string{"2030-01-01"}, `no snapshot is as late as "2030-01-01": the newest is ` + newest.String()},
-		{[]string{"2026-11-01", "2026-11-04"}, `no snapshot is as late as "2026-11-04": the newest is ` + newest.String()},
-		{[]string{"2026-11-04T00:00:00Z"}, `no snapshot is as late as "2026-11-04T00:00:00Z"`},
-		{[]string{"2026-11-03"}, "both names stand for the same snapshot, " + newest.String()},
-		{[]string{newest.Run}, "both names stand for the same snapshot, "},
+		{[]string{"2030-01-01"}, `"2030-01-01" is after the newest snapshot, ` + newest.String()},
+		{[]string{"2026-11-01", "2026-11-04"}, `"2026-11-04" is after the newest snapshot, ` + newest.String()},
+		{[]string{"2026-11-04T00:00:00Z"}, `"2026-11-04T00:00:00Z" is after the newest snapshot`},
+		{[]string{"2026-11-03"}, "both names mean the same snapshot, " + newest.String()},
+		{[]string{newest.Run}, "both names mean the same snapshot, "},
 		{[]string{"2026-11-03", "2026-11-01"}, "compare an earlier snapshot with a later one"},
 	} {
 		_, _, err := query.Between(all, c.names...)
@@ -153,6 +152,6 @@ func TestBetweenRefusesWhatIsNoComparison(t *testing.T) {
 		}
 	}
 	if from, to, err := query.Between(all, "2026-11-01", "2026-11-03T23:59:59Z"); err != nil || from.Run != all[0].Run || to.Run != newest.Run {
-		t.Errorf("a time of the newest day: %v, %v, %v", from, to, err)
+		t.Errorf("a time on the newest day: got %v, %v, %v", from, to, err)
 	}
 }

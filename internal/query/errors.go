@@ -9,15 +9,14 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// UsageError says that a query was asked for wrongly: an unknown name, an unknown
-// parameter, a value of the wrong type. Its text lists what would be right.
+// UsageError reports a mistake of the caller, such as an unknown query, an unknown parameter or
+// a value of the wrong type. Its text lists the valid alternatives.
 type UsageError struct {
-	// Problem says what is wrong.
 	Problem string
-	// Params are the parameters that the problem is about: one, or all of the query.
+	// Params are the parameters concerned: one, or all of the query.
 	Params []Param
-	// Names are the queries to choose from, when the name was unknown, and Nearest those
-	// of them that may have been meant: only these are said then.
+	// Names are the known queries if the name was unknown. Nearest are similar names; if there
+	// are any, the text lists only these.
 	Names, Nearest []string
 }
 
@@ -43,22 +42,21 @@ func (e *UsageError) Error() string {
 	return b.String()
 }
 
-// RefusedError says that a statement would do more than read the catalog.
+// RefusedError reports a statement that would do more than read the catalog.
 type RefusedError struct {
-	// Reason is what is refused and why, verb first.
 	Reason string
-	// Err is DuckDB's error; nil when the program refused.
+	// Err is DuckDB's error. Nil means that this package refused the statement.
 	Err error
 }
 
 func (e *RefusedError) Error() string {
-	if e.Reason == refuseFiles {
-		return e.describe("; save an answer with -o FILE")
+	if e.Reason == refusedFiles {
+		return e.describe("; save a result with -o FILE")
 	}
 	return e.Plain()
 }
 
-// Plain is the text without advice for the command line.
+// Plain returns the text without advice for the command line.
 func (e *RefusedError) Plain() string { return e.describe("") }
 
 func (e *RefusedError) describe(advice string) string {
@@ -71,19 +69,20 @@ func (e *RefusedError) describe(advice string) string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
+// Reasons of a RefusedError.
 const (
-	refuseWrite    = "refuse to write: query opens the catalog read only"
-	refuseFiles    = "refuse to touch files, extensions or the network: query reads the catalog only"
-	refuseSetting  = "refuse to change a setting: the settings of query are fixed"
-	refuseSeveral  = "refuse to run several statements: a query is one statement; run one query for each"
-	refuseKind     = "refuse to run this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
-	refuseFunction = "refuse to call a function that changes logs, profiles, the parser or files: query only reads"
-	refuseNUL      = "refuse a text with a NUL character: DuckDB reads nothing behind it"
-	refusePivot    = "refuse a PIVOT that may call a function which changes logs, profiles or files: list its values with IN"
+	refusedWrite    = "refused to write: query opens the catalog read-only"
+	refusedFiles    = "refused access to files, extensions or the network: query reads only the catalog"
+	refusedSetting  = "refused to change a setting: the settings of query are fixed"
+	refusedSeveral  = "refused to run several statements: run one query for each statement"
+	refusedKind     = "refused this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
+	refusedFunction = "refused to call a function that changes logs, profiles, the parser or files: query only reads"
+	refusedNUL      = "refused a text with a NUL character: DuckDB ignores the text after it"
+	refusedPivot    = "refused a PIVOT that may call a function that changes logs, profiles or files: list its values with IN"
 )
 
-// asRefusal turns DuckDB's refusals into RefusedError. The texts are DuckDB's;
-// a test holds each of them.
+// asRefusal converts errors of DuckDB's sandbox to RefusedError. Tests cover each error text
+// of DuckDB.
 func asRefusal(err error) error {
 	de, ok := errors.AsType[*duckdb.Error](err)
 	if !ok {
@@ -91,24 +90,24 @@ func asRefusal(err error) error {
 	}
 	switch {
 	case strings.Contains(de.Msg, "read-only mode"):
-		return &RefusedError{Reason: refuseWrite, Err: err}
+		return &RefusedError{Reason: refusedWrite, Err: err}
 	case strings.Contains(de.Msg, "configuration has been locked"):
-		return &RefusedError{Reason: refuseSetting, Err: err}
+		return &RefusedError{Reason: refusedSetting, Err: err}
 	case de.Type == duckdb.ErrorTypePermission:
-		return &RefusedError{Reason: refuseFiles, Err: err}
+		return &RefusedError{Reason: refusedFiles, Err: err}
 	}
 	return err
 }
 
-// IsUnreadable reports whether a query failed in a way that a damaged file explains,
-// and a mistake in the query does not.
+// IsUnreadable reports whether an error indicates a damaged file rather than a mistake in the
+// query.
 func IsUnreadable(err error) bool {
 	return hasType(err, duckdb.ErrorTypeIO, duckdb.ErrorTypeInternal,
 		duckdb.ErrorTypeFatal, duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInvalid)
 }
 
-// IsMissing reports whether a query failed because the catalog lacks a table,
-// a view or a column that it reads, as one that an earlier program wrote may.
+// IsMissing reports whether a query failed because the catalog lacks a table, view or column.
+// The catalog of an older program version may lack some.
 func IsMissing(err error) bool {
 	return hasType(err, duckdb.ErrorTypeCatalog, duckdb.ErrorTypeBinder)
 }

@@ -5,19 +5,19 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// exact is an answer on its way to Parquet, which has no HUGEINT: DuckDB would
-// write one, such as any sum of a BIGINT, as DOUBLE. Both HUGEINT and
-// DECIMAL(38,0) are 16 bytes of two's complement, so the column is renamed and
-// no byte is touched.
-type exact struct {
+// exactReader converts HUGEINT columns to DECIMAL(38,0) for Parquet, which has no HUGEINT:
+// DuckDB would write such a column, for example the sum of a BIGINT, as DOUBLE. Both types are
+// 16 bytes in two's complement, so only the type of the column changes.
+type exactReader struct {
 	array.RecordReader
 	schema  *arrow.Schema
 	retyped []int
 	current arrow.RecordBatch
 }
 
-func newExact(r array.RecordReader, plainJSON bool) *exact {
-	e := &exact{RecordReader: r}
+// newExactReader also converts JSON columns to text if plainJSON is true.
+func newExactReader(r array.RecordReader, plainJSON bool) *exactReader {
+	e := &exactReader{RecordReader: r}
 	fields := r.Schema().Fields()
 	for i, f := range fields {
 		switch name := extensionName(f); {
@@ -34,7 +34,7 @@ func newExact(r array.RecordReader, plainJSON bool) *exact {
 	return e
 }
 
-// storageType unwraps the type of an extension, see storageOf.
+// storageType unwraps an extension type, see storageOf.
 func storageType(t arrow.DataType) arrow.DataType {
 	if x, ok := t.(arrow.ExtensionType); ok {
 		return x.StorageType()
@@ -42,17 +42,17 @@ func storageType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// Schema is that of the batches of RecordBatch.
-func (e *exact) Schema() *arrow.Schema { return e.schema }
+// Schema returns the converted schema.
+func (e *exactReader) Schema() *arrow.Schema { return e.schema }
 
-// Next moves to the next batch.
-func (e *exact) Next() bool {
+// Next implements array.RecordReader.
+func (e *exactReader) Next() bool {
 	e.releaseCurrent()
 	return e.RecordReader.Next()
 }
 
-// RecordBatch is valid until Next.
-func (e *exact) RecordBatch() arrow.RecordBatch {
+// RecordBatch returns the converted batch, which is valid until the next call of Next.
+func (e *exactReader) RecordBatch() arrow.RecordBatch {
 	record := e.RecordReader.RecordBatch()
 	if len(e.retyped) == 0 {
 		return record
@@ -63,23 +63,23 @@ func (e *exact) RecordBatch() arrow.RecordBatch {
 	return e.current
 }
 
-// Record is RecordBatch under its former name, which the interface still has.
-func (e *exact) Record() arrow.RecordBatch { return e.RecordBatch() }
+// Record is the deprecated name of RecordBatch in array.RecordReader.
+func (e *exactReader) Record() arrow.RecordBatch { return e.RecordBatch() }
 
-// Release ends the reading.
-func (e *exact) Release() {
+// Release implements array.RecordReader.
+func (e *exactReader) Release() {
 	e.releaseCurrent()
 	e.RecordReader.Release()
 }
 
-func (e *exact) releaseCurrent() {
+func (e *exactReader) releaseCurrent() {
 	if e.current != nil {
 		e.current.Release()
 		e.current = nil
 	}
 }
 
-func (e *exact) retypeBatch(record arrow.RecordBatch) arrow.RecordBatch {
+func (e *exactReader) retypeBatch(record arrow.RecordBatch) arrow.RecordBatch {
 	columns := append([]arrow.Array(nil), record.Columns()...)
 	for _, i := range e.retyped {
 		d := columns[i].Data()

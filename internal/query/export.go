@@ -25,28 +25,27 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Export says what goes into a folder, and how.
+// Export specifies the content and the format of an exported folder.
 type Export struct {
-	// Tables are patterns of table names, of main or with a schema before a
-	// dot. None, and no Query: all tables of main.
+	// Tables are patterns of table names in main, or of names with a schema and a dot. Without
+	// patterns and without a Query, all tables of main are exported.
 	Tables []string
-	// Query is exported instead of tables, with the values of its parameters.
+	// Query is exported in place of tables. Values are the values of its parameters.
 	Query  *Query
 	Values map[string]string
 	// Format is Parquet or CSV.
 	Format Format
-	// PartitionBy is a column; each of its values gets a folder of its own
-	// (Parquet only).
+	// PartitionBy is a column. Each of its values has its own folder. Only for Parquet.
 	PartitionBy string
-	// Raw leaves CSV cells that a spreadsheet would run as formulas.
+	// Raw writes CSV texts unchanged even if a spreadsheet would evaluate them as formulas.
 	Raw bool
-	// Program is the version that the manifest names.
+	// Program is the program version in the manifest.
 	Program string
 }
 
-// ExportManifest is what an exported folder says about itself.
+// ExportManifest is the content of manifest.json in an exported folder.
 type ExportManifest struct {
-	// Kind marks a folder that an export may replace.
+	// Kind is exportKind. A later export replaces only folders of this kind.
 	Kind       string       `json:"kind"`
 	RunID      string       `json:"run_id"`
 	SnapshotAt time.Time    `json:"snapshot_at"`
@@ -61,36 +60,36 @@ func (m ExportManifest) IsExport() bool { return m.Kind == exportKind }
 
 // ExportFile is one file of an exported folder.
 type ExportFile struct {
-	// Source is the table or query that the file holds, or a part of which.
+	// Source is the table or query whose rows, or some of them, are in the file.
 	Source string `json:"source"`
-	// File is its path within the folder, with slashes.
+	// File is the path within the folder, with slashes.
 	File string `json:"file"`
-	// Rows are those of the source: of all its files together.
+	// Rows counts the rows of Source in all its files together.
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Columns have the types of the catalog. JSON is text in both formats.
+	// Columns have the types of the catalog. Columns of type JSON are written as text.
 	Columns []Column `json:"columns"`
 }
 
 const exportKind = "placementsync export"
 
-// source is one answer of an export.
-type source struct {
+// exportItem is one table or query of an export.
+type exportItem struct {
 	name  string
 	query Query
 }
 
-// Export writes tables or the answer of a query into a folder, atomically: an
-// earlier export there is replaced in one step, anything else is refused with a
-// *UsageError.
+// Export writes tables or the result of a query into a folder. It replaces an earlier export
+// atomically. If the folder contains other files, Export returns a *UsageError and does not
+// change the folder.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	sources, err := db.findSources(ctx, e)
+	items, err := db.listExportItems(ctx, e)
 	if err != nil {
 		return m, err
 	}
-	dir, err = exportTarget(dir)
+	dir, err = checkExportDir(dir)
 	if err != nil {
 		return m, err
 	}
@@ -100,10 +99,10 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	}
 	m.RunID, m.SnapshotAt = s.Run, s.At
 	err = durable.WriteFolder(dir, func(next string) error {
-		for _, src := range sources {
-			files, err := db.writeSource(ctx, e, next, src)
+		for _, item := range items {
+			files, err := db.writeExportItem(ctx, e, next, item)
 			if err != nil {
-				return fmt.Errorf("export %s: %w", src.name, err)
+				return fmt.Errorf("export %s: %w", item.name, err)
 			}
 			m.Files = append(m.Files, files...)
 		}
@@ -116,37 +115,37 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
-func (db *DB) findSources(ctx context.Context, e Export) ([]source, error) {
+func (db *DB) listExportItems(ctx context.Context, e Export) ([]exportItem, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
 	case e.Format == CSV && e.PartitionBy != "":
 		return nil, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
 	case e.Query != nil:
-		return []source{{cmp.Or(e.Query.Name, "answer"), *e.Query}}, nil
+		return []exportItem{{cmp.Or(e.Query.Name, "answer"), *e.Query}}, nil
 	}
-	return db.findTables(ctx, e.Tables)
+	return db.listExportTables(ctx, e.Tables)
 }
 
-// findTables selects whole tables without the fingerprint, which means
-// nothing elsewhere.
-func (db *DB) findTables(ctx context.Context, patterns []string) ([]source, error) {
-	all := map[string]source{}
-	var names []string // those of main, or all where patterns choose
+// listExportTables lists the tables that match a pattern. Their queries select all columns but
+// row_hash, which has no meaning outside the catalog.
+func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]exportItem, error) {
+	all := map[string]exportItem{}
+	var names []string // the tables of main or, with patterns, of all schemas
 	var schema, table, columns string
 	var stored bool
 	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
 			string_agg(`+sqltext.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
-		[]any{home}, []any{&schema, &table, &stored, &columns}, func() {
+		[]any{catalogDB}, []any{&schema, &table, &stored, &columns}, func() {
 			name := schema + "." + table
 			if schema == "main" {
 				name = table
 				names = append(names, table)
 			}
-			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, home, sqltext.Quote(schema), sqltext.Quote(table))
-			all[name] = source{name, Query{SQL: text, long: true, stored: stored}}
+			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, catalogDB, sqltext.Quote(schema), sqltext.Quote(table))
+			all[name] = exportItem{name, Query{SQL: text, long: true, stored: stored}}
 		})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
@@ -159,16 +158,17 @@ func (db *DB) findTables(ctx context.Context, patterns []string) ([]source, erro
 	if err != nil {
 		return nil, err
 	}
-	sources := make([]source, len(picked))
+	items := make([]exportItem, len(picked))
 	for i, name := range picked {
-		sources[i] = all[name]
+		items[i] = all[name]
 	}
-	return sources, nil
+	return items, nil
 }
 
-// exportTarget follows links, so that what they point at is replaced and not
-// they, and refuses a folder that would lose something.
-func exportTarget(dir string) (string, error) {
+// checkExportDir returns the folder to write, with symbolic links resolved, so that an export
+// replaces the folder and not the link. If the folder contains a file that no export wrote, it
+// returns a *UsageError.
+func checkExportDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("export to %q: %w", dir, err)
@@ -207,40 +207,39 @@ func exportTarget(dir string) (string, error) {
 	})
 }
 
-// writeSource writes one source into the folder and measures its files.
-func (db *DB) writeSource(ctx context.Context, e Export, dir string, src source) ([]ExportFile, error) {
-	place := filepath.Join(dir, src.name+"."+string(e.Format))
+// writeExportItem writes one item to dir and returns its files.
+func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item exportItem) ([]ExportFile, error) {
+	path := filepath.Join(dir, item.name+"."+string(e.Format))
 	if e.PartitionBy != "" {
-		place = filepath.Join(dir, src.name)
+		path = filepath.Join(dir, item.name)
 	}
-	about := ExportFile{Source: src.name}
-	err := db.readAnswer(ctx, src.query.ofAnyLength(true), e.Values, func(answer array.RecordReader) error {
-		about.Columns = columnsOf(answer.Schema())
+	file := ExportFile{Source: item.name}
+	err := db.readResult(ctx, item.query.ofAnyLength(true), e.Values, func(rows array.RecordReader) error {
+		file.Columns = columnsOf(rows.Schema())
 		var names []string
-		for _, c := range about.Columns {
+		for _, c := range file.Columns {
 			names = append(names, c.Name)
 		}
 		var err error
 		if e.Format == CSV {
-			about.Rows, err = writeCSV(answer, place, !e.Raw)
+			file.Rows, err = writeCSV(rows, path, !e.Raw)
 			return err
 		}
 		if e.PartitionBy != "" && !slices.Contains(names, e.PartitionBy) {
 			return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", e.PartitionBy, strings.Join(names, ", "))}
 		}
-		about.Rows, err = db.writeParquet(ctx, answer, place, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
+		file.Rows, err = db.writeParquet(ctx, rows, path, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	// What was written is one file, or a folder.
 	var files []ExportFile
-	err = filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		one := about
+		one := file
 		if one.Bytes, one.SHA256, err = sumFile(path); err != nil {
 			return err
 		}
@@ -252,13 +251,13 @@ func (db *DB) writeSource(ctx context.Context, e Export, dir string, src source)
 	return files, err
 }
 
-func writeCSV(answer array.RecordReader, file string, defuse bool) (rows int64, err error) {
+func writeCSV(rows array.RecordReader, file string, defuse bool) (n int64, err error) {
 	f, err := os.Create(file)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return copyRows(answer, &csvWriter{out: bufio.NewWriter(f), defuse: defuse})
+	return copyRows(rows, &csvWriter{out: bufio.NewWriter(f), defuse: defuse})
 }
 
 func sumFile(path string) (n int64, digest string, err error) {

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// contents reads a folder: paths with slashes, and what the files hold.
-func contents(t *testing.T, dir string) map[string]string {
+// readFolder returns the contents of the files in a folder by their slash-separated paths.
+func readFolder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, pattern := range []string{"*", "*/*", "*/*/*"} {
@@ -53,7 +53,7 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Raw: c.raw}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, contents(t, dir)["answer.csv"]); diff != "" {
+			if diff := cmp.Diff(c.want, readFolder(t, dir)["answer.csv"]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -67,12 +67,12 @@ func TestExportDefusesHiddenFormulas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "v\r\n' =1\r\n'\u00a0+1\r\n'\u200b@x\r\n'\ufeff-1\r\n'\uff1d1\r\n' \uff0b1\r\n'\uff0d1\r\n'\uff201\r\n\" a=1\"\r\n\u2014 x\r\n\"  \"\r\n\"\"\r\n"
-	if diff := cmp.Diff(want, contents(t, dir)["answer.csv"]); diff != "" {
+	if diff := cmp.Diff(want, readFolder(t, dir)["answer.csv"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestExportWritesTablesAndTheirManifest(t *testing.T) {
+func TestExportWritesTablesAndManifest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's out")
 	m, err := openAsOf(t, nights(t), "2026-11-02").Export(t.Context(), dir, query.Export{Format: query.Parquet, Program: "v1", Tables: []string{"product_*", "mart.z_names"}})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestExportWritesTablesAndTheirManifest(t *testing.T) {
 	var got []string
 	for _, f := range m.Files {
 		got = append(got, f.File)
-		if f.Bytes != int64(len(contents(t, dir)[f.File])) || len(f.SHA256) != 64 {
+		if f.Bytes != int64(len(readFolder(t, dir)[f.File])) || len(f.SHA256) != 64 {
 			t.Errorf("%s: %d bytes, sha256 %q", f.File, f.Bytes, f.SHA256)
 		}
 	}
@@ -99,7 +99,7 @@ func TestExportWritesTablesAndTheirManifest(t *testing.T) {
 	}
 }
 
-func TestExportPartitionsWithinItsFolder(t *testing.T) {
+func TestExportEscapesPartitionValues(t *testing.T) {
 	parent := t.TempDir()
 	text := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
 	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &text, Format: query.Parquet, PartitionBy: "part"})
@@ -107,11 +107,11 @@ func TestExportPartitionsWithinItsFolder(t *testing.T) {
 		t.Errorf("got %+v, %v", m.Files, err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
-		t.Errorf("beside the folder: %v, %v", entries, err)
+		t.Errorf("the parent folder contains %v, %v, want only the export", entries, err)
 	}
 }
 
-func TestExportReplacesItsOwnFoldersOnly(t *testing.T) {
+func TestExportReplacesOnlyExports(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "out")
 	db := open(t, oneListing)
@@ -125,47 +125,47 @@ func TestExportReplacesItsOwnFoldersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := export("SELECT 1 AS a"); err != nil {
-		t.Fatalf("into an empty folder: %v", err)
+		t.Fatalf("export into an empty folder: %v", err)
 	}
-	before := contents(t, dir)
+	before := readFolder(t, dir)
 	if err := export("SELECT error('late') AS a"); err == nil || !strings.Contains(err.Error(), "late") {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-		t.Errorf("a failed export left (-want +got):\n%s", diff)
+	if diff := cmp.Diff(before, readFolder(t, dir)); diff != "" {
+		t.Errorf("a failed export changed the folder (-want +got):\n%s", diff)
 	}
-	if err := export("SELECT 2 AS a"); err != nil || contents(t, dir)["answer.csv"] != "a\r\n2\r\n" {
-		t.Errorf("not replaced: %v, %v", contents(t, dir), err)
+	if err := export("SELECT 2 AS a"); err != nil || readFolder(t, dir)["answer.csv"] != "a\r\n2\r\n" {
+		t.Errorf("second export: got %v, %v", readFolder(t, dir), err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := export("SELECT 3 AS a"); !errors.As(err, &misuse) {
-		t.Errorf("a file of somebody else: got %v, want a usage error", err)
+		t.Errorf("folder with another file: got %v, want a usage error", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
-		t.Errorf("beside the folder: %v, %v", entries, err)
+		t.Errorf("the parent folder contains %v, %v, want only the export", entries, err)
 	}
 }
 
-func TestExportRefusesWhatItCannotWrite(t *testing.T) {
+func TestInvalidExportsAreUsageErrors(t *testing.T) {
 	db := open(t, oneListing)
 	parent := t.TempDir()
 	var misuse *query.UsageError
 	for name, e := range map[string]query.Export{
-		"format":      {Format: query.JSON},
-		"table":       {Format: query.CSV, Tables: []string{"nosuch"}},
-		"partition":   {Format: query.Parquet, PartitionBy: "nosuch"},
-		"partitioned": {Format: query.CSV, PartitionBy: "country"},
+		"other format":             {Format: query.JSON},
+		"unknown table":            {Format: query.CSV, Tables: []string{"nosuch"}},
+		"unknown partition column": {Format: query.Parquet, PartitionBy: "nosuch"},
+		"partitioned CSV":          {Format: query.CSV, PartitionBy: "country"},
 	} {
 		if _, err := db.Export(t.Context(), filepath.Join(parent, "out"), e); !errors.As(err, &misuse) {
 			t.Errorf("%s: got %v, want a usage error", name, err)
 		}
 	}
 	if _, err := db.Export(t.Context(), filepath.Join(parent, "no", "such"), query.Export{Format: query.CSV}); !errors.As(err, &misuse) {
-		t.Errorf("folder: got %v, want a usage error", err)
+		t.Errorf("unknown parent folder: got %v, want a usage error", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("the parent folder contains %v, %v, want no files", entries, err)
 	}
 }

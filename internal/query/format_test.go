@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestFormats runs the query of every archive in testdata and compares what
-// each format makes of its answer. In an archive, lines end with LF alone.
+// TestFormats runs the query of each archive in testdata and compares its result in all formats
+// of the archive. CRLF is compared as LF.
 func TestFormats(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -40,8 +40,8 @@ func checkArchive(t *testing.T, db *query.DB, path string) {
 			continue
 		}
 		t.Run(file.Name, func(t *testing.T) {
-			format, screen := asked(file.Name)
-			got, err := answer(t, db, text, nil, format, screen)
+			format, screen := parseSection(file.Name)
+			got, err := runQuery(t, db, text, nil, format, screen)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func checkArchive(t *testing.T, db *query.DB, path string) {
 	}
 }
 
-// writeCollected writes a result that was collected before.
+// writeCollected collects a result and then writes it.
 func writeCollected(t *testing.T, db *query.DB, q query.Query, format query.Format, screen query.Screen) string {
 	t.Helper()
 	r, err := db.Collect(t.Context(), q, nil, 1000)
@@ -79,8 +79,8 @@ func writeCollected(t *testing.T, db *query.DB, q query.Query, format query.Form
 	return text.String()
 }
 
-// asked reads the name of a section: a format, or a table on some screen.
-func asked(name string) (query.Format, query.Screen) {
+// parseSection returns the format and the screen for a file in an archive.
+func parseSection(name string) (query.Format, query.Screen) {
 	switch name {
 	case "terminal":
 		return query.Table, query.Screen{Terminal: true}
@@ -95,15 +95,15 @@ func asked(name string) (query.Format, query.Screen) {
 }
 
 func TestCSVRecordsEndWithCRLF(t *testing.T) {
-	got, err := answer(t, open(t, ""), query.Text("SELECT 1 AS a"), nil, query.CSV, query.Screen{})
+	got, err := runQuery(t, open(t, ""), query.Text("SELECT 1 AS a"), nil, query.CSV, query.Screen{})
 	if want := "a\r\n1\r\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-// TestANarrowTerminalShowsWhatIsWanted: the columns that were asked for come first and are
-// cut short before one of them goes, and no line is wider than the terminal.
-func TestANarrowTerminalShowsWhatIsWanted(t *testing.T) {
+// TestNarrowTerminalShowsFirstColumns checks that the columns in Screen.First are shown before
+// others, that they are cut before one is hidden, and that no line is wider than the terminal.
+func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
 	q := query.Text(`SELECT 'product_listings' AS "table", 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' AS "key", 'changed' AS kind,
@@ -114,27 +114,27 @@ func TestANarrowTerminalShowsWhatIsWanted(t *testing.T) {
 		60:  {"table", "field", "old", "new", "--vertical"},
 		30:  {"table"},
 	} {
-		text, err := answer(t, db, q, nil, query.Table, query.Screen{Terminal: true, Width: width, First: []string{"table", "field", "new", "old", "key", "kind"}})
+		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{Terminal: true, Width: width, First: []string{"table", "field", "new", "old", "key", "kind"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range want {
 			if !strings.Contains(text, one) {
-				t.Errorf("at %d there is no %q:\n%s", width, one, text)
+				t.Errorf("width %d: the table lacks %q:\n%s", width, one, text)
 			}
 		}
 		for line := range strings.SplitSeq(text, "\n") {
 			if n := utf8.RuneCountInString(line); n > width {
-				t.Errorf("a line has %d columns, over %d:\n%s", n, width, text)
+				t.Errorf("width %d: a line has %d characters:\n%s", width, n, text)
 			}
 		}
 	}
 }
 
-// TestANarrowTerminalTellsRowsApart has one listing with three prices, which differ in the
-// tier. No number is cut, and the columns that are hidden are named. Where the tier and the
-// price do not fit, each column gets a line.
-func TestANarrowTerminalTellsRowsApart(t *testing.T) {
+// TestNarrowTerminalShowsKeyColumns uses a listing with three prices, which differ in the tier.
+// Numbers must not be cut, and the table must list the hidden columns. If the tier and the price
+// do not fit, the table has one column per line.
+func TestNarrowTerminalShowsKeyColumns(t *testing.T) {
 	t.Parallel()
 	q := query.Text(`SELECT 1::BIGINT AS rank, tier AS pricing_tier, 'USD' AS currency, price, 5::BIGINT AS domain_authority, true AS is_do_follow,
 		'Q&A interview in Toronto Daily Insider' AS listing_name, 'Canada' AS country, 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' AS listing_id
@@ -143,24 +143,24 @@ func TestANarrowTerminalTellsRowsApart(t *testing.T) {
 		60: {"enterprise", "standard", "pro", "104.86", "121.77", "135.30", "hidden: rank, domain_authority, is_do_follow,"},
 		45: {"pricing_tier     | enterprise", "price            | 104.86", "-[ row 3 ]", "domain_authority | 5", "3 rows"},
 	} {
-		text, err := answer(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: width})
+		text, err := runQuery(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: width})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range want {
 			if !strings.Contains(strings.ReplaceAll(text, "\n", " "), one) {
-				t.Errorf("at %d there is no %q:\n%s", width, one, text)
+				t.Errorf("width %d: the table lacks %q:\n%s", width, one, text)
 			}
 		}
 	}
 	long := query.Text("SELECT 'a long name of a row' AS name, 123456789012345678901234567890123456::HUGEINT AS n, 'text' AS a, 'text' AS b, 'text' AS c")
-	text, err := answer(t, open(t, ""), long, nil, query.Table, query.Screen{Terminal: true, Width: 60})
+	text, err := runQuery(t, open(t, ""), long, nil, query.Table, query.Screen{Terminal: true, Width: 60})
 	if err != nil || !strings.Contains(text, "123456789012345678901234567890123456") {
-		t.Errorf("the number is cut (%v):\n%s", err, text)
+		t.Errorf("the number is cut, or failed with %v:\n%s", err, text)
 	}
 }
 
-func TestLinesAreBrokenBetweenWords(t *testing.T) {
+func TestWrapLines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text  string
@@ -175,17 +175,17 @@ func TestLinesAreBrokenBetweenWords(t *testing.T) {
 		{"", 5, ""},
 	} {
 		if got := query.WrapLines(c.text, c.width); got != c.want {
-			t.Errorf("%q at %d: got %q, want %q", c.text, c.width, got, c.want)
+			t.Errorf("WrapLines(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
 		}
 	}
 }
 
-// TestTypesWithoutATextAreToBeCast: what no table has is refused, at any depth, and never
-// written as something else.
-func TestTypesWithoutATextAreToBeCast(t *testing.T) {
+// TestUnsupportedTypesMustBeCast checks that values without a codec, also nested ones, are usage
+// errors, and that they can be written as VARCHAR.
+func TestUnsupportedTypesMustBeCast(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
-	for value, kind := range map[string]string{
+	for value, typ := range map[string]string{
 		"'0010110'::BIT":                  "BIT",
 		"'01:02:03-05:30'::TIMETZ":        "TIMETZ",
 		"'12'::BIGNUM":                    "BIGNUM",
@@ -197,13 +197,13 @@ func TestTypesWithoutATextAreToBeCast(t *testing.T) {
 		"[MAP {'a': uuid()}]":             "MAP(VARCHAR, FIXED_SIZE_BINARY[16])[]",
 		"{'a': union_value(n := uuid())}": "STRUCT(a UNION(n UUID))",
 	} {
-		_, err := answer(t, db, query.Text("SELECT 1 AS a, "+value+" AS x"), nil, query.JSON, query.Screen{})
+		_, err := runQuery(t, db, query.Text("SELECT 1 AS a, "+value+" AS x"), nil, query.JSON, query.Screen{})
 		var misuse *query.UsageError
-		want := `column "x" has the type ` + kind + `, which is not written: cast it, as in CAST("x" AS VARCHAR)`
+		want := `column "x" has the type ` + typ + `, which no format supports: cast it, as in CAST("x" AS VARCHAR)`
 		if !errors.As(err, &misuse) || misuse.Problem != want {
 			t.Errorf("%s: got %v, want %s", value, err, want)
 		}
-		if _, err := answer(t, db, query.Text("SELECT 1 AS a, CAST("+value+" AS VARCHAR) AS x"), nil, query.JSON, query.Screen{}); err != nil {
+		if _, err := runQuery(t, db, query.Text("SELECT 1 AS a, CAST("+value+" AS VARCHAR) AS x"), nil, query.JSON, query.Screen{}); err != nil {
 			t.Errorf("%s as text: %v", value, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// FuzzFormats asks for any text by any name, as a parameter and an identifier:
-// what is for a program reads back as it was, and on a screen nothing acts.
+// FuzzFormats selects a text, given as a parameter, as a column with a given name. CSV and JSON
+// must parse to the same name and text. Tables and Markdown must not contain control characters.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{"", "NULL", "plain", "a|b\n`c`", "\x1b[2J\x9b1m\u202e", "'; DROP TABLE t; --", "=1+1", `"," "`, "\r\n", "\u2028\u200d"} {
 		f.Add("name", text)
@@ -23,27 +23,27 @@ func FuzzFormats(f *testing.F) {
 	db := open(f, "")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		if name == "" || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
-			return // DuckDB has no such names
+			return // not valid as a name in DuckDB
 		}
 		q := query.Text("SELECT $text AS " + sqltext.Quote(name))
 		if !utf8.ValidString(text) {
-			_, err := answer(t, db, q, map[string]string{"text": text}, query.CSV, query.Screen{})
+			_, err := runQuery(t, db, q, map[string]string{"text": text}, query.CSV, query.Screen{})
 			if _, refused := errors.AsType[*query.UsageError](err); !refused {
 				t.Fatalf("%q: got %v, want a usage error", text, err)
 			}
 			return
 		}
 		written := func(format query.Format, screen query.Screen) string {
-			got, err := answer(t, db, q, map[string]string{"text": text}, format, screen)
+			got, err := runQuery(t, db, q, map[string]string{"text": text}, format, screen)
 			if err != nil {
 				t.Fatalf("%s of %q named %q: %v", format, text, name, err)
 			}
 			return got
 		}
 		for _, screen := range []query.Screen{{}, {Terminal: true}, {Terminal: true, Width: 20}} {
-			requireStill(t, written(query.Table, screen))
+			requireNoControls(t, written(query.Table, screen))
 		}
-		requireStill(t, written(query.Markdown, query.Screen{}))
+		requireNoControls(t, written(query.Markdown, query.Screen{}))
 		requireCSV(t, written(query.CSV, query.Screen{}), name, text)
 		requireJSON(t, written(query.JSONL, query.Screen{}), name, text)
 		rows := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(written(query.JSON, query.Screen{})), "["), "]")
@@ -51,13 +51,12 @@ func FuzzFormats(f *testing.F) {
 	})
 }
 
-// requireStill demands that a screen shows a text and does nothing else.
-func requireStill(t *testing.T, shown string) {
+func requireNoControls(t *testing.T, output string) {
 	t.Helper()
-	for _, r := range shown {
+	for _, r := range output {
 		joins := r == '\u200c' || r == '\u200d'
-		if r != '\n' && !joins && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) || !utf8.ValidString(shown) {
-			t.Fatalf("a screen is sent %U in %q", r, shown)
+		if r != '\n' && !joins && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) || !utf8.ValidString(output) {
+			t.Fatalf("the output contains %U: %q", r, output)
 		}
 	}
 }
@@ -65,9 +64,9 @@ func requireStill(t *testing.T, shown string) {
 func requireCSV(t *testing.T, written, name, text string) {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(written)).ReadAll()
-	plain := strings.NewReplacer("\r\n", "\n") // as the reader has it
+	plain := strings.NewReplacer("\r\n", "\n") // as encoding/csv does
 	if err != nil || len(records) != 2 || records[0][0] != plain.Replace(name) || records[1][0] != plain.Replace(text) {
-		t.Fatalf("%q named %q is written %q, which reads %q: %v", text, name, written, records, err)
+		t.Fatalf("%q named %q is written as %q, which parses to %q: %v", text, name, written, records, err)
 	}
 }
 
@@ -75,6 +74,6 @@ func requireJSON(t *testing.T, written, name, text string) {
 	t.Helper()
 	var got map[string]string
 	if err := json.Unmarshal([]byte(written), &got); err != nil || len(got) != 1 || got[name] != text {
-		t.Fatalf("%q named %q is written %q: %v", text, name, written, err)
+		t.Fatalf("%q named %q is written as %q, which parses to %q: %v", text, name, written, got, err)
 	}
 }

@@ -10,17 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// escapeForScreen shows a text of the service on a screen as itself: what would move
-// the cursor, start an escape sequence, reorder or hide other text is written
-// as an escape instead.
+// escapeForScreen escapes the characters of a text that would move the cursor of a terminal,
+// start an escape sequence, or reorder or hide other text.
 func escapeForScreen(s string) string {
-	if strings.IndexFunc(s, isActing) < 0 {
+	if strings.IndexFunc(s, isControl) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case !isActing(r):
+		case !isControl(r):
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -39,11 +38,10 @@ func escapeForScreen(s string) string {
 	return b.String()
 }
 
-// isActing reports whether a rune does more than show itself: control
-// characters, format characters such as bidirectional overrides and
-// zero-width ones, line and paragraph separators. The joiners that emoji and
-// some scripts need stay.
-func isActing(r rune) bool {
+// isControl reports whether a rune is a control character, a format character such as a
+// bidirectional override, or a line or paragraph separator. Zero-width joiners are excepted,
+// because emoji and some scripts need them.
+func isControl(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = 0x200c, 0x200d
 	if r == zeroWidthNonJoiner || r == zeroWidthJoiner {
 		return false
@@ -51,8 +49,7 @@ func isActing(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// OnScreen makes a text of several lines, such as an error that quotes an answer,
-// fit for a terminal.
+// OnScreen escapes a text of several lines for a terminal, such as an error that quotes a value.
 func OnScreen(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -61,8 +58,8 @@ func OnScreen(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WrapLines breaks the lines of a text between words, where they are wider than a screen;
-// a width of 0 breaks none.
+// WrapLines breaks lines that are longer than width, between words if possible. A width of 0
+// breaks no line.
 func WrapLines(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -71,7 +68,7 @@ func WrapLines(text string, width int) string {
 	for line := range strings.SplitSeq(text, "\n") {
 		rest := []rune(line)
 		for len(rest) > width {
-			end, next := width, width // of a word that is wider than the screen
+			end, next := width, width // a word longer than width is broken
 			for at := width; at > 0; at-- {
 				if rest[at] == ' ' {
 					end, next = at, at+1
@@ -86,22 +83,21 @@ func WrapLines(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// screened writes to a terminal what was meant for a file or a pipe. Line ends
-// stay; other characters that act are shown as escapes.
-type screened struct {
+// screenWriter writes to a terminal and escapes control characters, except for line ends.
+type screenWriter struct {
 	to io.Writer
-	// begun is the beginning of an incomplete rune or line end.
-	begun []byte
+	// pending is the beginning of an incomplete rune or line end.
+	pending []byte
 }
 
-func (s *screened) Write(p []byte) (int, error) {
-	text := append(s.begun, p...)
+func (s *screenWriter) Write(p []byte) (int, error) {
+	text := append(s.pending, p...)
 	var shown bytes.Buffer
 	for len(text) > 0 {
-		end, size := lineFeed(text), 0
+		end, size := lineEnd(text), 0
 		switch {
 		case end < 0 || !utf8.FullRune(text):
-			s.begun = bytes.Clone(text)
+			s.pending = bytes.Clone(text)
 			_, err := s.to.Write(shown.Bytes())
 			return len(p), err
 		case end > 0:
@@ -113,14 +109,14 @@ func (s *screened) Write(p []byte) (int, error) {
 		}
 		text = text[size:]
 	}
-	s.begun = nil
+	s.pending = nil
 	_, err := s.to.Write(shown.Bytes())
 	return len(p), err
 }
 
-// lineFeed measures the line end that a text begins with: 0 for none, -1 when
-// more bytes are needed.
-func lineFeed(text []byte) int {
+// lineEnd returns the length of the line end at the beginning of a text. It is 0 if the text
+// does not begin with one and -1 if that depends on the next byte.
+func lineEnd(text []byte) int {
 	switch {
 	case text[0] == '\n':
 		return 1

@@ -9,50 +9,50 @@ import (
 	"placementsync/internal/query"
 )
 
-// hostile does to a terminal what it can: it colours, moves, renames, deletes,
-// turns around, hides and ends lines.
+// hostile contains escape sequences and characters that would color, move, delete, reorder and
+// hide text in a terminal.
 const hostile = "\x1b[2J\x1b]0;title\x07\x9b31m\u009b31m\b\b\x7f\r\u202egpj.exe\u2066\u200b\u2028\U000e0041=cmd|'/c calc'!A1"
 
-func TestNothingOfAnAnswerActsOnATerminal(t *testing.T) {
+func TestControlCharactersAreEscapedOnATerminal(t *testing.T) {
 	text := "SELECT '" + strings.ReplaceAll(strings.ToValidUTF8(hostile, ""), "'", "''") + "' AS \"a\u202eb\""
 	for _, f := range []query.Format{query.Table, query.CSV, query.JSON, query.JSONL, query.Markdown} {
 		t.Run(string(f), func(t *testing.T) {
-			got, err := answer(t, open(t, ""), query.Text(text), nil, f, query.Screen{Terminal: true, Width: 200})
+			got, err := runQuery(t, open(t, ""), query.Text(text), nil, f, query.Screen{Terminal: true, Width: 200})
 			if err != nil {
 				t.Fatal(err)
 			}
-			requireInert(t, strings.ReplaceAll(got, "\r\n", "\n"))
+			requireGraphic(t, strings.ReplaceAll(got, "\r\n", "\n"))
 			if !strings.Contains(got, `202egpj.exe`) {
 				t.Errorf("the text is not shown in %q", got)
 			}
 		})
 	}
-	requireInert(t, query.OnScreen("line\n"+hostile))
+	requireGraphic(t, query.OnScreen("line\n"+hostile))
 }
 
-// requireInert holds that a text has nothing but what is seen, and line feeds.
-func requireInert(t *testing.T, text string) {
+// requireGraphic checks that a text contains only visible characters, spaces and line feeds.
+func requireGraphic(t *testing.T, text string) {
 	t.Helper()
 	for _, r := range text {
 		if r != '\n' && r != ' ' && !unicode.IsGraphic(r) {
-			t.Errorf("%U acts in %q", r, text)
+			t.Errorf("the text contains %U: %q", r, text)
 			return
 		}
 	}
 }
 
-func TestFilesAndPipesGetTheTextItself(t *testing.T) {
+func TestFilesAndPipesGetUnescapedTexts(t *testing.T) {
 	plain := strings.ToValidUTF8(hostile, "")
-	got, err := answer(t, open(t, ""), query.Text(fmt.Sprintf("SELECT '%s' AS a", strings.ReplaceAll(plain, "'", "''"))), nil, query.CSV, query.Screen{})
+	got, err := runQuery(t, open(t, ""), query.Text(fmt.Sprintf("SELECT '%s' AS a", strings.ReplaceAll(plain, "'", "''"))), nil, query.CSV, query.Screen{})
 	if want := "a\r\n\"" + plain + "\"\r\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-func TestErrorsThatQuoteAnAnswerDoNotAct(t *testing.T) {
-	_, err := answer(t, open(t, ""), query.Text("SELECT 'a\u202eb\x1b[31m'::INTEGER"), nil, query.CSV, query.Screen{})
+func TestOnScreenEscapesErrors(t *testing.T) {
+	_, err := runQuery(t, open(t, ""), query.Text("SELECT 'a\u202eb\x1b[31m'::INTEGER"), nil, query.CSV, query.Screen{})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	requireInert(t, query.OnScreen(err.Error()))
+	requireGraphic(t, query.OnScreen(err.Error()))
 }

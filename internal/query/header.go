@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// A file of a query begins with comment lines that say what it answers:
+// The file of a query begins with a header of comment lines:
 //
 //	-- subject: prices
 //	-- title: Price changes
@@ -19,15 +19,14 @@ import (
 //	-- param: currency VARCHAR NULL -- only prices in this currency
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
-// The values are those of the parameter above them. Other comments carry no meaning.
-// The header of a check also has severity, and each if it is a pattern; see [LoadChecks].
+// A values line belongs to the parameter above it. Other comments are ignored. The header of a
+// check also has the lines severity and, if it is a pattern, each; see [LoadChecks].
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
 	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('[^']+'|\S+) -- (.+)$`)
 )
 
-// headerWords begin the lines that carry meaning.
 func headerWords(isCheck bool) []string {
 	words := []string{"subject", "title", "grain", "about", "param", "values"}
 	if isCheck {
@@ -36,16 +35,16 @@ func headerWords(isCheck bool) []string {
 	return words
 }
 
-// requiredText stands in the place of a default where there is none.
+// requiredText is written in place of the default of a required parameter.
 const requiredText = "REQUIRED"
 
-// fault is what is wrong with a line of a file.
+// fault is a mistake in the file of a query. Line 0 means the whole file.
 type fault struct {
 	line int
 	text string
 }
 
-// parseHeader reads the comment lines at the top of a text into q, whose SQL it is.
+// parseHeader sets the other fields of q from the header in q.SQL.
 func (q *Query) parseHeader() (faults []fault) {
 	number := 0
 	add := func(format string, args ...any) { faults = append(faults, fault{number, fmt.Sprintf(format, args...)}) }
@@ -68,7 +67,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		}
 		switch single := singles[word]; {
 		case single != nil && (text == "" || *single != ""):
-			add("state %s once, with a text", word)
+			add("write one line -- %s: TEXT, with a text", word)
 		case single != nil:
 			*single = text
 		case word == "param":
@@ -82,23 +81,23 @@ func (q *Query) parseHeader() (faults []fault) {
 			}
 			q.Params = append(q.Params, p)
 		case word == "values" && (len(q.Params) == 0 || text == "" || q.Params[len(q.Params)-1].Values != ""):
-			add("state the values as a SELECT, once, below the parameter that they are for")
+			add("write one line -- values: SELECT ... below its -- param: line")
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
 			if alike := nearest.FindAlike(headerWords(q.isCheck), word); len(alike) > 0 {
-				add("%q is no word of a header: did you mean %s?", word, alike[0])
+				add("unknown header %q: did you mean %s?", word, alike[0])
 			}
 		}
 	}
 	return faults
 }
 
-// parseParam reads what stands behind param: and checks that its default is of its type.
+// parseParam parses the text after "param:" and checks that the default has the declared type.
 func parseParam(text string) (Param, error) {
 	m := paramField.FindStringSubmatch(text)
 	if m == nil {
-		return Param{}, fmt.Errorf("state a parameter as name type default -- meaning, not %q", text)
+		return Param{}, fmt.Errorf("write a parameter as name type default -- meaning, not %q", text)
 	}
 	p := Param{Name: m[1], Type: m[2], Nullable: m[3] != "", Default: m[4], About: m[5]}
 	if inner := len(m[4]) - 1; inner > 1 && m[4][0] == '\'' && m[4][inner] == '\'' {
@@ -108,23 +107,23 @@ func parseParam(text string) (Param, error) {
 		p.Default = ""
 		return p, nil
 	}
-	if p.Type == "DATE" && backText.MatchString(p.Default) {
+	if p.Type == "DATE" && relativeDate.MatchString(p.Default) {
 		return p, nil
 	}
 	_, err := p.bindText(p.Default)
 	return p, err
 }
 
-// parseFile reads a query or a check of a user. A text without a header is a query as well.
+// parseFile parses a query or a check of the user. The header of a query is optional.
 func parseFile(q Query, text string) (Query, []fault) {
 	q.SQL = strings.TrimPrefix(text, "\ufeff")
 	if !utf8.ValidString(text) {
-		return q, []fault{{0, "is not UTF-8: save it as such"}}
+		return q, []fault{{0, "is not UTF-8: save it as UTF-8"}}
 	}
 	faults := q.parseHeader()
 	for _, p := range q.Params {
 		if !slices.Contains(namesIn(q.SQL), p.Name) {
-			faults = append(faults, fault{0, fmt.Sprintf("declares parameter %q, which its SQL does not use as $%s", p.Name, p.Name)})
+			faults = append(faults, fault{0, fmt.Sprintf("declares parameter %q, but its SQL does not contain $%s", p.Name, p.Name)})
 		}
 	}
 	return q, faults
@@ -132,7 +131,7 @@ func parseFile(q Query, text string) (Query, []fault) {
 
 var paramName = regexp.MustCompile(`\$(\w+)`)
 
-// namesIn lists what a text names as $name, in texts and comments too.
+// namesIn lists the names after a dollar sign, including those in string literals and comments.
 func namesIn(sql string) (names []string) {
 	for _, m := range paramName.FindAllStringSubmatch(sql, -1) {
 		names = append(names, m[1])
@@ -140,8 +139,8 @@ func namesIn(sql string) (names []string) {
 	return names
 }
 
-// ParseText reads the SQL of a file: its header may declare parameters. What is wrong with
-// it is a *UsageError.
+// ParseText parses a query in a file that is not in the library. Its header may declare
+// parameters. Mistakes in the file are a *UsageError.
 func ParseText(file, text string) (Query, error) {
 	q, faults := parseFile(Query{File: file}, text)
 	if len(faults) > 0 {

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// NewGradedJSON makes the writer of one object: the snapshot, the tables behind the
-// answer with their grades, and then the rows as JSON has them. The grades come first, so
-// that who reads it as it comes knows them before the rows.
+// NewGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
+// and the rows as in the format JSON. The grades precede the rows, so that a streaming reader
+// knows them first.
 func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (Writer, error) {
 	if sources == nil {
 		sources = []Source{}
@@ -23,18 +23,17 @@ func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (W
 		return nil, err
 	}
 	if screen.Terminal {
-		w = &screened{to: w}
+		w = &screenWriter{to: w}
 	}
 	head := fmt.Sprintf("{\"snapshot\":%s,\n\"grades\":%s,\n\"rows\":[", snapshot, grades)
 	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", none: head + "]}\n"}, nil
 }
 
-// jsonWriter writes an object a row, columns in order: as the items of an
-// array, or a line each.
+// jsonWriter writes one object per row, as an array or one per line.
 type jsonWriter struct {
 	out *bufio.Writer
-	// first, next and end are written before the first row, before every other and
-	// after the last; none is written when there are no rows.
+	// first is written before the first row, next before each other row and end after the last
+	// row. none is written instead of all if there are no rows.
 	first, next, end, none string
 
 	names [][]byte
@@ -49,8 +48,8 @@ func (w *jsonWriter) Begin(columns []Column) error {
 	return nil
 }
 
-// uniqueNames numbers repeated names as DuckDB does for a table made of an answer:
-// an object must not hold a name twice.
+// uniqueNames appends numbers to repeated column names, as DuckDB does in CREATE TABLE AS: the
+// names in a JSON object must be unique.
 func uniqueNames(columns []Column) []string {
 	names := make([]string, len(columns))
 	taken := map[string]bool{}

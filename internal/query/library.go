@@ -17,32 +17,33 @@ import (
 	"placementsync/queries"
 )
 
-// Library is the named queries that can be asked: the built-in ones and those of a user's
-// folder. The zero value has none.
+// Library contains the named queries: the built-in ones and the user's own from a folder. The
+// zero value is empty.
 type Library struct {
 	queries []Query
 }
 
-// FilesError says all that is wrong with files of a user.
+// FilesError reports all mistakes in the user's query files.
 type FilesError struct {
-	// Problems are one line each: file:line: what is wrong and what to do.
+	// Problems are lines of the form file:line: problem.
 	Problems []string
 }
 
 func (e *FilesError) Error() string { return strings.Join(e.Problems, "\n") }
 
 const (
-	// ending is that of files with a query.
+	// ending is the ending of query files.
 	ending = ".sql"
-	// ownSubject is that of own queries which name none.
+	// ownSubject is the default subject of the user's own queries.
 	ownSubject = "own"
-	// mostBytes is how long a file of a user may be: a wrong name must not fill the memory.
-	mostBytes = 1 << 20
+	// maxFileSize is the maximum size of a query file in bytes, so that the wrong file does not
+	// fill the memory.
+	maxFileSize = 1 << 20
 )
 
-// Load returns the built-in queries and those of the files in a folder. An empty folder
-// name means no own queries. The library is good also with a *FilesError, which names what
-// was left out and why.
+// Load returns the built-in queries and the user's own queries in the folder dir. If dir is
+// empty, it returns only the built-in ones. With a *FilesError, the library contains all queries
+// without mistakes.
 func Load(dir string) (Library, error) {
 	builtIn, err := List()
 	return shelf{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
@@ -62,7 +63,7 @@ func (s shelf) load(builtIn []Query, err error, dir string) (Library, error) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return l, &FilesError{[]string{fmt.Sprintf("%s: cannot be read: %v: create the folder, or correct %s", dir, errors.Unwrap(err), s.key)}}
+		return l, &FilesError{[]string{fmt.Sprintf("%s: cannot be read: %v: create the folder or correct %s", dir, errors.Unwrap(err), s.key)}}
 	}
 	var problems []string
 	for _, entry := range entries {
@@ -86,12 +87,12 @@ func (s shelf) load(builtIn []Query, err error, dir string) (Library, error) {
 
 var nameOnly = regexp.MustCompile(`^\w+$`)
 
-// readOwn reads one file of the folder.
+// readOwn reads one of the user's files.
 func (l Library) readOwn(s shelf, file string) (Query, []fault) {
 	base := filepath.Base(file)
 	name := base[:len(base)-len(ending)]
 	if !nameOnly.MatchString(name) {
-		return Query{}, []fault{{0, "cannot be asked by its name: use letters, digits and _ alone"}}
+		return Query{}, []fault{{0, "has an invalid name: use only letters, digits and _"}}
 	}
 	i := slices.IndexFunc(l.queries, func(q Query) bool { return strings.EqualFold(q.Name, name) })
 	if i >= 0 && l.queries[i].File != "" {
@@ -107,7 +108,7 @@ func (l Library) readOwn(s shelf, file string) (Query, []fault) {
 	q, faults := parseFile(Query{Name: name, File: file, isCheck: s.isCheck}, text)
 	q.Subject = cmp.Or(q.Subject, ownSubject)
 	if q.Title == "" && len(faults) == 0 {
-		faults = append(faults, fault{1, "needs a title: begin with -- title: what the answer shows"})
+		faults = append(faults, fault{1, "needs a title: begin with -- title: TEXT"})
 	}
 	if s.isCheck && len(faults) == 0 {
 		faults = q.checkFaults()
@@ -115,8 +116,8 @@ func (l Library) readOwn(s shelf, file string) (Query, []fault) {
 	return q, faults
 }
 
-// ReadText reads a file of SQL. It refuses what is no file, which may never end, and what
-// is too long to be SQL of a person.
+// ReadText reads an SQL file. It returns an error for other than regular files, which may be
+// endless, and for files of more than maxFileSize.
 func ReadText(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
@@ -129,12 +130,12 @@ func ReadText(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
 	}
-	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("cannot be read: %w", err)
 	}
-	if len(text) > mostBytes {
-		return "", fmt.Errorf("is longer than %d bytes", mostBytes)
+	if len(text) > maxFileSize {
+		return "", fmt.Errorf("is larger than %d bytes", maxFileSize)
 	}
 	return string(text), nil
 }
@@ -171,7 +172,7 @@ func (s shelf) list(dir fs.FS) ([]Query, error) {
 // List returns all queries, sorted by name.
 func (l Library) List() []Query { return slices.Clone(l.queries) }
 
-// Find returns the query of a name.
+// Find returns the query with a name.
 func (l Library) Find(name string) (Query, bool) {
 	i := slices.IndexFunc(l.queries, func(q Query) bool { return q.Name == name })
 	if i < 0 {
@@ -180,7 +181,7 @@ func (l Library) Find(name string) (Query, bool) {
 	return l.queries[i], true
 }
 
-// Resolve reads the query of a user among the built-in ones, see [Library.Resolve].
+// Resolve is [Library.Resolve] with the built-in queries.
 func Resolve(text string) (Query, error) {
 	l, err := Load("")
 	if err != nil {
@@ -189,15 +190,14 @@ func Resolve(text string) (Query, error) {
 	return l.Resolve(text)
 }
 
-// IsName reports whether a text is a single word, which names a query or a table and is
-// no SQL.
+// IsName reports whether a text is a name of a query or table, optionally with a schema, and
+// not SQL.
 func IsName(text string) bool { return wordOnly.MatchString(strings.TrimSpace(text)) }
 
-// wordOnly is a word, or one with its schema.
 var wordOnly = regexp.MustCompile(`^\w+(?:\.\w+)?$`)
 
-// Resolve reads the query of a user: a single word names a query, anything else is
-// SQL. An unknown name is a *UsageError, which says when a table has it.
+// Resolve returns the query for a text of the user, which is the name of a query or SQL. An
+// unknown name is a *UsageError. If it is the name of a table, the error tells how to query it.
 func (l Library) Resolve(text string) (Query, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -219,14 +219,14 @@ func (l Library) Resolve(text string) (Query, error) {
 		return Query{}, err
 	}
 	if table != "" {
-		unknown.Problem += fmt.Sprintf(", but a table is: ask it in SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, stated)
+		unknown.Problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, stated)
 		unknown.Names = nil
 	}
 	return Query{}, unknown
 }
 
-// findTable finds the table or view that a word names, with its schema where SQL needs it,
-// and the name by which the dictionary has it. Both are empty when there is none.
+// findTable finds the table or view with a name. table is its name in SQL and stated its name in
+// the data dictionary. Both are empty if it does not exist.
 func findTable(word string) (table, stated string, err error) {
 	main, meta, err := dictionary.Definitions()
 	if err != nil {
@@ -258,19 +258,19 @@ func findTable(word string) (table, stated string, err error) {
 	return "", "", nil
 }
 
-// nearestNames picks the names that the user may have meant: those that contain the
-// text, or else those that differ from it in a few letters.
+// nearestNames returns the names that contain the text or, if there are none, the names that
+// differ from it in a few letters.
 func nearestNames(names []string, text string) []string {
-	const minPart = 3 // the least length of a part of a name that finds it
+	const minPart = 3 // characters; shorter texts are part of too many names
 	text = strings.ToLower(text)
-	var holding []string
+	var containing []string
 	for _, name := range names {
 		if len(text) >= minPart && strings.Contains(name, text) {
-			holding = append(holding, name)
+			containing = append(containing, name)
 		}
 	}
-	if len(holding) > 0 {
-		return holding
+	if len(containing) > 0 {
+		return containing
 	}
 	return nearest.FindAlike(names, text)
 }

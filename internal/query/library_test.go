@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// ownFiles makes a folder of own queries, given as name and text.
+// ownFiles creates a folder with the user's queries, given by file name.
 func ownFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ const twoListings = `
 INSERT INTO product_listings (id, name, country, domain_authority) VALUES
 	('a', 'The first', 'DE', 10), ('b', 'The second', 'DE', 20), ('c', 'The first', 'FR', 30);`
 
-func TestOwnQueriesStandBesideTheBuiltInOnes(t *testing.T) {
+func TestLoadAddsOwnQueries(t *testing.T) {
 	dir := ownFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(cheapOutlets, "\n", "\r\n"), "notes.txt": "no query"})
 	all, err := query.Load(dir)
 	if err != nil {
@@ -49,10 +49,10 @@ func TestOwnQueriesStandBesideTheBuiltInOnes(t *testing.T) {
 	}
 	builtIn, err := query.List()
 	if err != nil || len(all.List()) != len(builtIn)+1 {
-		t.Fatalf("got %d queries beside %d built-in ones (%v)", len(all.List()), len(builtIn), err)
+		t.Fatalf("got %d queries, %v, want one more than the %d built-in ones", len(all.List()), err, len(builtIn))
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsOwn() || q.Subject != "placements" {
-		t.Errorf("a built-in query is %+v", q)
+		t.Errorf("built-in query: got %+v", q)
 	}
 	q, err := all.Resolve("listings_of")
 	if err != nil {
@@ -78,19 +78,19 @@ func TestOwnQueriesStandBesideTheBuiltInOnes(t *testing.T) {
 			name, value, _ := strings.Cut(one, "=")
 			given[name] = value
 		}
-		got, err := answer(t, db, q, given, query.CSV, query.Screen{})
+		got, err := runQuery(t, db, q, given, query.CSV, query.Screen{})
 		if got = strings.ReplaceAll(got, "\r\n", "\n"); err != nil || got != "id\n"+want {
 			t.Errorf("%q: got %q, %v, want %q", values, got, err, want)
 		}
 	}
-	if _, err := answer(t, db, q, map[string]string{"least": "many"}, query.CSV, query.Screen{}); err == nil || !strings.Contains(err.Error(), `query "listings_of": parameter "least": "many" is not a whole number from 0 on; parameter:`) {
+	if _, err := runQuery(t, db, q, map[string]string{"least": "many"}, query.CSV, query.Screen{}); err == nil || !strings.Contains(err.Error(), `query "listings_of": parameter "least": "many" is not a whole number from 0 on; parameter:`) {
 		t.Errorf("a wrong type: got %v", err)
 	}
 }
 
-// TestBadFilesAreAllNamed holds that each bad file is named with its line, and hides no good
-// one.
-func TestBadFilesAreAllNamed(t *testing.T) {
+// TestLoadReportsAllMistakes checks the message of each mistake, and that the files without
+// mistakes are loaded.
+func TestLoadReportsAllMistakes(t *testing.T) {
 	const good = "-- title: Good\nSELECT 1 AS n"
 	dir := ownFiles(t, map[string]string{
 		"best_value.sql":  good,
@@ -112,47 +112,47 @@ func TestBadFilesAreAllNamed(t *testing.T) {
 	all, err := query.Load(dir)
 	var faulty *query.FilesError
 	if !errors.As(err, &faulty) {
-		t.Fatalf("got %v, want what is wrong with the files", err)
+		t.Fatalf("got %v, want a FilesError", err)
 	}
 	want := []string{
 		"best_value.sql: has the name of the built-in queries/best_value.sql: rename it",
-		"empty_words.sql:1: state title once, with a text",
+		"empty_words.sql:1: write one line -- title: TEXT, with a text",
 		"folder.sql: is not a regular file",
-		"my-query.sql: cannot be asked by its name: use letters, digits and _ alone",
-		"no_title.sql:1: needs a title: begin with -- title: what the answer shows",
-		"not_text.sql: is not UTF-8: save it as such",
-		`parameters.sql:2: state a parameter as name type default -- meaning, not "n NUMBER 1 -- count"`,
+		"my-query.sql: has an invalid name: use only letters, digits and _",
+		"no_title.sql:1: needs a title: begin with -- title: TEXT",
+		"not_text.sql: is not UTF-8: save it as UTF-8",
+		`parameters.sql:2: write a parameter as name type default -- meaning, not "n NUMBER 1 -- count"`,
 		`parameters.sql:4: parameter "n": "many" is not a whole number from 0 on`,
-		"repeated.sql:2: state title once, with a text",
-		`repeated.sql:3: "parm" is no word of a header: did you mean param?`,
-		"repeated.sql:4: state the values as a SELECT, once, below the parameter that they are for",
-		"too_long.sql: is longer than 1048576 bytes",
+		"repeated.sql:2: write one line -- title: TEXT, with a text",
+		`repeated.sql:3: unknown header "parm": did you mean param?`,
+		"repeated.sql:4: write one line -- values: SELECT ... below its -- param: line",
+		"too_long.sql: is larger than 1048576 bytes",
 		`twice.sql:3: parameter "a" is declared twice`,
-		`unused.sql: declares parameter "top", which its SQL does not use as $top`,
+		`unused.sql: declares parameter "top", but its SQL does not contain $top`,
 	}
 	got := strings.Split(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	if q, ok := all.Find("Good"); !ok || q.Title != "Good" {
-		t.Errorf("the good file is %+v, found %t", q, ok)
+		t.Errorf("the valid file is %+v, found %t", q, ok)
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsOwn() {
 		t.Errorf("the built-in query is %+v, found %t", q, ok)
 	}
 	if _, err := query.Load(filepath.Join(dir, "nosuch")); !errors.As(err, &faulty) || !strings.Contains(err.Error(), "correct queries.dir") {
-		t.Errorf("a folder that is not there: got %v", err)
+		t.Errorf("missing folder: got %v", err)
 	}
 }
 
-// TestOwnQueriesOnlyRead holds that a name of its own does not let SQL do more than a text.
+// TestOwnQueriesOnlyRead checks that named queries of the user are refused like unnamed SQL.
 func TestOwnQueriesOnlyRead(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
-		"a write":            {"DELETE FROM product_listings", "refuse to write"},
-		"several statements": {"SELECT 1; SELECT 2", "refuse to run several statements"},
-		"a setting":          {"SET threads = 1", "refuse to change a setting"},
-		"an acting function": {"SELECT * FROM enable_logging()", "refuse to call a function"},
-		"a file":             {"SELECT * FROM read_text('/etc/passwd')", "refuse to touch files"},
+		"a write":            {"DELETE FROM product_listings", "refused to write"},
+		"several statements": {"SELECT 1; SELECT 2", "refused to run several statements"},
+		"a setting":          {"SET threads = 1", "refused to change a setting"},
+		"an acting function": {"SELECT * FROM enable_logging()", "refused to call a function"},
+		"a file":             {"SELECT * FROM read_text('/etc/passwd')", "refused access to files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := query.Load(ownFiles(t, map[string]string{"mine.sql": "-- title: Mine\n" + c.sql}))
@@ -163,38 +163,38 @@ func TestOwnQueriesOnlyRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := answer(t, open(t, ""), q, nil, query.CSV, query.Screen{})
+			got, err := runQuery(t, open(t, ""), q, nil, query.CSV, query.Screen{})
 			var refused *query.RefusedError
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %q, %v, want a refusal with %q", got, err, c.want)
+				t.Errorf("got %q, %v, want a RefusedError with %q", got, err, c.want)
 			}
 		})
 	}
 }
 
-func TestAFileMayDeclareParameters(t *testing.T) {
+func TestParseTextReadsParameters(t *testing.T) {
 	q, err := query.ParseText("asked.sql", "-- param: least COUNT 20 -- authority\nSELECT $least AS least, typeof($least) AS of, $other AS other")
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, "")
-	got, err := answer(t, db, q, map[string]string{"other": "x"}, query.JSONL, query.Screen{})
+	got, err := runQuery(t, db, q, map[string]string{"other": "x"}, query.JSONL, query.Screen{})
 	if want := `{"least":20,"of":"BIGINT","other":"x"}` + "\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	if _, err := answer(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
-		t.Errorf("a parameter that nobody declares needs a value: got %v", err)
+	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
+		t.Errorf("undeclared parameter without a value: got %v", err)
 	}
 	var usage *query.UsageError
 	if _, err := query.ParseText("asked.sql", "SELECT 1\n-- param: x\n"); err != nil {
 		t.Errorf("a comment below the header: got %v", err)
 	}
-	if _, err := query.ParseText("asked.sql", "-- what it is\n-- param: x\nSELECT $x"); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "asked.sql:2: state a parameter as") {
+	if _, err := query.ParseText("asked.sql", "-- a comment\n-- param: x\nSELECT $x"); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "asked.sql:2: write a parameter as") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheValuesOfAParameterAreThoseOfTheData(t *testing.T) {
+func TestParamValues(t *testing.T) {
 	db := open(t, twoListings)
 	country := query.Param{Name: "country", Type: "VARCHAR", Values: "SELECT country FROM product_listings UNION ALL SELECT NULL"}
 	for name, c := range map[string]struct {
@@ -202,11 +202,11 @@ func TestTheValuesOfAParameterAreThoseOfTheData(t *testing.T) {
 		most  int
 		want  string
 	}{
-		"by a query": {country, 5, "DE,FR false"},
-		"the first":  {country, 1, "DE true"},
-		"a choice":   {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
-		"a switch":   {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
-		"any text":   {query.Param{Type: "VARCHAR"}, 5, " false"},
+		"from a query":        {country, 5, "DE,FR false"},
+		"more than the limit": {country, 1, "DE true"},
+		"of a choice":         {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
+		"of a boolean":        {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
+		"of any text":         {query.Param{Type: "VARCHAR"}, 5, " false"},
 	} {
 		values, more, err := db.ParamValues(t.Context(), c.param, c.most)
 		got := strings.Join(values, ",") + map[bool]string{true: " true", false: " false"}[more]
@@ -216,12 +216,12 @@ func TestTheValuesOfAParameterAreThoseOfTheData(t *testing.T) {
 	}
 	for _, text := range []string{"DELETE FROM product_listings", "SELECT 1) AS one(value); DELETE FROM product_listings; SELECT (1"} {
 		if values, _, err := db.ParamValues(t.Context(), query.Param{Name: "x", Values: text}, 5); err == nil {
-			t.Errorf("values that write: got %v", values)
+			t.Errorf("%s: got %v, want an error", text, values)
 		}
 	}
 }
 
-func TestAValueThatTheDataLacksIsNamed(t *testing.T) {
+func TestUnknownValues(t *testing.T) {
 	db := open(t, twoListings)
 	q := query.Query{Name: "of", Params: []query.Param{
 		{Name: "country", Type: "VARCHAR", Default: "NULL", Values: "SELECT country FROM product_listings"},
@@ -244,7 +244,7 @@ func TestAValueThatTheDataLacksIsNamed(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
 		}
 	}
-	for given, count := range map[string]int{"99": 0, "100": 1} { // more values than are listed
+	for given, count := range map[string]int{"99": 0, "100": 1} { // the data has more values than the list
 		if unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
 			t.Errorf("%s: got %v, %v", given, unknown, err)
 		}
@@ -255,9 +255,9 @@ func TestAValueThatTheDataLacksIsNamed(t *testing.T) {
 	}
 }
 
-func TestAWordThatNamesATableIsSaid(t *testing.T) {
+func TestResolveSuggestsTables(t *testing.T) {
 	for word, want := range map[string]string{
-		"orders":         `no query is named "orders", but a table is: ask it in SQL, as in placementsync query "FROM orders LIMIT 10"; placementsync schema orders explains its columns`,
+		"orders":         `no query is named "orders", but a table is: query it with SQL, as in placementsync query "FROM orders LIMIT 10"; placementsync schema orders explains its columns`,
 		"payables":       `"FROM mart.payables LIMIT 10"; placementsync schema mart.payables explains its columns (did you mean payables_ageing or payables_open?)`,
 		"history.orders": `"FROM history.orders LIMIT 10"; placementsync schema orders explains its columns`,
 		"mart.snapshot":  `"FROM mart.snapshot LIMIT 10"`,
@@ -274,9 +274,8 @@ func TestAWordThatNamesATableIsSaid(t *testing.T) {
 	}
 }
 
-// TestOwnQueriesAreCheckedBeforeTheyAreAsked has one file for each mistake, with the place
-// that the problem names.
-func TestOwnQueriesAreCheckedBeforeTheyAreAsked(t *testing.T) {
+// TestCheckOwn has one file per mistake and compares the positions in the messages.
+func TestCheckOwn(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"good":    "-- title: Good\nFROM orders SELECT count(*) WHERE id = $id",
@@ -303,12 +302,12 @@ func TestOwnQueriesAreCheckedBeforeTheyAreAsked(t *testing.T) {
 		`ends.sql:2:10: syntax error at end of input`,
 		`insert.sql:2:20: syntax error at or near "VALUE"`,
 		`quote.sql:2:13: unterminated quoted string at or near "'x"`,
-		`two.sql: refuse to run several statements: a query is one statement; run one query for each`,
+		`two.sql: refused to run several statements: run one query for each statement`,
 		`typo.sql:3:8: syntax error at or near "orders"`,
 		`values.sql: the values of parameter id:1:1: syntax error at or near "SELEC"`,
 	}
 	with := append(slices.Clone(without), `column.sql:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
-		`deletes.sql: refuse to write: query opens the catalog read only`)
+		`deletes.sql: refused to write: query opens the catalog read-only`)
 	slices.Sort(with)
 	for name, c := range map[string]struct {
 		db   *query.DB
@@ -317,7 +316,7 @@ func TestOwnQueriesAreCheckedBeforeTheyAreAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
 			if !ok {
-				t.Fatal("no problem is found")
+				t.Fatal("CheckOwn returned no FilesError")
 			}
 			got := make([]string, len(faulty.Problems))
 			for i, p := range faulty.Problems {

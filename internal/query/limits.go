@@ -11,15 +11,15 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// TimeoutError says that a query was stopped since it took too long.
+// TimeoutError reports that a query was stopped at its time limit.
 type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("stopped after %s, the time limit: ask for less (WHERE, LIMIT, fewer joins), or raise the limit", e.After)
+	return fmt.Sprintf("stopped after %s, the time limit: ask for less (WHERE, LIMIT, fewer joins) or raise the limit", e.After)
 }
 
-// withTimeout bounds the work of one query. The returned function gives an error the
-// reason, when it was the time.
+// withTimeout limits the time of one query. The returned function replaces an error by a
+// *TimeoutError if the limit was reached. A limit of 0 means none.
 func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, func(error) error) {
 	if limit <= 0 {
 		return ctx, func() {}, func(err error) error { return err }
@@ -34,11 +34,12 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	}
 }
 
-// stopGrace is how long DuckDB may take to stop, which it is told every half second.
+// stopGrace is the time that DuckDB may take to stop. The driver interrupts it every half second.
 const stopGrace = 2 * time.Second
 
-// waitFor waits for work that a limit bounds, and no longer than stopGrace after the end of
-// ctx. Work that it leaves behind then has ended when the channel is closed.
+// waitFor runs work and waits for it, but no longer than stopGrace after the end of ctx. If the
+// work is still running then, abandoned is closed when it ends. A limit of 0 means that waitFor
+// waits without limit.
 func waitFor(ctx context.Context, limit time.Duration, work func() error) (abandoned <-chan struct{}, _ error) {
 	if limit <= 0 {
 		return nil, work()
@@ -53,7 +54,7 @@ func waitFor(ctx context.Context, limit time.Duration, work func() error) (aband
 	}()
 	finish := func() (<-chan struct{}, error) {
 		if panicked != nil {
-			panic(panicked) // where the caller's own recover is
+			panic(panicked) // in the goroutine of the caller, which may recover
 		}
 		return nil, err
 	}
@@ -72,13 +73,14 @@ func waitFor(ctx context.Context, limit time.Duration, work func() error) (aband
 	}
 }
 
-// limitable is how a text begins whose answer can be the table of another SELECT,
-// behind its comments. The others describe something, and have short answers.
+// limitable matches the beginning of a text that can be a subquery, after comments. Other
+// statements that read, such as DESCRIBE, have short results.
 var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
-// limitRows lets DuckDB stop after so many rows, if that is not 0: the driver would hold the whole
-// answer in memory, outside of DuckDB's limit. s is what DuckDB said of a text of the
-// user, which stands alone, so that no bracket in it can close the one around it.
+// limitRows adds a LIMIT of most rows to a query: the driver keeps the whole result in memory,
+// in addition to DuckDB's memory limit. 0 means no limit. s describes q.SQL before the change. A
+// query of the user that is one statement must still be one statement in brackets: a bracket in
+// it must not close the added one.
 func limitRows(conn *duckdb.Conn, q Query, s statement, most int) (Query, error) {
 	if most <= 0 || !limitable.MatchString(q.SQL) {
 		return q, nil
@@ -86,7 +88,7 @@ func limitRows(conn *duckdb.Conn, q Query, s statement, most int) (Query, error)
 	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), most)
 	limited, err := prepareStatement(conn, text)
 	if err != nil || limited.several && q.IsOwn() && !s.several {
-		return q, &UsageError{Problem: q.errPrefix() + "the text cannot be limited to some rows: end it with the statement, without a semicolon and a comment behind it"}
+		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}
 	}
 	q.SQL = text
 	return q, nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WriteList lists queries by subject: a table has a line for each, CSV and JSON have all
-// that the headers say.
+// WriteList lists queries by subject. Format Table has one line per query; CSV and JSON contain
+// the whole headers.
 func WriteList(w io.Writer, f Format, all []Query) error {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Query) int { return strings.Compare(a.Subject, b.Subject) })
@@ -25,7 +25,6 @@ func WriteList(w io.Writer, f Format, all []Query) error {
 	return &UsageError{Problem: fmt.Sprintf("--format is %q: --list writes table, csv or json", f)}
 }
 
-// listBySubject writes one line a query.
 func listBySubject(w io.Writer, all []Query) error {
 	var b strings.Builder
 	width, subject := 0, ""
@@ -44,7 +43,7 @@ func listBySubject(w io.Writer, all []Query) error {
 	return err
 }
 
-// ownMark names the file of an own query.
+// ownMark returns a note with the file of a user's query. It is empty for built-in queries.
 func (q Query) ownMark() string {
 	if q.File == "" {
 		return ""
@@ -52,7 +51,7 @@ func (q Query) ownMark() string {
 	return " (own: " + q.File + ")"
 }
 
-// Explain writes all that the header of a query says, in lines of 80 characters.
+// Explain writes the header of a query in lines of at most 80 characters.
 func Explain(w io.Writer, q Query) error {
 	const indent, width = "  ", 80
 	var b strings.Builder
@@ -73,7 +72,7 @@ func Explain(w io.Writer, q Query) error {
 	return err
 }
 
-// listedQuery is a query as JSON has it.
+// listedQuery is a query in the JSON list.
 type listedQuery struct {
 	Subject string        `json:"subject"`
 	Name    string        `json:"name"`
@@ -81,20 +80,19 @@ type listedQuery struct {
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
 	Params  []listedParam `json:"params"`
-	// File is that of an own query; empty for a built-in one.
+	// File is empty for a built-in query.
 	File string `json:"file"`
 }
 
-// listedParam is a parameter as JSON has it.
+// listedParam is a parameter in the JSON list.
 type listedParam struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
-	// Default is null for a parameter that must be given.
+	// Default is null for a required parameter.
 	Default *string `json:"default"`
 	About   string  `json:"about"`
-	// Values is the SELECT of the values that the data has. Without one, any value may be
-	// given.
+	// Values is a SELECT of the values in the data. It is empty if any value is accepted.
 	Values string `json:"values"`
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// markdownWriter writes a pipe table, unpadded so that it streams. Nothing in
-// a cell can end the cell or become markup.
+// markdownWriter writes a pipe table. Cells are not padded, so that rows can be streamed.
 type markdownWriter struct {
 	out    *bufio.Writer
 	escape *strings.Replacer
@@ -14,8 +13,8 @@ type markdownWriter struct {
 	cell   []byte
 }
 
-// newMarkdown escapes what would draw a link, an image or HTML in a document:
-// a text of the service stays a text.
+// newMarkdown returns a writer that escapes all characters which could end a cell or start
+// markup, such as links, images and HTML.
 func newMarkdown(out *bufio.Writer) *markdownWriter {
 	return &markdownWriter{out: out, escape: strings.NewReplacer(
 		`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`,

@@ -10,8 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Layouts in RFC 3339 form. A timestamp without a zone gets no Z: it is not an
-// instant.
+// Layouts in the form of RFC 3339. A TIMESTAMP without time zone is written without Z.
 const (
 	secondLayout = "2006-01-02T15:04:05"
 	clockLayout  = "15:04:05"
@@ -42,8 +41,8 @@ func timestampCodec(t *arrow.TimestampType) codec {
 	}}
 }
 
-// infinityName names DuckDB's two infinite dates and times, which are the largest
-// number of the type and its negative.
+// infinityName returns the text of DuckDB's infinite dates and times, which are stored as the
+// largest value of the type and its negative. It is empty for other values.
 func infinityName(v, largest int64) string {
 	switch v {
 	case largest:
@@ -54,7 +53,8 @@ func infinityName(v, largest int64) string {
 	return ""
 }
 
-// appendFraction writes microseconds, or nanoseconds, only when there are any.
+// appendFraction appends a fraction in microseconds or, if needed, nanoseconds. It appends
+// nothing for 0.
 func appendFraction(dst []byte, nanos int) []byte {
 	switch {
 	case nanos == 0:
@@ -79,7 +79,7 @@ func timeOfDay(unit arrow.TimeUnit) appender {
 	}
 }
 
-// appendClock writes the time since midnight; DuckDB's day may end at 24:00:00.
+// appendClock appends a time of day. DuckDB allows 24:00:00.
 func appendClock(dst []byte, d time.Duration) []byte {
 	if d == 24*time.Hour {
 		return append(dst, "24:00:00"...)
@@ -88,8 +88,7 @@ func appendClock(dst []byte, d time.Duration) []byte {
 	return appendFraction(dst, int(d%time.Second))
 }
 
-// appendInterval writes an interval as DuckDB casts it to text: 1 year
-// 2 months 3 days 04:05:06.
+// appendInterval appends an interval in DuckDB's text form: 1 year 2 months 3 days 04:05:06.
 func appendInterval(dst []byte, a arrow.Array, i int) []byte {
 	v := valueAt[arrow.MonthDayNanoInterval](a, i)
 	start := len(dst)
@@ -119,7 +118,7 @@ func appendUnits(dst []byte, start int, n int64, unit string) []byte {
 	return dst
 }
 
-// appendHours writes a duration whose hours may exceed a day.
+// appendHours appends a duration as hh:mm:ss. The hours may exceed 24.
 func appendHours(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, d = append(dst, '-'), -d

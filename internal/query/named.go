@@ -6,42 +6,41 @@ import (
 	"strings"
 )
 
-// Query is SQL to run. Named queries state their parameters, and so may a file; the other
-// parameters of a text are the $names in it, each bound as VARCHAR.
+// Query is SQL with parameters. The header of a file declares parameters with their types. Each
+// undeclared $name in the SQL is a parameter of type VARCHAR.
 type Query struct {
-	// Name is the name of the file, without its ending. Empty for a text of the user.
+	// Name is the name of the file without its ending. It is empty for other SQL of the user.
 	Name string
-	// File is where an own query or a text was read; empty for the built-in queries and
-	// for what the user wrote on the command line.
+	// File is the path of a user's query. It is empty for built-in queries and for SQL from the
+	// command line.
 	File string
-	// Subject is what the query is about, in a word: lists are grouped by it.
+	// Subject is a word that groups lists of queries.
 	Subject string
-	// Title, Grain and About say what the answer shows, what a row is and what to
-	// know about the numbers. Own queries may lack all but the title.
+	// Title describes the result, Grain its rows, and About explains its numbers. In a user's
+	// query, only Title is required.
 	Title, Grain, About string
-	// Params are the parameters that the header declares.
+	// Params are the declared parameters.
 	Params []Param
-	// SQL is the text, header included.
+	// SQL is the whole text of the file, including the header.
 	SQL string
 	// Severity is hold or warn. Only checks have one, see [LoadChecks].
 	Severity string
 	// Each makes a check a pattern, see [Query.Expand].
 	Each string
 
-	// long answers are read piece by piece; those of stored tables, whose SQL
-	// is SELECT columns FROM table, without being spooled first.
+	// long results are read in pieces from a temporary table or, if stored is set, from the
+	// table of the query. SQL is then SELECT columns FROM table.
 	long, stored bool
-	// spooled answers may be of any length: they are read as long ones where
-	// their SQL allows it.
+	// spooled results are long if their SQL can fill a temporary table.
 	spooled bool
 	// isCheck admits the header words of checks.
 	isCheck bool
 }
 
-// IsOwn reports whether a user wrote the query. Such a query is only run if it reads.
+// IsOwn reports whether the user wrote the query. Such a query must only read.
 func (q Query) IsOwn() bool { return q.Name == "" || q.File != "" }
 
-// Param finds a parameter by its name.
+// Param returns the declared parameter with a name.
 func (q Query) Param(name string) (Param, bool) {
 	for _, p := range q.Params {
 		if p.Name == name {
@@ -51,12 +50,13 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
+// ofAnyLength returns the query with a spooled result if yes is true.
 func (q Query) ofAnyLength(yes bool) Query {
 	q.spooled = yes && !q.long
 	return q
 }
 
-// wrapErr says which query an error is about.
+// wrapErr adds the name of the query to an error.
 func (q Query) wrapErr(err error) error {
 	switch {
 	case q.Name == "" && q.File == "":
@@ -77,27 +77,26 @@ func (q Query) errPrefix() string {
 // Param is one parameter of a query.
 type Param struct {
 	Name string
-	// Type is VARCHAR, BIGINT, COUNT (a BIGINT that is not negative), BOOLEAN,
-	// DATE, TIMESTAMPTZ, TIMEZONE (the name of one), DECIMAL, or the texts to
-	// choose from, with bars between them; the last three are bound as text.
+	// Type is VARCHAR, BIGINT, COUNT (a BIGINT from 0 on), BOOLEAN, DATE, TIMESTAMPTZ, TIMEZONE
+	// (the name of a time zone), DECIMAL, or a choice of texts such as buy|sell. The last three
+	// are bound as VARCHAR.
 	Type string
-	// Nullable parameters take NULL, which means any or all; so do those whose
-	// default it is. In the header their type ends with a question mark.
+	// Nullable is true if the type in the header ends with a question mark. The parameter then
+	// accepts NULL, which means any or all. A default of NULL has the same effect.
 	Nullable bool
-	// Default is the value when none is given; "NULL" stands for NULL, and empty means
-	// that one must be given. A DATE may count back from the newest snapshot:
-	// "snapshot-7d".
+	// Default is the value if none is given. "NULL" means NULL. Empty means that the parameter is
+	// required. A DATE may be relative to the newest snapshot, as in "snapshot-7d".
 	Default string
 	About   string
-	// Values is a SELECT whose first column is the values that the data has; empty: any
-	// value may be asked. See [DB.ParamValues].
+	// Values is a SELECT of the values in the data, in its first column. Empty means that any
+	// value is accepted. See [DB.ParamValues].
 	Values string
 }
 
-// TakesNull reports whether NULL is a value of the parameter.
+// TakesNull reports whether the parameter accepts NULL.
 func (p Param) TakesNull() bool { return p.Nullable || p.Default == nullText }
 
-// String is the parameter as a list shows it.
+// String describes the parameter in one line.
 func (p Param) String() string {
 	kind := p.Type
 	if p.Nullable {
@@ -112,7 +111,7 @@ func (p Param) String() string {
 	return fmt.Sprintf("%s %s (default %s): %s", p.Name, kind, p.Default, p.About)
 }
 
-// Choices are the values of a parameter that its type alone says; none for others.
+// Choices returns the values that the type allows. It is nil if the type does not limit them.
 func (p Param) Choices() []string {
 	if choices := strings.Split(p.Type, "|"); len(choices) > 1 {
 		return choices
@@ -123,5 +122,5 @@ func (p Param) Choices() []string {
 	return nil
 }
 
-// Text is SQL of the user's own.
+// Text returns a query with SQL of the user.
 func Text(sql string) Query { return Query{SQL: sql} }

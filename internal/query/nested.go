@@ -21,9 +21,9 @@ func appendList(item codec) appender {
 	}
 }
 
-// appendMap writes a map as an object whose names are the keys as text. Arrow's
-// import drops the names that DuckDB gives the types of keys and items, so that a BOOLEAN
-// item shows as 0 or 1 and JSON as a string: cast such items first.
+// appendMap writes a map as an object with the keys as names. Arrow's import loses the extension
+// types of keys and items, so that a BOOLEAN item is written as 0 or 1 and a JSON item as a
+// string unless the user casts them.
 func appendMap(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)

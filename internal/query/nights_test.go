@@ -11,9 +11,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// threeNights are snapshots of 1, 2 and 3 November. Listing a stays and is
-// renamed on the 2nd, b vanishes on the 3rd, c appears on the 2nd, and d is
-// renamed and renamed back.
+// threeNights inserts snapshots of 1, 2 and 3 November. Listing a is renamed on the 2nd, b is
+// deleted on the 3rd, c is created on the 2nd, and d is renamed on the 2nd and back on the 3rd.
 const threeNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome)
 	SELECT strftime(night, '%Y%m%dT%H%M%SZ'), night::TIMESTAMPTZ, 'complete' FROM range(TIMESTAMP '2026-11-01 02:00:00', TIMESTAMP '2026-11-04', INTERVAL 1 DAY) AS t(night);
@@ -33,7 +32,7 @@ INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amou
 CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
-// nights makes a catalog as a night does, with history.
+// nights creates a catalog with the history of threeNights.
 func nights(t *testing.T) string {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(t stream.Table) bool {

@@ -17,8 +17,8 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// bindValues makes the arguments of a query from the values given as text. Values
-// travel as prepared parameters and never become part of the SQL.
+// bindValues converts the values of parameters to arguments of a prepared statement. Values
+// never become part of the SQL.
 func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string) ([]any, error) {
 	if err := checkNames(q, params, values); err != nil {
 		return nil, err
@@ -29,8 +29,8 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 		if err != nil {
 			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: []Param{p}}
 		}
-		if back := backText.FindStringSubmatch(text); p.Type == "DATE" && back != nil {
-			if text, err = snapshotDate(ctx, conn, back[1]); err != nil {
+		if m := relativeDate.FindStringSubmatch(text); p.Type == "DATE" && m != nil {
+			if text, err = snapshotDate(ctx, conn, m[1]); err != nil {
 				return nil, q.wrapErr(err)
 			}
 		}
@@ -43,8 +43,8 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	return args, nil
 }
 
-// usedParams are the parameters that a statement of a user asks for, as its header declares
-// them; those that it does not declare are texts.
+// usedParams returns the parameters in a user's SQL with their declarations from the header.
+// Undeclared parameters are VARCHAR.
 func usedParams(declared, used []Param) []Param {
 	params := slices.Clone(used)
 	for i, p := range used {
@@ -69,7 +69,7 @@ func checkNames(q Query, params []Param, values map[string]string) error {
 	return nil
 }
 
-// givenText is the value of the parameter as it was given, or its default.
+// givenText returns the given value of the parameter, or its default.
 func (p Param) givenText(values map[string]string) (string, error) {
 	text, given := values[p.Name]
 	if !given {
@@ -78,19 +78,19 @@ func (p Param) givenText(values map[string]string) (string, error) {
 	if text == "" && !given {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
-	// Where a query does not ask for NULL, it would answer with nothing.
+	// With NULL, a query that does not test for it would return no rows.
 	if declared := p.Default != ""; declared && text == nullText && !p.TakesNull() {
 		return "", fmt.Errorf("parameter %q: it cannot be NULL", p.Name)
 	}
 	return text, nil
 }
 
-// bindText gives a value the type that the query declares.
+// bindText converts a value to the type of the parameter.
 func (p Param) bindText(text string) (any, error) {
 	if declared := p.Default != ""; declared && text == nullText {
 		return nil, nil
 	}
-	// DuckDB ends the process over invalid UTF-8.
+	// DuckDB aborts the process on invalid UTF-8.
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("parameter %q: %q is not UTF-8", p.Name, text)
 	}
@@ -101,14 +101,13 @@ func (p Param) bindText(text string) (any, error) {
 	return arg, nil
 }
 
-// nullText stands for NULL as the value of a declared parameter.
+// nullText means NULL as the value of a declared parameter.
 const nullText = "NULL"
 
-// decimalText is what DECIMAL(18,6) holds, or rounds.
+// decimalText matches numbers in the range of DECIMAL(18,6).
 var decimalText = regexp.MustCompile(`^[+-]?\d{1,12}(\.\d{1,20})?$`)
 
-// switches are the texts of a BOOLEAN.
-var switches = map[string]bool{"true": true, "yes": true, "false": false, "no": false}
+var booleans = map[string]bool{"true": true, "yes": true, "false": false, "no": false}
 
 func parseValue(typ, text string) (any, error) {
 	var (
@@ -137,7 +136,7 @@ func parseValue(typ, text string) (any, error) {
 	case typ == "BOOLEAN":
 		kind, want = duckdb.TYPE_BOOLEAN, "true or false"
 		var known bool
-		if value, known = switches[strings.ToLower(text)]; !known {
+		if value, known = booleans[strings.ToLower(text)]; !known {
 			err = strconv.ErrSyntax
 		}
 	case typ == "DATE":
@@ -150,7 +149,7 @@ func parseValue(typ, text string) (any, error) {
 		}
 	case typ == "TIMEZONE":
 		want = "a time zone such as UTC or America/New_York"
-		// "" and Local have a meaning only in Go.
+		// Go accepts "" and Local, DuckDB does not.
 		if _, err = time.LoadLocation(text); text == "" || text == "Local" {
 			err = strconv.ErrSyntax
 		}
@@ -163,12 +162,12 @@ func parseValue(typ, text string) (any, error) {
 	return duckdb.Typed(value, kind), nil
 }
 
-// backText is a date that counts back from the snapshot.
-var backText = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
+// relativeDate matches a date relative to the newest snapshot.
+var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
 
-// snapshotDate is the day, in UTC, so many days before the newest snapshot, or
-// nullText before the first. A query gets it as a value rather than finding it
-// itself, since DuckDB carries only a value down into a view over history.
+// snapshotDate returns the date, in UTC, that is daysBack days before the newest snapshot. It is
+// nullText if there is no snapshot. It is a value and not an expression in the query, because
+// DuckDB pushes only constant filters down into views over history.
 func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (string, error) {
 	days, err := strconv.Atoi(daysBack)
 	if err != nil {

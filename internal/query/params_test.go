@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// typedValue is a query with a parameter of every type.
+// typedValue returns a query with a parameter of each type.
 func typedValue() query.Query {
 	return query.Query{
 		Name: "typed",
@@ -25,7 +25,7 @@ func typedValue() query.Query {
 	}
 }
 
-func TestParametersAreBoundWithTheirType(t *testing.T) {
+func TestParametersHaveTheirType(t *testing.T) {
 	db := open(t, "")
 	cases := map[string]struct {
 		values map[string]string
@@ -43,7 +43,7 @@ func TestParametersAreBoundWithTheirType(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := answer(t, db, typedValue(), c.values, query.JSONL, query.Screen{})
+			got, err := runQuery(t, db, typedValue(), c.values, query.JSONL, query.Screen{})
 			if err != nil || strings.TrimSpace(got) != c.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
 			}
@@ -51,7 +51,7 @@ func TestParametersAreBoundWithTheirType(t *testing.T) {
 	}
 }
 
-func TestWrongParametersListTheRightOnes(t *testing.T) {
+func TestWrongParametersAreUsageErrors(t *testing.T) {
 	db := open(t, "")
 	cases := map[string]struct {
 		query  query.Query
@@ -59,28 +59,28 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 		want   string
 	}{
 		"unknown":            {typedValue(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
-		"no number":          {typedValue(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
+		"not a number":       {typedValue(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
 		"number too big":     {typedValue(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
-		"no switch":          {typedValue(), map[string]string{"yes": "1"}, `"1" is not true or false`},
-		"no day":             {typedValue(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
-		"no time":            {typedValue(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
-		"no amount":          {typedValue(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
-		"text, unknown":      {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
-		"text, missing":      {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
-		"text, none":         {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
+		"not a boolean":      {typedValue(), map[string]string{"yes": "1"}, `"1" is not true or false`},
+		"not a date":         {typedValue(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
+		"not a time":         {typedValue(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
+		"not an amount":      {typedValue(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
+		"SQL, unknown":       {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
+		"SQL, missing":       {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
+		"SQL, no parameters": {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
 		"below zero":         {window(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
-		"no time zone":       {window(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
+		"not a time zone":    {window(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
 		"the local zone":     {window(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
-		"no way back":        {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
+		"not a relative day": {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
 		"too many":           {window(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
 		"too large":          {typedValue(), map[string]string{"amount": "1234567890123"}, "is not a number"},
-		"no choice":          {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
-		"nothing":            {window(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
-		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements takes no parameters"},
+		"not a choice":       {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
+		"NULL":               {window(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
+		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := answer(t, db, c.query, c.values, query.CSV, query.Screen{})
+			_, err := runQuery(t, db, c.query, c.values, query.CSV, query.Screen{})
 			var usage *query.UsageError
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want a usage error with %q", err, c.want)
@@ -89,7 +89,7 @@ func TestWrongParametersListTheRightOnes(t *testing.T) {
 	}
 }
 
-// window has the parameters that a query over a stretch of time takes.
+// window returns a query with the parameters of a query over a period.
 func window() query.Query {
 	return query.Query{
 		Name: "window",
@@ -103,21 +103,21 @@ func window() query.Query {
 	}
 }
 
-func TestADateCountsBackFromTheSnapshot(t *testing.T) {
+func TestRelativeDates(t *testing.T) {
 	const view = "CREATE SCHEMA mart; CREATE VIEW mart.snapshot AS SELECT "
 	for name, c := range map[string]struct {
 		fixture string
 		values  map[string]string
 		want    string
 	}{
-		"by default":          {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
-		"as given":            {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
-		"before the first":    {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
-		"nothing, for all":    {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
-		"a date stands as is": {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
+		"by default":        {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
+		"as given":          {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
+		"without snapshots": {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"NULL, for all":     {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"an absolute date":  {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := answer(t, open(t, c.fixture), window(), c.values, query.JSONL, query.Screen{})
+			got, err := runQuery(t, open(t, c.fixture), window(), c.values, query.JSONL, query.Screen{})
 			if err != nil || strings.TrimSpace(got) != c.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
 			}
@@ -136,7 +136,7 @@ func TestValuesNeverBecomeSQL(t *testing.T) {
 		"Robert'); DROP TABLE x; --":  "{\"n\":1}\n",
 		"NULL":                        "{\"n\":0}\n",
 	} {
-		got, err := answer(t, db, text, map[string]string{"c": value}, query.JSONL, query.Screen{})
+		got, err := runQuery(t, db, text, map[string]string{"c": value}, query.JSONL, query.Screen{})
 		if err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", value, got, err, want)
 		}
@@ -144,13 +144,13 @@ func TestValuesNeverBecomeSQL(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
-	t.Run("a word names a query", func(t *testing.T) {
+	t.Run("the name of a query", func(t *testing.T) {
 		q, err := query.Resolve(" price_by_segment\n")
 		if err != nil || q.Name != "price_by_segment" || len(q.Params) == 0 {
 			t.Errorf("got %+v, %v", q, err)
 		}
 	})
-	t.Run("all else is SQL", func(t *testing.T) {
+	t.Run("SQL", func(t *testing.T) {
 		q, err := query.Resolve("FROM orders")
 		if err != nil || q.Name != "" || q.SQL != "FROM orders" {
 			t.Errorf("got %+v, %v", q, err)
@@ -161,7 +161,7 @@ func TestResolve(t *testing.T) {
 		"price_by_segmnt": "did you mean price_by_segment?", "Tier_Gap": "did you mean tier_gaps or tier_gaps_by_listing?",
 		"zzz": `"zzz"; queries: article_cycle_time`,
 	} {
-		t.Run("refuses "+text, func(t *testing.T) {
+		t.Run("unknown name "+text, func(t *testing.T) {
 			_, err := query.Resolve(text)
 			var usage *query.UsageError
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
@@ -171,7 +171,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestUnknownFormatsListTheKnown(t *testing.T) {
+func TestUnknownFormatsAreUsageErrors(t *testing.T) {
 	_, err := query.ParseFormat("xml")
 	var usage *query.UsageError
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, vertical, csv, json, jsonl, markdown, parquet") {

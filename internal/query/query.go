@@ -1,9 +1,8 @@
-// Package query answers questions about a warehouse: SQL text or a named query
-// with parameters, streamed to a writer of the wanted format or saved to a
-// file. The user's SQL runs on an instance that can read the catalog and
-// nothing else: no other file, no network, no extension, no setting.
+// Package query runs SQL and named queries with parameters on a warehouse, and writes the
+// results in several formats. The user's SQL runs in a DuckDB instance that can only read the
+// catalog: it cannot access other files or the network, load extensions or change settings.
 //
-// It must not know how the catalog is made, and it never writes to it.
+// The package must not know how the catalog is created, and it never writes to the catalog.
 package query
 
 import (
@@ -26,52 +25,47 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Options bound what a query may use. Zero values leave DuckDB's defaults.
+// Options limit the resources of a DB. Zero values mean DuckDB's defaults.
 type Options struct {
-	// MemoryLimit is a size as DuckDB reads it, such as "512MB". What exceeds it
-	// is in a private folder for temporary files until Close.
+	// MemoryLimit is a size in DuckDB's syntax, such as "512MB". Larger intermediate results are
+	// spilled to a private temporary folder.
 	MemoryLimit string
 	// Threads is the number of threads of the instance.
 	Threads int
-	// Timeout is how long a query may take before it is stopped with a *TimeoutError;
-	// 0: as long as it wants. DuckDB cannot stop within one call of a function, such as
-	// list_sum(range(1e9)): Run returns all the same, and Close waits for the end of it.
+	// Timeout is the time limit of a query. A query that reaches it fails with a *TimeoutError.
+	// 0 means no limit. DuckDB cannot be interrupted within one call of a function, such as
+	// list_sum(range(1e9)): Run then returns at the limit, and Close waits until the call ends.
 	Timeout time.Duration
-	// MaxRows is after how many rows an answer ends; 0: with its last.
+	// MaxRows limits the rows of a result. 0 means no limit.
 	MaxRows int
-	// SpillLimit is how much of the disk may hold what exceeds the memory, as DuckDB
-	// reads it.
+	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
-	// AsOf shows the catalog as it was: at a time, on a date or after a run,
-	// see Find. Empty: as it is.
+	// AsOf chooses an earlier snapshot by a time, a date or a run id, see Find. Empty means the
+	// newest.
 	AsOf string
-	// Before, if set, shows the snapshot before in the database "before", for checks.
+	// Before, if set, shows the previous snapshot in the database "before", for checks.
 	Before *Before
-	// Unsafe lets SQL reach files, the network and extensions, and change
-	// settings. The catalog stays read only.
+	// Unsafe allows SQL to access files and the network, to load extensions and to change
+	// settings. The catalog is still read-only.
 	Unsafe bool
-	// Sessions is how many queries can run side by side, see DB.Sessions. Defaults to
-	// none but the DB itself.
+	// Sessions is the number of additional handles for concurrent queries, see DB.Sessions.
 	Sessions int
 }
 
-// DB is one catalog, opened read only. Its queries run one after another.
+// DB is a catalog that is open for reading. Its queries run one at a time.
 type DB struct {
-	pool     *sql.DB
-	conn     *sql.Conn
-	opts     Options
-	spill    *durable.Scratch
-	asOf     *Snapshot
-	sessions []*DB
-	// hasBefore is for HasBefore.
-	hasBefore bool
-	// abandoned is that of Abandoned.
-	abandoned <-chan struct{}
-	// planner finds what stands behind an answer; nil: no catalog is attached.
-	planner *planner
+	pool      *sql.DB
+	conn      *sql.Conn
+	opts      Options
+	spill     *durable.Scratch
+	asOf      *Snapshot
+	sessions  []*DB
+	hasBefore bool            // see HasBefore
+	abandoned <-chan struct{} // see Abandoned
+	planner   *planner        // nil if no catalog is attached
 }
 
-// AsOf is the snapshot that Options.AsOf chose; ok is false without one.
+// AsOf returns the snapshot that Options.AsOf chose. ok is false if it was empty.
 func (db *DB) AsOf() (s Snapshot, ok bool) {
 	if db.asOf == nil {
 		return Snapshot{}, false
@@ -79,17 +73,16 @@ func (db *DB) AsOf() (s Snapshot, ok bool) {
 	return *db.asOf, true
 }
 
-// Open opens the DuckDB file at path, which may be a symlink. The file is
-// attached to a private instance in memory, under the name catalog, so that
-// opening it again after a new night sees the new file even while this handle
-// is open. A snapshot in opts that is not there is a *UsageError.
+// Open opens the DuckDB file at path, which may be a symbolic link. The file is attached to a
+// private in-memory instance, so that opening path again after the next night opens the new file
+// even if this handle is still open. An unknown snapshot in opts is a *UsageError.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("open catalog %q: no such file; a first run creates it: %w", path, os.ErrNotExist)
+		return nil, fmt.Errorf("open catalog %q: no such file; the first run creates it: %w", path, os.ErrNotExist)
 	}
 	db, err := startInstance(ctx, opts)
 	if errors.As(err, new(*durable.TempError)) {
@@ -107,7 +100,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// Close releases the file.
+// Close closes the catalog and the sessions, and removes temporary files.
 func (db *DB) Close() error {
 	var err error
 	if db.planner != nil {
@@ -116,11 +109,11 @@ func (db *DB) Close() error {
 	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
-// spillPrefix begins the names of folders for what does not fit into memory.
+// spillPrefix begins the names of temporary folders.
 const spillPrefix = "placementsync-query-"
 
-// startInstance makes an empty instance in memory with a single connection: settings
-// such as USE belong to a connection, and a second one would lack them.
+// startInstance starts an empty in-memory instance with a single connection: settings such as
+// USE apply only to one connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	spill, err := durable.MakeTemp(spillPrefix)
 	if err != nil {
@@ -153,8 +146,8 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
-// lockDown attaches the catalog and then switches off all other access. The last
-// statement makes this final.
+// lockDown attaches the catalog and then disables all other access. Its last statement locks
+// the settings.
 func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
@@ -171,26 +164,24 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.openSessions(ctx); err != nil {
 		return err
 	}
-	// Arrow then carries the exact DuckDB type of every column.
-	set := []string{"SET arrow_lossless_conversion = true"}
+	set := []string{"SET arrow_lossless_conversion = true"} // Arrow fields contain DuckDB's types
 	if !db.opts.Unsafe {
 		set = append(set, "SET enable_external_access = false", "SET lock_configuration = true")
 	}
 	return db.execAll(ctx, set...)
 }
 
-// setUTC makes a connection show times in UTC.
 const setUTC = "SET TimeZone = 'UTC'"
 
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	file := "ATTACH " + sqltext.Literal(path) + " AS %s (READ_ONLY)"
 	if db.opts.AsOf == "" {
-		return db.execAll(ctx, fmt.Sprintf(file, home), "USE "+home, setUTC)
+		return db.execAll(ctx, fmt.Sprintf(file, catalogDB), "USE "+catalogDB, setUTC)
 	}
-	if err := db.execAll(ctx, fmt.Sprintf(file, newest), "ATTACH ':memory:' AS "+home, "USE "+home, setUTC); err != nil {
+	if err := db.execAll(ctx, fmt.Sprintf(file, newestDB), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
 		return err
 	}
-	all, err := db.readSnapshots(ctx, newest)
+	all, err := db.readSnapshots(ctx, newestDB)
 	if err != nil {
 		return err
 	}
@@ -199,8 +190,8 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 		return err
 	}
 	db.asOf = &s
-	if err := db.goBack(ctx, s); err != nil {
-		return fmt.Errorf("go back to %s: %w", s, err)
+	if err := db.createSnapshotViews(ctx, s); err != nil {
+		return fmt.Errorf("show the snapshot %s: %w", s, err)
 	}
 	return nil
 }
@@ -214,25 +205,25 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Run answers a query: its rows go to w as they come. A text is one statement;
-// with Options.Unsafe it may be several, and the last one answers. It returns the
-// number of rows. Errors are *UsageError for parameters, *RefusedError for what a
-// query may not do, and otherwise DuckDB's own. After an error at the time limit, w may be
-// written to until Abandoned is closed.
+// Run runs a query, streams its rows to w and returns their number. SQL of the user is one
+// statement. With Options.Unsafe it may be several, of which the last one has the result. Run
+// returns a *UsageError for wrong parameters, a *RefusedError for a statement that does more than
+// read, and otherwise an error of DuckDB. After a *TimeoutError, w may still be written to until
+// Abandoned is closed.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.readAnswer(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) (err error) {
+	err := db.readResult(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		return err
 	})
 	if err != nil {
-		return 0, err // what was left behind may be counting still
+		return 0, err // an abandoned query may still write to rows
 	}
 	return rows, nil
 }
 
-// readAnswer runs the query and calls use with its answer, in Arrow batches.
-func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
+// readResult runs a query and calls use with its result in Arrow batches.
+func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
 	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error {
@@ -246,12 +237,12 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 				return err
 			}
 			if err := ctx.Err(); err != nil {
-				return err // DuckDB may have worked for long to prepare it
+				return err // preparing the query may have taken long
 			}
 			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
 				return err
 			}
-			if q.spooled && s.storable && spoolAnswer(ctx, conn, q, args) {
+			if q.spooled && s.storable && spoolResult(ctx, conn, q, args) {
 				q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
 			}
 			if q.long {
@@ -260,18 +251,18 @@ func (db *DB) readAnswer(ctx context.Context, q Query, values map[string]string,
 			return readArrow(ctx, conn, q, args, use)
 		})
 	})
-	db.leaveBehind(abandoned)
+	db.addAbandoned(abandoned)
 	return explain(err)
 }
 
-// leaveBehind notes work that was left at its time limit; nil: none was. What was left
-// before may be at work still.
-func (db *DB) leaveBehind(work <-chan struct{}) {
+// addAbandoned adds work to db.abandoned, which may contain earlier work that is still running.
+// Nil means no work.
+func (db *DB) addAbandoned(work <-chan struct{}) {
 	before := db.abandoned
 	select {
 	case <-before:
 		before = nil
-	default: // also where there is none
+	default: // still running, or nil
 	}
 	if before == nil || work == nil {
 		db.abandoned = cmp.Or(work, before)
@@ -286,13 +277,13 @@ func (db *DB) leaveBehind(work <-chan struct{}) {
 	db.abandoned = both
 }
 
-// Abandoned is closed when the work has ended that the last query left behind at its time
-// limit, since DuckDB could not stop it; nil: it left nothing. Until then the next query
-// of the DB waits, and so does Close.
+// Abandoned returns a channel that is closed when all queries have ended that DuckDB could not
+// interrupt at their time limit. Until then the next query of the DB and Close wait. It is nil
+// if there are no such queries.
 func (db *DB) Abandoned() <-chan struct{} { return db.abandoned }
 
-// admitQuery prepares a query with its arguments and refuses what it may not do. The
-// built-in queries are trusted.
+// admitQuery prepares a query and its arguments. It returns a *RefusedError for a user's query
+// that does more than read. Built-in queries are trusted.
 func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
 	own := q.IsOwn()
 	if own || q.spooled {
@@ -305,7 +296,7 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 		params = usedParams(q.Params, s.params)
 	}
 	if s.several && len(values) > 0 {
-		return s, nil, &UsageError{Problem: "a text of several statements takes no parameters: give one statement (a PIVOT without IN counts as several)"}
+		return s, nil, &UsageError{Problem: "several statements take no parameters: write one statement (a PIVOT without IN counts as several)"}
 	}
 	if args, err = bindValues(ctx, conn, q, params, values); err != nil {
 		return s, nil, err
@@ -329,7 +320,7 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 	}
 	defer reader.Release()
 	if err := ctx.Err(); err != nil {
-		return err // nobody may wait for the answer any more
+		return err // the caller may have given up waiting
 	}
 	if err := use(reader); err != nil {
 		return err
@@ -342,7 +333,7 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 
 func copyRows(r array.RecordReader, w Writer) (int64, error) {
 	columns := columnsOf(r.Schema())
-	if err := unwrittenErr(columns); err != nil {
+	if err := checkTypes(columns); err != nil {
 		return 0, err
 	}
 	if err := w.Begin(columns); err != nil {
@@ -360,7 +351,7 @@ func copyRows(r array.RecordReader, w Writer) (int64, error) {
 		rows += int64(row.batch.len)
 	}
 	if r.Err() != nil {
-		return rows, nil // the caller reports it; a half-written answer gets no end
+		return rows, nil // readArrow returns r.Err; an incomplete result has no end
 	}
 	return rows, w.End()
 }

@@ -15,58 +15,58 @@ import (
 
 const oneListing = "INSERT INTO product_listings (id, name, country) VALUES ('p1', 'Robert''); DROP TABLE x; --', 'DE')"
 
-func TestFilesCannotBeNamedAsTables(t *testing.T) {
-	_, err := answer(t, open(t, ""), query.Text("SELECT * FROM '/etc/passwd'"), nil, query.CSV, query.Screen{})
+func TestFilesCannotBeReadAsTables(t *testing.T) {
+	_, err := runQuery(t, open(t, ""), query.Text("SELECT * FROM '/etc/passwd'"), nil, query.CSV, query.Screen{})
 	if err == nil || strings.Contains(err.Error(), "root:") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestPivotAnswers(t *testing.T) {
+func TestPivotRuns(t *testing.T) {
 	text := "PIVOT (FROM (VALUES ('a', 1), ('b', 2)) AS v(k, n)) ON k USING sum(n)"
-	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
+	got, err := runQuery(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
 	if want := "{\"a\":1,\"b\":2}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-func TestTimesAreUTCWhereverTheProgramRuns(t *testing.T) {
+func TestTimesAreUTCInAnyTimeZone(t *testing.T) {
 	t.Setenv("TZ", "America/New_York")
 	text := "SELECT date_trunc('month', TIMESTAMPTZ '2026-03-01 00:30:00+00')::VARCHAR AS month"
-	got, err := answer(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
+	got, err := runQuery(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
 	if want := "{\"month\":\"2026-03-01 00:00:00+00\"}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-func TestErrorsOfSQLComeThrough(t *testing.T) {
+func TestErrorsOfDuckDBAreReturned(t *testing.T) {
 	db := open(t, "")
 	for sql, want := range map[string]string{
 		"SELEC 1":                       "syntax error",
 		"SELECT * FROM nowhere":         "nowhere does not exist",
 		"SELECT 'x'::INTEGER":           "Could not convert string 'x'",
-		"-- nothing but a comment":      "empty query",
+		"-- only a comment":             "empty query",
 		"SELECT error('in the middle')": "in the middle",
 	} {
-		_, err := answer(t, db, query.Text(sql), nil, query.CSV, query.Screen{})
+		_, err := runQuery(t, db, query.Text(sql), nil, query.CSV, query.Screen{})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "run query: ") {
 			t.Errorf("%s: got %v, want %q", sql, err, want)
 		}
 	}
 }
 
-func TestAMissingCatalogIsAnErrorAndCreatesNothing(t *testing.T) {
+func TestOpenDoesNotCreateACatalog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.duckdb")
 	_, err := query.Open(t.Context(), path, query.Options{})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want ErrNotExist", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("stat after open: %v", err)
+		t.Errorf("stat after Open: got %v, want ErrNotExist", err)
 	}
 }
 
-func TestOpeningAgainFollowsTheSwappedSymlink(t *testing.T) {
+func TestOpenFollowsAChangedSymlink(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "catalog.duckdb")
 	point := func(fixture string) {
@@ -76,7 +76,7 @@ func TestOpeningAgainFollowsTheSwappedSymlink(t *testing.T) {
 		}
 	}
 	count := func(db *query.DB) string {
-		got, err := answer(t, db, query.Text("SELECT count(*) AS n FROM product_listings"), nil, query.JSONL, query.Screen{})
+		got, err := runQuery(t, db, query.Text("SELECT count(*) AS n FROM product_listings"), nil, query.JSONL, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestOpeningAgainFollowsTheSwappedSymlink(t *testing.T) {
 	old := openAt(t, link)
 	point(oneListing)
 	if diff := cmp.Diff([]string{"{\"n\":0}\n", "{\"n\":1}\n"}, []string{count(old), count(openAt(t, link))}); diff != "" {
-		t.Errorf("old and new handle (-want +got):\n%s", diff)
+		t.Errorf("counts of the old and the new handle (-want +got):\n%s", diff)
 	}
 }
 
@@ -118,7 +118,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-func TestWhatExceedsTheMemorySpillsAndLeavesNothing(t *testing.T) {
+func TestSpilledFilesAreRemoved(t *testing.T) {
 	dir, file := t.TempDir(), catalog(t, "")
 	t.Setenv("TMPDIR", dir)
 	db, err := query.Open(t.Context(), file, query.Options{MemoryLimit: "40MB", Threads: 1})
@@ -126,7 +126,7 @@ func TestWhatExceedsTheMemorySpillsAndLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM range(600000))"
-	got, err := answer(t, db, query.Text(text), nil, query.JSONL, query.Screen{})
+	got, err := runQuery(t, db, query.Text(text), nil, query.JSONL, query.Screen{})
 	if want := "{\"n\":600000}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
@@ -134,11 +134,11 @@ func TestWhatExceedsTheMemorySpillsAndLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("after Close the temporary folder contains %v, %v", left, err)
 	}
 }
 
-func TestStatementsOtherThanSelectAnswer(t *testing.T) {
+func TestOtherReadingStatementsRun(t *testing.T) {
 	db := open(t, "CREATE VIEW by_name AS SELECT name FROM product_listings;"+
 		"CREATE SCHEMA history; CREATE VIEW history.listings AS FROM main.product_listings;"+
 		"CREATE MACRO named(n) AS TABLE SELECT id FROM product_listings WHERE name = n;"+oneListing)
@@ -153,9 +153,9 @@ func TestStatementsOtherThanSelectAnswer(t *testing.T) {
 		"FROM named('Robert''); DROP TABLE x; --')":    "p1",
 		"SELECT comment FROM duckdb_tables() WHERE table_name = 'product_listings'": "Purchasable placements",
 	} {
-		got, err := answer(t, db, query.Text(sql), nil, query.CSV, query.Screen{})
+		got, err := runQuery(t, db, query.Text(sql), nil, query.CSV, query.Screen{})
 		if err != nil || !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, %v, want %q in it", sql, got, err, want)
+			t.Errorf("%s: got %q, %v, want a result with %q", sql, got, err, want)
 		}
 	}
 }

@@ -15,20 +15,19 @@ import (
 	"placementsync/internal/query"
 )
 
-// What query may not do, as the user is told.
+// Beginnings of RefusedError.Reason.
 const (
-	noWriting  = "refuse to write"
-	noFiles    = "refuse to touch files"
-	noSetting  = "refuse to change a setting"
-	noSeveral  = "refuse to run several statements"
-	noKind     = "refuse to run this kind of statement"
-	noFunction = "refuse to call a function"
-	noPivot    = "refuse a PIVOT"
+	noWriting  = "refused to write"
+	noFiles    = "refused access to files"
+	noSetting  = "refused to change a setting"
+	noSeveral  = "refused to run several statements"
+	noKind     = "refused this kind of statement"
+	noFunction = "refused to call a function"
+	noPivot    = "refused a PIVOT"
 )
 
-// refusals are statements that want more than to read the catalog. DIR is a
-// folder with the file x.csv, CATALOG the file of the catalog, which DuckDB
-// itself would let SQL write over.
+// refusals are statements that do more than read the catalog. DIR is a folder with the file
+// x.csv. CATALOG is the file of the catalog, which DuckDB's sandbox allows to overwrite.
 var refusals = map[string][]string{
 	noWriting: {
 		"INSERT INTO product_listings (id) VALUES ('x')", "UPDATE product_listings SET name = 'x'", "DELETE FROM product_listings",
@@ -44,7 +43,7 @@ var refusals = map[string][]string{
 		"CREATE TEMP MACRO f() AS TABLE FROM read_csv('DIR/x.csv'); FROM f()", "PREPARE p AS COPY (SELECT 1) TO 'DIR/p.csv'; EXECUTE p",
 		"USE memory; DETACH catalog; ATTACH 'CATALOG' AS again; DELETE FROM again.main.product_listings; CHECKPOINT again",
 		"COPY FROM DATABASE catalog TO memory", "PRAGMA copy_database('catalog', 'memory')", "BEGIN; SET allow_persistent_secrets = true",
-		// A PIVOT is several statements to DuckDB, too.
+		// DuckDB expands a PIVOT to several statements.
 		"PIVOT product_listings ON name USING count(*); SELECT 1", "SELECT 1; PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)",
 		"PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b); COPY (SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)",
 		"EXPLAIN PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b); COPY (SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)",
@@ -63,12 +62,12 @@ var refusals = map[string][]string{
 		"FROM checkpoint()", "FROM truncate_duckdb_logs()", "FROM enable_peg_parser()", "FROM disable_peg_parser()", "FROM disable_profiling()",
 		"SELECT (SELECT count(*) FROM enable_logging()) AS n", "SUMMARIZE FROM enable_logging()", "VALUES ((SELECT count(*) FROM disable_logging()))",
 		"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a IN (1) USING sum(b)",
-		// What the optimizer folds away in the plan can run all the same.
+		// The optimizer may remove a call from the plan that runs nevertheless.
 		"FROM enable_logging(storage='file', storage_path='DIR/log') WHERE txid_current() = 12", "FROM checkpoint /* a */ () WHERE txid_current() = 12",
 		"FROM query(CASE WHEN random() < 0.5 THEN 'FROM checkpoint()' ELSE 'SELECT 1' END)", "FROM query('FROM ' || 'checkpoint()')", "FROM query(E'SELECT 1')",
 		"FROM query('FROM query(''FROM checkpoint()'')')", "FROM \"query\"('SELECT 1' || '')",
 	},
-	"refuse a text with a NUL": {"SELECT 1 AS a\x00; COPY product_listings TO 'DIR/x.csv'"},
+	"refused a text with a NUL": {"SELECT 1 AS a\x00; COPY product_listings TO 'DIR/x.csv'"},
 	noPivot: {
 		"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a USING sum(b)", "FROM (PIVOT (SELECT 1 AS a, 2 AS b FROM query('FROM checkpoint()')) ON a USING sum(b))",
 	},
@@ -100,7 +99,7 @@ var refusals = map[string][]string{
 	},
 }
 
-// hidden stand where a text or a comment seems not to have ended yet, or has.
+// hidden are texts with a second statement after an ambiguous end of a literal or comment.
 var hidden = []string{
 	"SELECT 1;%s", "/* a /* b */ c */ %s", "-- a\n%s", "-- a\r%s", `SELECT E'a\''; %s --'`, `SELECT 'a\'; %s --'`, `SELECT e'\\'; %s`,
 	"SELECT $$'$$; %s --'", "SELECT $a$ $$ ' $a$; %s --'", "SELECT 1 AS a$$b; %s --$$", `SELECT 1 AS "'"; %s --'`, "SELECT 'it''s'; %s",
@@ -110,19 +109,18 @@ var hidden = []string{
 	"SELECT /*/ */ 1; %s", "/**/%s/**/", "SELECT 'a' -- '\n; %s", "SELECT 1\x0b;\x0c%s",
 }
 
-// unread are such texts in which DuckDB finds no second statement: it reads them
-// as a text, or not at all.
+// unread are similar texts in which DuckDB finds no second statement.
 var unread = []string{
 	`SELECT 1e1e'a\''; %s --'`, "SELECT $a\u00a0b$; %s; SELECT $a\u00a0b$", "SELECT 0xa$$'$$; %s --'", "SELECT 1_0$$'$$; %s --'",
 	"SELECT '%s", "/* %s", "SELECT $$; %s", "SELECT 1;\x00 %s", "SELECT * FROM (SELECT 1); %s)", "PREPARE p AS ATTACH 'CATALOG' AS again; %s",
 }
 
-func TestQueryDoesNothingButRead(t *testing.T) {
+func TestQueryOnlyReads(t *testing.T) {
 	path, outside := nights(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := sums(t, filepath.Dir(path), outside)
+	before := checksums(t, filepath.Dir(path), outside)
 	words := strings.NewReplacer("DIR", outside, "CATALOG", path)
 	db := openAt(t, path)
 	for reason, texts := range refusals {
@@ -132,28 +130,27 @@ func TestQueryDoesNothingButRead(t *testing.T) {
 	}
 	const worst = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"
 	for _, text := range hidden {
-		requireRefused(t, db, words.Replace(strings.Replace(text, "%s", worst, 1)), "refuse to")
+		requireRefused(t, db, words.Replace(strings.Replace(text, "%s", worst, 1)), "refused ")
 	}
 	for _, text := range unread {
-		if got, err := answer(t, db, query.Text(words.Replace(strings.Replace(text, "%s", worst, 1))), nil, query.CSV, query.Screen{}); err == nil {
-			t.Logf("%q answers %q", text, got)
+		if got, err := runQuery(t, db, query.Text(words.Replace(strings.Replace(text, "%s", worst, 1))), nil, query.CSV, query.Screen{}); err == nil {
+			t.Logf("%q returned %q", text, got)
 		}
 	}
 	for _, text := range []string{"SELECT getenv('HOME')", "CREATE PERSISTENT SECRET s (TYPE http)", "FROM 'file:///etc/passwd'"} {
-		if got, err := answer(t, db, query.Text(text), nil, query.CSV, query.Screen{}); err == nil {
-			t.Errorf("%s: answered %q", text, got)
+		if got, err := runQuery(t, db, query.Text(text), nil, query.CSV, query.Screen{}); err == nil {
+			t.Errorf("%s: got %q, want an error", text, got)
 		}
 	}
-	if diff := cmp.Diff(before, sums(t, filepath.Dir(path), outside)); diff != "" {
-		t.Errorf("what lies on the disk changed (-before +after):\n%s", diff)
+	if diff := cmp.Diff(before, checksums(t, filepath.Dir(path), outside)); diff != "" {
+		t.Errorf("files on disk changed (-before +after):\n%s", diff)
 	}
 }
 
-// TestAsOfDoesNothingButRead tries some: the views of a past day are made in
-// memory, beside the file.
-func TestAsOfDoesNothingButRead(t *testing.T) {
+// TestAsOfOnlyReads tests a catalog whose views of an earlier snapshot are in memory.
+func TestAsOfOnlyReads(t *testing.T) {
 	path, outside := nights(t), t.TempDir()
-	before := sums(t, filepath.Dir(path), outside)
+	before := checksums(t, filepath.Dir(path), outside)
 	for text, reason := range map[string]string{
 		"COPY (SELECT 1) TO '" + path + "' (USE_TMP_FILE false)": noFiles,
 		"DETACH newest":                            noFiles,
@@ -166,22 +163,22 @@ func TestAsOfDoesNothingButRead(t *testing.T) {
 	} {
 		requireRefused(t, openAsOf(t, path, "2026-11-01"), text, reason)
 	}
-	if diff := cmp.Diff(before, sums(t, filepath.Dir(path), outside)); diff != "" {
-		t.Errorf("what lies on the disk changed (-before +after):\n%s", diff)
+	if diff := cmp.Diff(before, checksums(t, filepath.Dir(path), outside)); diff != "" {
+		t.Errorf("files on disk changed (-before +after):\n%s", diff)
 	}
 }
 
 func requireRefused(t *testing.T, db *query.DB, text, reason string) {
 	t.Helper()
-	got, err := answer(t, db, query.Text(text), nil, query.CSV, query.Screen{})
+	got, err := runQuery(t, db, query.Text(text), nil, query.CSV, query.Screen{})
 	var refused *query.RefusedError
 	if !errors.As(err, &refused) || !strings.HasPrefix(refused.Reason, reason) || strings.Contains(got+err.Error(), "root:") {
-		t.Errorf("%s: got %q, %v, want a refusal %q", text, got, err, reason)
+		t.Errorf("%s: got %q, %v, want a RefusedError with %q", text, got, err, reason)
 	}
 }
 
-// sums are those of the files in folders.
-func sums(t *testing.T, dirs ...string) map[string][32]byte {
+// checksums returns the SHA-256 of the files in folders.
+func checksums(t *testing.T, dirs ...string) map[string][32]byte {
 	t.Helper()
 	found := map[string][32]byte{}
 	for _, dir := range dirs {
@@ -200,7 +197,7 @@ func sums(t *testing.T, dirs ...string) map[string][32]byte {
 	return found
 }
 
-func TestStatementsThatReadAnswer(t *testing.T) {
+func TestReadingStatementsRun(t *testing.T) {
 	db := open(t, oneListing)
 	for _, text := range []string{
 		"SELECT 'COPY; ATTACH ''x''' AS copy", `SELECT 1 AS load, 2 AS "attach"`, "SELECT $$; COPY x TO 'y'$$ AS a", "SELECT 1 -- ; COPY",
@@ -209,22 +206,22 @@ func TestStatementsThatReadAnswer(t *testing.T) {
 		"SELECT 1;", "SELECT 1 ; \n", ";SELECT 1;; -- end", "VALUES (1), (2)", "TABLE product_listings", "(SELECT 1)",
 		"EXPLAIN ANALYZE SELECT 1", "EXPLAIN/**/SELECT 1", "/* a */ EXPLAIN SELECT 1", "-- a\r\nEXPLAIN(FORMAT json) SELECT 1", ";EXPLAIN /* a */ ANALYZE SELECT 1", ";SELECT 1 AS query", "explain (analyze, format json) SELECT 1", "EXPLAIN (FORMAT graphviz) FROM product_listings", "EXPLAIN\n(ANALYZE) SELECT 1",
 		"UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b", "SHOW ALL TABLES", "SHOW DATABASES", "PRAGMA show_tables", "PRAGMA table_info('product_listings')",
-		// Words of functions that are refused.
+		// Names of refused functions as other words.
 		`SELECT 'checkpoint' AS query, "query" FROM (SELECT 1 AS "query")`, "FROM query('SELECT 42 AS a')", "FROM query_table('product_listings')",
 		"SELECT function_name FROM duckdb_functions() WHERE function_name = 'enable_logging'",
 		// PIVOT with and without values.
 		"PIVOT (SELECT 1 AS a, 2 AS b) ON a IN (1) USING sum(b)", "PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b);", "FROM (PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b))",
 		"WITH p AS (PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)) FROM p -- COPY",
 	} {
-		if got, err := answer(t, db, query.Text(text), nil, query.JSONL, query.Screen{}); err != nil || got == "" {
+		if got, err := runQuery(t, db, query.Text(text), nil, query.JSONL, query.Screen{}); err != nil || got == "" {
 			t.Errorf("%s: got %q, %v", text, got, err)
 		}
 	}
 }
 
-// judged are the functions of DuckDB that a query may call although they read
-// more than their arguments; the sandbox refuses those that open files.
-const judged = `
+// allowed lists the functions of DuckDB that a query may call although they read more than
+// their arguments. The sandbox refuses those that open files.
+const allowed = `
 arrow_scan arrow_scan_dumb check_peg_parser current_connection_id current_query current_query_id current_transaction_id
 currval duckdb_approx_database_count duckdb_columns duckdb_connection_count duckdb_constraints duckdb_coordinate_systems
 duckdb_databases duckdb_dependencies duckdb_extensions duckdb_external_file_cache duckdb_functions duckdb_indexes
@@ -242,16 +239,16 @@ summary test_all_types test_vector_types unnest uuid uuidv4 uuidv7 which_secret 
 
 var actingName = regexp.MustCompile(`(?i)[a-z]+_(?:logging|profiling|peg_parser)|(?:force_)?checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`)
 
-// TestEveryFunctionIsJudged fails when an update of DuckDB brings a function that
-// nobody has looked at: refuse it in statements.go, or add it to judged.
-func TestEveryFunctionIsJudged(t *testing.T) {
+// TestFunctionsAreAllowedOrRefused fails when an update of DuckDB adds a function. Refuse it in
+// statements.go, or add it to allowed.
+func TestFunctionsAreAllowedOrRefused(t *testing.T) {
 	text := `SELECT DISTINCT function_name FROM duckdb_functions()
 		WHERE function_type IN ('table', 'table_macro') AND database_name = 'system' OR has_side_effects ORDER BY ALL`
-	got, err := answer(t, open(t, ""), query.Text(text), nil, query.CSV, query.Screen{})
+	got, err := runQuery(t, open(t, ""), query.Text(text), nil, query.CSV, query.Screen{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := strings.Fields(judged)
+	known := strings.Fields(allowed)
 	for _, text := range refusals[noFunction] {
 		for _, name := range actingName.FindAllString(text, -1) {
 			known = append(known, strings.ToLower(name))

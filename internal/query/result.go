@@ -9,33 +9,32 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Result is a collected answer: its columns, its first rows and the tables behind them.
-// Pages, messages and assistants show a bounded number of rows, and filter, group and
-// draw them more than once, so a Result holds its rows and has no iterator. An answer of
-// any length goes row by row to a Writer instead, see [DB.Run].
+// Result is the result of a query in memory: its columns, its first rows and its source tables.
+// It is for pages, messages and assistants, which show a limited number of rows. Results of any
+// length are streamed to a Writer, see [DB.Run].
 type Result struct {
 	Columns []Column
-	// Rows are the first rows, at most as many as were asked for.
+	// Rows are the first rows, up to the limit of the caller.
 	Rows []Record
-	// Total counts all rows of the answer.
+	// Total counts all rows of the result.
 	Total int64
-	// Sources are the tables behind the rows, the least sure first. Only Ask reads them.
+	// Sources are the source tables, the worst grade first. Only Ask sets them.
 	Sources []Source
-	// NoPlan reports that Ask could not find the sources, see ErrNoPlan.
+	// NoPlan reports that Ask could not determine the sources, see ErrNoPlan.
 	NoPlan bool
 }
 
-// Problems are the sources that are not proven.
+// Problems returns the sources that are not proven.
 func (r Result) Problems() []ledger.Problem { return FindProblems(r.Sources) }
 
 // Record is one row of a Result.
 type Record struct {
-	// Columns are those of the Result; Values are in the same order.
+	// Columns are the columns of the Result. Values are in the same order.
 	Columns []Column
 	Values  []Value
 }
 
-// Get returns the value of a column; NULL for a column that the answer does not have.
+// Get returns the value of a column. It is NULL if the column does not exist.
 func (r Record) Get(column string) Value {
 	for i, c := range r.Columns {
 		if c.Name == column {
@@ -64,13 +63,13 @@ func (r Record) AppendJSON(dst []byte, column int) []byte {
 	return r.Columns[column].codec.form.append(dst, []byte(r.Values[column].Text))
 }
 
-// Value is one value as text, with all its digits, as CSV has it. The text of NULL is empty.
+// Value is one value as text, as in CSV. The text of NULL is empty.
 type Value struct {
 	Text string
 	Null bool
 }
 
-// Or returns the text, or a substitute for NULL.
+// Or returns the text of the value, or substitute if it is NULL.
 func (v Value) Or(substitute string) string {
 	if v.Null {
 		return substitute
@@ -78,8 +77,8 @@ func (v Value) Or(substitute string) string {
 	return v.Text
 }
 
-// Number is the value for drawing; ok is false for NULL and for a text that is no finite
-// number.
+// Number returns the value as a number for charts. ok is false for NULL and for texts that are
+// not finite numbers.
 func (v Value) Number() (n float64, ok bool) {
 	n, err := strconv.ParseFloat(v.Text, 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -88,7 +87,7 @@ func (v Value) Number() (n float64, ok bool) {
 	return n, true
 }
 
-// Collect runs a query and keeps the first rows of its answer. Errors are those of Run.
+// Collect runs a query and returns the first rows of its result. Errors are those of Run.
 func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, most int) (Result, error) {
 	c := collector{most: most}
 	total, err := db.Run(ctx, q, values, &c)
@@ -99,7 +98,7 @@ func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, mo
 	return c.Result, nil
 }
 
-// Ask is Collect with the sources of the answer.
+// Ask is like Collect, and also determines the sources.
 func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, most int) (Result, error) {
 	r, err := db.Collect(ctx, q, values, most)
 	if err != nil {

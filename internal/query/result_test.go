@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/query"
 )
 
-func TestAResultHoldsTheFirstRowsAndCountsAll(t *testing.T) {
+func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, wholeCatalog(t, poorNights))
 	for most, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
@@ -17,7 +17,7 @@ func TestAResultHoldsTheFirstRowsAndCountsAll(t *testing.T) {
 			t.Fatalf("at most %d: %d rows of %d, %v", most, len(r.Rows), r.Total, err)
 		}
 		for i, row := range r.Rows {
-			// Of two columns of a name, Get finds the first.
+			// Get returns the first of two columns with the same name.
 			if want := (query.Value{Text: strconv.Itoa(i)}); row.Get("n") != want || !row.Values[1].Null {
 				t.Errorf("row %d: got %+v", i, row.Values)
 			}
@@ -28,15 +28,15 @@ func TestAResultHoldsTheFirstRowsAndCountsAll(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {
-		t.Errorf("a column that is not there is %+v", got)
+		t.Errorf("unknown column: got %+v, want NULL", got)
 	}
 	r, err = db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)
 	if err != nil || !r.NoPlan || r.Total != 1 {
-		t.Errorf("without a plan: got %+v, %v", r, err)
+		t.Errorf("PIVOT without IN: got %+v, %v, want NoPlan", r, err)
 	}
 }
 
-func TestNumbersAreReadForDrawing(t *testing.T) {
+func TestValueNumber(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
 		n  float64

@@ -13,18 +13,18 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Save answers a query into a file of any format. The file is written
-// atomically and replaces an earlier one. It returns the number of rows.
+// Save runs a query, writes its result to a file in any format and returns the number of rows.
+// It replaces an existing file atomically.
 func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f Format, file string) (int64, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file; leave -o out to write to the terminal or a pipe", file)}
+		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file: omit -o to write to the terminal or a pipe", file)}
 	}
 	const public = 0o644
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) (err error) {
 		if f == Parquet {
-			return db.readAnswer(ctx, q.ofAnyLength(true), values, func(answer array.RecordReader) (err error) {
-				rows, err = db.writeParquet(ctx, answer, temp.Name(), parquetOptions{})
+			return db.readResult(ctx, q.ofAnyLength(true), values, func(r array.RecordReader) (err error) {
+				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
 				return err
 			})
 		}
@@ -36,45 +36,42 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f For
 		return err
 	})
 	if err != nil {
-		return 0, err // what was left behind may be counting still
+		return 0, err // an abandoned query may still write to rows
 	}
 	return rows, nil
 }
 
-// parquetOptions choose how an answer becomes Parquet.
 type parquetOptions struct {
-	// partitionBy makes a folder with a folder for each value of the column.
+	// partitionBy is a column. Each of its values is written to a folder of its own.
 	partitionBy string
-	// plainJSON writes JSON as text, without the mark that some readers take
-	// for binary.
+	// plainJSON writes JSON columns as text. Some readers treat Parquet's JSON type as binary.
 	plainJSON bool
 }
 
-// writeParquet lets a second instance write the file. The SQL of the user runs
-// on the locked one, as always; the second sees nothing but the rows of the
-// answer, and may open nothing but the one place that is written.
-func (db *DB) writeParquet(ctx context.Context, answer array.RecordReader, place string, o parquetOptions) (rows int64, err error) {
-	scribe, err := startInstance(ctx, db.opts)
+// writeParquet writes the rows of r to path with a second instance. The user's SQL runs in the
+// locked instance of db. The second instance reads only these rows and can open only path.
+func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path string, o parquetOptions) (rows int64, err error) {
+	writer, err := startInstance(ctx, db.opts)
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
-	defer func() { err = errors.Join(err, scribe.Close()) }()
-	settings := []string{"SET TimeZone = 'UTC'", "SET allowed_paths = [" + sqltext.Literal(place) + "]"}
+	defer func() { err = errors.Join(err, writer.Close()) }()
+	settings := []string{setUTC, "SET allowed_paths = [" + sqltext.Literal(path) + "]"}
 	layout := "USE_TMP_FILE false"
 	if o.partitionBy != "" {
-		settings = append(settings, "SET allowed_directories = ["+sqltext.Literal(place+"/")+"]")
+		settings = append(settings, "SET allowed_directories = ["+sqltext.Literal(path+"/")+"]")
 		layout = fmt.Sprintf("PARTITION_BY (%s)", sqltext.Quote(o.partitionBy))
 	}
-	if err := scribe.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
+	if err := writer.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
-	release, err := scribe.registerView(newExact(answer, o.plainJSON), "answer")
+	release, err := writer.registerView(newExactReader(r, o.plainJSON), "result")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	// A view on Arrow may only be read whole and as it is.
-	result, err := scribe.conn.ExecContext(ctx, "COPY (SELECT * FROM answer) TO "+sqltext.Literal(place)+
+	// DuckDB supports only SELECT * on a view of Arrow batches.
+	result, err := writer.conn.ExecContext(ctx, "COPY (SELECT * FROM result) TO "+sqltext.Literal(path)+
 		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+layout+")")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)

@@ -16,7 +16,7 @@ const exactRow = `SELECT 'a' AS text, 239.86784::DECIMAL(18, 6) AS amount, 17014
 	sum(range) AS total, TIMESTAMPTZ '2026-11-01 02:00:00.000001+00' AS at, '{"x":1.10}'::JSON AS doc, [1, NULL] AS list, true AS yes,
 	NULL::VARCHAR AS nothing FROM range($n::BIGINT)`
 
-func TestParquetKeepsEveryType(t *testing.T) {
+func TestParquetKeepsTypes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "it's.parquet")
 	rows, err := open(t, "").Save(t.Context(), query.Text(exactRow), map[string]string{"n": "5"}, query.Parquet, file)
 	if err != nil || rows != 1 {
@@ -32,21 +32,20 @@ func TestParquetKeepsEveryType(t *testing.T) {
 	}
 }
 
-// readBack reads a Parquet file with a DuckDB of its own: its rows, and the
-// types of its columns.
+// readBack returns the rows and the column types of a Parquet file, read with DuckDB.
 func readBack(t *testing.T, file string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "read.duckdb")
 	from := "FROM read_parquet('" + strings.ReplaceAll(file, "'", "''") + "')"
-	instance := execute(t, path, "CREATE TABLE answer AS "+from)
-	run(t, instance, "CREATE TABLE types AS SELECT list(column_type) AS types FROM (DESCRIBE "+from+")")
+	instance := openDuckDB(t, path, "CREATE TABLE rows AS "+from)
+	exec(t, instance, "CREATE TABLE types AS SELECT list(column_type) AS types FROM (DESCRIBE "+from+")")
 	if err := instance.Close(); err != nil {
 		t.Fatal(err)
 	}
 	db := openAt(t, path)
 	var got []string
-	for _, table := range []string{"answer", "types"} {
-		text, err := answer(t, db, query.Text("FROM "+table), nil, query.JSONL, query.Screen{})
+	for _, table := range []string{"rows", "types"} {
+		text, err := runQuery(t, db, query.Text("FROM "+table), nil, query.JSONL, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +54,7 @@ func readBack(t *testing.T, file string) []string {
 	return got
 }
 
-func TestParquetOfManyRowsKeepsTheOrder(t *testing.T) {
+func TestParquetKeepsTheOrderOfManyRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "many.parquet")
 	text := query.Text("SELECT range AS n, sum(range) OVER (ORDER BY range DESC) AS running FROM range(300000) ORDER BY n DESC")
 	rows, err := open(t, "").Save(t.Context(), text, nil, query.Parquet, file)
@@ -63,19 +62,19 @@ func TestParquetOfManyRowsKeepsTheOrder(t *testing.T) {
 		t.Fatalf("got %d rows, %v", rows, err)
 	}
 	path := filepath.Join(t.TempDir(), "read.duckdb")
-	instance := execute(t, path, `CREATE TABLE got AS
+	instance := openDuckDB(t, path, `CREATE TABLE got AS
 		SELECT bool_and(n = 299999 - file_row_number) AS in_order, max(running) AS total
 		FROM read_parquet('`+file+`', file_row_number = true)`)
 	if err := instance.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := answer(t, openAt(t, path), query.Text("FROM got"), nil, query.JSONL, query.Screen{})
+	got, err := runQuery(t, openAt(t, path), query.Text("FROM got"), nil, query.JSONL, query.Screen{})
 	if want := "{\"in_order\":true,\"total\":44999850000}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-func TestSaveWritesTheWholeFileOrNone(t *testing.T) {
+func TestSaveIsAtomic(t *testing.T) {
 	db := open(t, "")
 	for _, format := range query.Formats() {
 		t.Run(string(format), func(t *testing.T) {
@@ -85,42 +84,42 @@ func TestSaveWritesTheWholeFileOrNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := db.Save(t.Context(), query.Text("SELECT error('late') FROM range(9)"), nil, format, file); err == nil {
-				t.Error("no error")
+				t.Error("Save of a failing query returned no error")
 			}
-			requireFiles(t, dir, file, "before")
+			requireOnlyFile(t, dir, file, "before")
 			if _, err := db.Save(t.Context(), query.Text("SELECT 1 AS a"), nil, format, file); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(file); err != nil || string(got) == "before" {
-				t.Errorf("not replaced: %q, %v", got, err)
+				t.Errorf("Save did not replace the file: got %q, %v", got, err)
 			}
 		})
 	}
 }
 
-// requireFiles checks that a folder holds one file and nothing else.
-func requireFiles(t *testing.T, dir, file, want string) {
+// requireOnlyFile checks that a folder contains only one file, and its content.
+func requireOnlyFile(t *testing.T, dir, file, want string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("left behind: %v, %v", entries, err)
+		t.Fatalf("the folder contains %v, %v, want one file", entries, err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-func TestSaveRefusesWhatIsNoFile(t *testing.T) {
+func TestSaveRejectsFolders(t *testing.T) {
 	var usage *query.UsageError
 	if _, err := open(t, "").Save(t.Context(), query.Text("SELECT 1"), nil, query.CSV, t.TempDir()); !errors.As(err, &usage) {
 		t.Errorf("got %v, want a usage error", err)
 	}
 }
 
-func TestSavedSQLStaysLockedIn(t *testing.T) {
+func TestSaveIsSandboxed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.parquet")
 	var refused *query.RefusedError
-	for _, sql := range []string{"FROM read_parquet('" + file + "')", "COPY (SELECT 1) TO '" + file + "'", "FROM answer"} {
+	for _, sql := range []string{"FROM read_parquet('" + file + "')", "COPY (SELECT 1) TO '" + file + "'", "FROM result"} {
 		_, err := open(t, "").Save(t.Context(), query.Text(sql), nil, query.Parquet, file)
 		if err == nil || strings.HasPrefix(sql, "C") && !errors.As(err, &refused) {
 			t.Errorf("%s: got %v", sql, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// valuer is what Arrow's arrays of a plain type have in common.
+// valuer is the common interface of Arrow's arrays of a plain type.
 type valuer[T any] interface{ Value(i int) T }
 
 func valueAt[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
@@ -27,8 +27,8 @@ func appendUint[T uint8 | uint16 | uint32 | uint64](dst []byte, a arrow.Array, i
 	return strconv.AppendUint(dst, uint64(valueAt[T](a, i)), 10)
 }
 
-// appendFloat writes the shortest digits that read back as the same number,
-// with an exponent only where the plain form is long, as JSON encoders do.
+// appendFloat appends the shortest digits that parse to the same number. Like encoding/json, it
+// uses an exponent only for very small and very large numbers.
 func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 	v := float64(valueAt[T](a, i))
 	if math.IsInf(v, 0) {
@@ -53,7 +53,7 @@ func decimalCodec(t *arrow.Decimal128Type) codec {
 	})
 }
 
-// appendScaled writes all digits of the scale: 12.500000 for DECIMAL(18,6).
+// appendScaled appends a decimal with all digits of its scale: 12.500000 for DECIMAL(18,6).
 func appendScaled(dst []byte, n decimal128.Num, scale int) []byte {
 	if n.Sign() < 0 {
 		dst, n = append(dst, '-'), n.Negate()
@@ -70,10 +70,9 @@ func appendScaled(dst []byte, n decimal128.Num, scale int) []byte {
 	return dst
 }
 
-// bytesAt reads a value of any binary array.
 func bytesAt(a arrow.Array, i int) []byte { return valueAt[[]byte](a, i) }
 
-// appendHugeint reads two's complement, 16 bytes, the low half first.
+// appendHugeint appends a 16-byte little-endian integer in two's complement.
 func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
 	b := bytesAt(a, i)
 	high, low := int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b)
@@ -102,9 +101,8 @@ func appendUUID(dst []byte, a arrow.Array, i int) []byte {
 	return fmt.Appendf(dst, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// appendDocument writes a JSON value on one line with its digits as they are.
-// A text that is not JSON, which DuckDB lets into such a column, becomes a JSON
-// string.
+// appendDocument appends a JSON value on one line and keeps the digits of numbers. Invalid JSON,
+// which DuckDB allows in a column of type JSON, becomes a JSON string.
 func appendDocument(dst, text []byte) []byte {
 	out, err := jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"path/filepath"
 )
 
-// Sessions are the handles that Options.Sessions asked for. They share the instance,
-// its limits and its catalog; each runs one query at a time, side by side with the
-// others. They end with the DB that they are of.
+// Sessions returns the handles that Options.Sessions requested. They share the instance, its
+// limits and the catalog. Queries of different sessions run concurrently. Sessions are closed
+// with their DB.
 func (db *DB) Sessions() []*DB { return db.sessions }
 
-// derived is the database in memory for tables that the program makes of the catalog, so
-// that an answer that is asked for again and again costs less. It is compressed.
-const derived = "derived"
+// derivedDB is a compressed in-memory database for tables that the program derives from the
+// catalog to speed up repeated queries.
+const derivedDB = "derived"
 
-// openSessions makes the further connections, before the settings are locked.
+// openSessions opens the connections of the sessions before the settings are locked.
 func (db *DB) openSessions(ctx context.Context) error {
 	if db.opts.Sessions == 0 {
 		return nil
 	}
-	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+derived+" (COMPRESS)"); err != nil {
+	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+derivedDB+" (COMPRESS)"); err != nil {
 		return err
 	}
 	for range db.opts.Sessions {
@@ -33,7 +33,7 @@ func (db *DB) openSessions(ctx context.Context) error {
 		}
 		one := &DB{pool: db.pool, conn: conn, opts: db.opts, spill: db.spill, asOf: db.asOf, planner: db.planner}
 		db.sessions = append(db.sessions, one)
-		if err := one.execAll(ctx, "USE "+home, setUTC); err != nil {
+		if err := one.execAll(ctx, "USE "+catalogDB, setUTC); err != nil {
 			return err
 		}
 	}
@@ -48,8 +48,8 @@ func (db *DB) closeSessions() error {
 	return errors.Join(problems...)
 }
 
-// Derive runs statements of the program, never of a user, that make tables in the
-// database "derived", which is in memory and counts against Options.MemoryLimit.
+// Derive executes trusted statements that create tables in the database "derived". The tables
+// are in memory and count towards Options.MemoryLimit.
 func (db *DB) Derive(ctx context.Context, statements ...string) error {
 	if err := db.execAll(ctx, statements...); err != nil {
 		return fmt.Errorf("derive tables: %w", err)
@@ -57,15 +57,15 @@ func (db *DB) Derive(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// SendParquet writes the answer of a query to w as one Parquet file, which first grows
-// in the private folder for temporary files. It returns the number of rows.
+// SendParquet writes the result of a query to w as a Parquet file and returns the number of
+// rows. It first writes the file to the private temporary folder.
 func (db *DB) SendParquet(ctx context.Context, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
 	dir, err := os.MkdirTemp(db.spill.Dir, "parquet-")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	file := filepath.Join(dir, "answer.parquet")
+	file := filepath.Join(dir, "result.parquet")
 	if rows, err = db.Save(ctx, q, values, Parquet, file); err != nil {
 		return rows, err
 	}

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// Snapshot is one published state of all tables.
+// Snapshot identifies one published state of all tables.
 type Snapshot struct {
 	// Run is the id of the run that published it.
 	Run string `json:"run_id"`
-	// At is its time: the boundary that history carries.
+	// At is its time, as in valid_from and valid_to.
 	At time.Time `json:"snapshot_at"`
 }
 
-// String is the run and the time, for people.
+// String returns the run id and the time.
 func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(time.RFC3339Nano) }
 
-// Snapshots lists what the catalog knows of snapshots, oldest first. It is
-// empty for a catalog without history.
+// Snapshots lists the snapshots in the catalog, oldest first. It is empty for a catalog without
+// history.
 func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
-	found, err := db.readSnapshots(ctx, home)
+	found, err := db.readSnapshots(ctx, catalogDB)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
 	return found, nil
 }
 
-// ReadSnapshot reads which snapshot the handle shows: the one that Options.AsOf chose, or
-// the newest. It is zero for a catalog without history.
+// ReadSnapshot returns the snapshot that queries read: the one that Options.AsOf chose, or the
+// newest. It is zero for a catalog without history.
 func (db *DB) ReadSnapshot(ctx context.Context) (Snapshot, error) {
 	all, err := db.Snapshots(ctx)
 	if err != nil || len(all) == 0 {
@@ -54,10 +54,9 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 	return found, err
 }
 
-// Find reads what a user calls a snapshot: the id of its run; a time, which
-// stands for the snapshot that was the newest then; or a date, which stands for
-// the newest of that day (UTC), like snapshot_date in the Parquet series. It is
-// a *UsageError when there is none.
+// Find returns the snapshot that a text names: by its run id; by a time, which means the newest
+// snapshot at that time; or by a date, which means the newest snapshot at the end of that day
+// (UTC), like snapshot_date in the Parquet series. It returns a *UsageError if there is none.
 func Find(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
 		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}
@@ -89,7 +88,7 @@ func Find(all []Snapshot, text string) (Snapshot, error) {
 
 var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
-// parseMoment reads a time; one without a zone is UTC.
+// parseMoment parses a time, in UTC unless it has a zone. A date means the end of the day.
 func parseMoment(text string) (at time.Time, ok bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day.AddDate(0, 0, 1).Add(-time.Microsecond), true

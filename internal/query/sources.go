@@ -20,45 +20,42 @@ import (
 	"placementsync/internal/stream"
 )
 
-// An answer is no surer than the tables behind it. Which these are, DuckDB says: its
-// plan names every table that a query reads, through views, macros, common table
-// expressions and the views of an earlier snapshot, as it binds them. The names that a
-// parser finds in a text lack what stands behind a view or a macro. The plan is made
-// without the optimizer, which leaves out the tables of which it knows that they are
-// empty: those that were never read.
+// A result is only as reliable as its source tables. Sources reads their names from DuckDB's
+// plan, which contains all tables that a query reads, including those behind views, macros and
+// common table expressions. The plan is made without the optimizer, which would leave out empty
+// tables, such as those that were never read.
 
-// Source is a table behind an answer, and how sure its rows are. Tables of meta have no
-// grade and are none, but for meta.tables: it counts the rows of all tables, so that all
-// of them are behind an answer from it.
+// Source is a source table of a result with its grade. Tables of meta are not sources, except
+// for meta.tables: it counts the rows of all tables, so all tables are sources of a result from
+// it.
 type Source struct {
-	// Table is its name in main; rows of past and history are graded like those.
+	// Table is the name of the table in main. Its rows in past and history have the same grade.
 	Table string `json:"table"`
-	// Standing is the grade in the words of people.
+	// Standing is the grade in plain words.
 	Standing ledger.Standing `json:"standing"`
-	// Grade is the worst of the streams that fill the table, and Stream the one that has
-	// it; no grade: the snapshot knows none of them.
+	// Grade is the worst grade of the streams that fill the table, and Stream the stream that
+	// has it. Grade is empty if the snapshot has no entry of these streams.
 	Grade  string `json:"grade"`
 	Stream string `json:"stream"`
-	// Reason is why the grade is what it is.
+	// Reason explains the grade.
 	Reason string `json:"reason,omitempty"`
-	// RowsSince is when the oldest row was last read, of those that the snapshot's own
-	// run neither read nor proved; zero: there are none.
+	// RowsSince is the last read time of the oldest row that the snapshot's run neither read nor
+	// proved. It is zero if there is no such row.
 	RowsSince time.Time `json:"rows_since,omitzero"`
-	// ReadAt is the newest snapshot that read the stream, and ProvenAt as of when all of
-	// it was last proven; zero: never.
+	// ReadAt is the time of the newest snapshot that read the stream. ProvenAt is the latest time
+	// at which all of the stream was proven. Zero means never.
 	ReadAt   time.Time `json:"last_read_at,omitzero"`
 	ProvenAt time.Time `json:"last_proven_at,omitzero"`
 }
 
-// ErrNoPlan says that the tables behind a query are not known before it runs.
-var ErrNoPlan = errors.New("the tables behind several statements, or a PIVOT without IN, are not known")
+// ErrNoPlan reports that the sources of a query cannot be determined before it runs.
+var ErrNoPlan = errors.New("the source tables of several statements, or of a PIVOT without IN, are unknown")
 
-// Sources finds the tables behind the answer of a query, the least sure first. It runs
-// nothing of it. Errors are those of Run, and ErrNoPlan; what it leaves behind at its time
-// limit is that of Abandoned.
+// Sources returns the source tables of a query, the worst grade first, without running the
+// query. Errors are those of Run, and ErrNoPlan.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
 	tables, abandoned, err := db.planner.findTables(ctx, q, values)
-	db.leaveBehind(abandoned)
+	db.addAbandoned(abandoned)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
@@ -76,7 +73,7 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	return sources, nil
 }
 
-// FindProblems are the sources that are not proven, as problems of their tables.
+// FindProblems returns the sources that are not proven.
 func FindProblems(sources []Source) []ledger.Problem {
 	var problems []ledger.Problem
 	for _, s := range sources {
@@ -87,12 +84,12 @@ func FindProblems(sources []Source) []ledger.Problem {
 	return problems
 }
 
-// DescribeSources says in one line for people which tables behind an answer were not
-// read, are carried or not proven, and why; it is empty when all are proven.
+// DescribeSources returns one line about the sources that are not proven, with reasons. It is
+// empty if all are proven.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
-// planner plans queries and runs none, on a connection of its own, since settings belong
-// to one.
+// planner plans queries without running them. It has its own connection, because the optimizer
+// is disabled for it.
 type planner struct {
 	db   *DB
 	conn *sql.Conn
@@ -106,7 +103,7 @@ func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []string{"USE " + home, "PRAGMA disable_optimizer"} {
+	for _, s := range []string{"USE " + catalogDB, "PRAGMA disable_optimizer"} {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
@@ -114,7 +111,7 @@ func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
 	return &planner{db: db, conn: conn}, nil
 }
 
-// findTables are the names of the tables of main and past that a query reads, sorted.
+// findTables returns the sorted names of the tables in main and past that a query reads.
 func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, abandoned <-chan struct{}, err error) {
 	ctx, cancel, explain := withTimeout(ctx, p.db.opts.Timeout)
 	defer cancel()
@@ -127,16 +124,16 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		if err != nil {
 			return err
 		}
-		text := q.SQL[len(nothing.FindString(q.SQL)):]
+		text := q.SQL[len(leadingGap.FindString(q.SQL)):]
 		switch {
 		case s.several:
 			return ErrNoPlan
 		case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
-			return nil // it answers with a plan, and with no row of a table
+			return nil // the result is a plan and contains no rows of a table
 		}
 		plan, err := readPlan(ctx, conn, text, args)
 		if err != nil {
-			// What shows and describes tables cannot be explained as it stands.
+			// EXPLAIN accepts SHOW and DESCRIBE only as subqueries.
 			if plan, err = readPlan(ctx, conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)", args); err != nil {
 				return q.wrapErr(asRefusal(err))
 			}
@@ -148,21 +145,21 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		tables = slices.Sorted(maps.Keys(found))
 		return nil
 	}
-	// What binds a query may work for long, too.
+	// Binding a query can also take long.
 	abandoned, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) })
 	if err = explain(err); err != nil {
-		return nil, abandoned, err // tables may be written to still
+		return nil, abandoned, err // an abandoned query may still write to tables
 	}
 	return tables, nil, nil
 }
 
-// planStep is a step of a plan in JSON.
+// planStep is an operator of a plan in JSON.
 type planStep struct {
 	Children []planStep     `json:"children"`
 	Extra    map[string]any `json:"extra_info"`
 }
 
-// readPlan asks for the plan of a statement that was admitted, which runs nothing of it.
+// readPlan returns the plan of an admitted statement without running it.
 func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (plan []planStep, err error) {
 	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
 	if err != nil {
@@ -179,11 +176,11 @@ func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (
 	return plan, nil
 }
 
-// collectTables adds the tables that a step and those below it scan. Only the catalog is
-// attached, under two names at most; no name in it has a dot.
+// collectTables adds the tables that an operator and its children scan. Only the catalog is
+// attached, and no name in it contains a dot.
 func (p planStep) collectTables(found map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {
-		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes its own words, such as tables
+		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes keywords, such as tables
 		parts := strings.Split(name, ".")
 		switch {
 		case strings.HasSuffix(name, "meta.tables"):
@@ -199,18 +196,19 @@ func (p planStep) collectTables(found map[string]bool) {
 	}
 }
 
-// gradesSQL gives each stream of the newest snapshot its grade, when it was last read and
-// as of when it was last proven.
-const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + home + `.meta.runs WHERE snapshot_at IS NOT NULL),
+// gradesSQL selects the grade of each stream in the newest snapshot, the time when it was last
+// read and the time at which it was last proven.
+const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalogDB + `.meta.runs WHERE snapshot_at IS NOT NULL),
 	readings AS (
 		SELECT s.stream, max(r.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
 			max(CASE WHEN s.grade = 'bounded' THEN s.age_since ELSE r.snapshot_at END) FILTER (s.grade IN ('exact', 'repaired', 'bounded')) AS proven_at
-		FROM ` + home + `.meta.streams AS s JOIN published AS r USING (run_id) GROUP BY s.stream)
+		FROM ` + catalogDB + `.meta.streams AS s JOIN published AS r USING (run_id) GROUP BY s.stream)
 	SELECT s.stream, coalesce(s.grade, ''), coalesce(s.reason, ''), s.age_since, r.read_at, r.proven_at
-	FROM ` + home + `.meta.streams AS s JOIN readings AS r USING (stream)
+	FROM ` + catalogDB + `.meta.streams AS s JOIN readings AS r USING (stream)
 	WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)`
 
-// readGrades reads the grades of the streams once: no file changes while it is open.
+// readGrades returns the grades of all streams. It reads them once, because an open catalog does
+// not change.
 func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -231,10 +229,10 @@ func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 	return graded, nil
 }
 
-// gradeTable is the worst grade of the streams that fill a table; ok is false for a table
-// that no stream fills. Where the token may read a list and not its details, the list
-// grades its own table; what stands inside the records may be left out of a list, so that
-// nothing is proven about it. It is what a night writes into the manifest.
+// gradeTable returns the worst grade of the streams that fill a table. ok is false if no stream
+// fills it. If the token may read a list but not its details, the root table has the grade of
+// the list. Tables of nested records are then best_effort, because the list may leave out some
+// of these records. A night grades the tables in its manifest by the same rules.
 func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) {
 	fed := false
 	for _, st := range stream.All() {
@@ -250,18 +248,18 @@ func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) 
 			if table == st.Root().Name {
 				continue
 			}
-			s.Grade, s.Reason = "best_effort", fmt.Sprintf("without what %s would add: %s", st.Name, s.Reason)
+			s.Grade, s.Reason = "best_effort", fmt.Sprintf("%s was not read: %s", st.Name, s.Reason)
 		}
 		if known && (!ok || gradeOrder(s.Grade) < gradeOrder(worst.Grade)) {
 			worst, ok = s, true
 		}
 	}
 	if fed && !ok {
-		worst.Reason = "the snapshot knows no reading of it"
+		worst.Reason = "the snapshot has no entry about it"
 	}
 	worst.Table, worst.Standing = table, ledger.StandingOf(worst.Grade)
 	return worst, fed
 }
 
-// gradeOrder orders grades, the worst first.
+// gradeOrder returns the position of a grade in the order from worst to best.
 func gradeOrder(grade string) int { return slices.Index(ledger.Grades(), grade) }

@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// poorNights are two snapshots of a token that may not read orders. On the second night
-// outlets failed and the campaigns were not proven.
+// poorNights inserts two snapshots with a token that may not read orders. On the second night,
+// outlet_listings failed and campaigns were not proven.
 const poorNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -36,7 +36,7 @@ INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
 INSERT INTO main.product_listings (id, name, valid_from, row_hash) VALUES ('a', 'A', '2026-11-01 02:00:00+00', 1);
 `
 
-// wholeCatalog makes a catalog with every table and view, and the rows of a fixture.
+// wholeCatalog creates a catalog with all tables and views and executes a fixture in it.
 func wholeCatalog(t *testing.T, fixture string) string {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
@@ -59,8 +59,8 @@ func wholeCatalog(t *testing.T, fixture string) string {
 	return filepath.Join(d.Dir, warehouse.CatalogFile)
 }
 
-// tablesBehind lists the tables of sources with their standing.
-func tablesBehind(sources []query.Source) string {
+// describeTables lists the tables of sources with their standing.
+func describeTables(sources []query.Source) string {
 	var found []string
 	for _, s := range sources {
 		found = append(found, s.Table+" "+string(s.Standing))
@@ -68,7 +68,7 @@ func tablesBehind(sources []query.Source) string {
 	return strings.Join(found, ", ")
 }
 
-func TestSourcesAreTheTablesBehindAnAnswer(t *testing.T) {
+func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 	path := wholeCatalog(t, poorNights)
 	now, then := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")
@@ -112,23 +112,22 @@ func TestSourcesAreTheTablesBehindAnAnswer(t *testing.T) {
 			values["id"] = "a"
 		}
 		got, err := now.Sources(t.Context(), c.q, values)
-		if err != nil || tablesBehind(got) != c.want {
-			t.Errorf("%.80s: got %q, %v, want %q", c.q.SQL, tablesBehind(got), err, c.want)
+		if err != nil || describeTables(got) != c.want {
+			t.Errorf("%.80s: got %q, %v, want %q", c.q.SQL, describeTables(got), err, c.want)
 		}
 	}
 	for sql, want := range map[string]string{
 		"FROM orders": "orders proven", "FROM order_line_items": "order_line_items not proven", "FROM mart.listing_prices": "product_listing_prices proven, product_listings proven",
 	} {
 		got, err := then.Sources(t.Context(), query.Text(sql), nil)
-		if err != nil || tablesBehind(got) != want {
-			t.Errorf("%s as of the first night: got %q, %v, want %q", sql, tablesBehind(got), err, want)
+		if err != nil || describeTables(got) != want {
+			t.Errorf("%s as of the first night: got %q, %v, want %q", sql, describeTables(got), err, want)
 		}
 	}
 }
 
-// TestCountsOfAllTablesHaveTheGradesOfAll asks for row counts, which are no surer than the
-// tables that were counted.
-func TestCountsOfAllTablesHaveTheGradesOfAll(t *testing.T) {
+// TestSourcesOfRowCounts checks that all tables are sources of the row counts in meta.tables.
+func TestSourcesOfRowCounts(t *testing.T) {
 	db := openAt(t, wholeCatalog(t, poorNights))
 	headline, err := query.Resolve("headline")
 	if err != nil {
@@ -139,27 +138,27 @@ func TestCountsOfAllTablesHaveTheGradesOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := ", " + tablesBehind(sources) + ","
+		found := ", " + describeTables(sources) + ","
 		for _, want := range []string{"orders not read", "outlet_listings carried", "campaigns not proven", "product_listings proven"} {
 			if !strings.Contains(found, ", "+want+",") {
-				t.Errorf("%s: %q is not in %s", q.Name, want, found)
+				t.Errorf("%s: the sources %s lack %q", q.Name, found, want)
 			}
 		}
 		if len(sources) != len(stream.Tables(stream.All())) {
-			t.Errorf("%s: %d tables have a grade, want all %d", q.Name, len(sources), len(stream.Tables(stream.All())))
+			t.Errorf("%s: got %d sources, want all %d tables", q.Name, len(sources), len(stream.Tables(stream.All())))
 		}
 	}
 }
 
-func TestSourcesRunNothing(t *testing.T) {
+func TestSourcesDoNotRunTheQuery(t *testing.T) {
 	db := openAt(t, wholeCatalog(t, poorNights))
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
-		t.Errorf("a PIVOT whose values are not known: got %v", err)
+		t.Errorf("PIVOT without IN: got %v, want ErrNoPlan", err)
 	}
 	for _, sql := range []string{"DELETE FROM orders", "SELECT 1; DELETE FROM orders", "COPY orders TO 'x.csv'", "FROM enable_logging()"} {
 		_, err := db.Sources(t.Context(), query.Text(sql), nil)
 		if refused := (*query.RefusedError)(nil); !errors.As(err, &refused) {
-			t.Errorf("%s: got %v, want a refusal", sql, err)
+			t.Errorf("%s: got %v, want a RefusedError", sql, err)
 		}
 	}
 	if _, err := db.Sources(t.Context(), query.Text("FROM nowhere"), nil); err == nil || !strings.Contains(err.Error(), "nowhere does not exist") {
@@ -167,17 +166,17 @@ func TestSourcesRunNothing(t *testing.T) {
 	}
 }
 
-func TestSourcesSayWhyAndSinceWhen(t *testing.T) {
+func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	db := openAt(t, wholeCatalog(t, poorNights))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "articles was not read: the snapshot knows no reading of it; order_line_items and orders were not read: missing scope orders.lists; " +
+	want := "articles was not read: the snapshot has no entry about it; order_line_items and orders were not read: missing scope orders.lists; " +
 		"outlet_listings is carried since 2026-11-01 02:00 UTC: GET /outlets answered 500; campaigns is not proven: not proven within 4 passes"
 	if diff := cmp.Diff(want, query.DescribeSources(sources)); diff != "" {
-		t.Errorf("for people (-want +got):\n%s", diff)
+		t.Errorf("DescribeSources (-want +got):\n%s", diff)
 	}
 	var out bytes.Buffer
 	at, err := db.ReadSnapshot(t.Context())
@@ -196,7 +195,7 @@ func TestSourcesSayWhyAndSinceWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !json.Valid(out.Bytes()) {
-		t.Errorf("not JSON: %s", out.String())
+		t.Errorf("invalid JSON: %s", out.String())
 	}
 	const object = `{"snapshot":{"run_id":"20261102T020000Z","snapshot_at":"2026-11-02T02:00:00Z"},
 "grades":[{"table":"outlet_listings","standing":"carried","grade":"carried_forward","stream":"outlet_listings","reason":"GET /outlets answered 500","rows_since":"2026-11-01T02:00:00Z","last_read_at":"2026-11-01T02:00:00Z","last_proven_at":"2026-11-01T02:00:00Z"}],

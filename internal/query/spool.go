@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// spool is the temporary table of a long answer. The driver holds a whole answer
-	// in memory, outside of DuckDB's limit; a temporary table stays within the limit
-	// and spills.
-	spool = `temp.main."spooled answer"`
-	// spoolRows is how many rows of a long answer are in memory at a time.
+	// spool is the temporary table of a long result. The driver keeps a whole result in memory,
+	// in addition to DuckDB's memory limit. A temporary table is subject to the limit and is
+	// spilled to disk.
+	spool = `temp.main."spooled result"`
+	// spoolRows is the number of rows of a long result that are in memory at a time.
 	spoolRows = 40_960
 )
 
-// readLong is readArrow for answers of any length. A stored table is read in
-// place, piece by piece; any other answer is spooled first. It takes one
-// statement, whose columns have different names.
+// readLong is readArrow for results of any length. It reads a stored table in pieces, and other
+// results from the spool. q is one statement whose columns have different names.
 func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use func(array.RecordReader) error) error {
 	from, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
@@ -50,14 +49,14 @@ func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use f
 	return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
 }
 
-// beginning is how a text begins that can follow CREATE TABLE AS, behind its
-// comments: not so DESCRIBE, which DuckDB takes for a SELECT all the same.
-var beginning = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
+// spoolable matches the beginning of a text that can follow CREATE TABLE AS, after comments. It
+// excludes DESCRIBE, for example, which DuckDB classifies as SELECT.
+var spoolable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
 
-// spoolAnswer puts the answer of a storable statement into the spool. It is false
-// for what fails: read directly, it says why in terms of the text as written.
-func spoolAnswer(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
-	return beginning.MatchString(q.SQL) &&
+// spoolResult writes the result of a statement to the spool and reports success. After a failure
+// the caller runs the statement itself, so that the error refers to the original text.
+func spoolResult(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
+	return spoolable.MatchString(q.SQL) &&
 		execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...) == nil
 }
 
@@ -77,16 +76,16 @@ func namedValues(args []any) []driver.NamedValue {
 	return values
 }
 
-// pieces reads a stored table by ranges of its row numbers, as one answer.
+// pieces is an array.RecordReader that reads a stored table in ranges of rowid.
 type pieces struct {
 	ctx  context.Context
 	from *duckdb.Arrow
 	text string
-	// next is the first row number of the next piece, end that after the last.
+	// The next piece begins at rowid next. end is the rowid after the last row.
 	next, end int64
 	err       error
 
-	array.RecordReader // of the piece that is read; nil: none
+	array.RecordReader // the current piece, or nil
 }
 
 func (p *pieces) openFirst() error {
@@ -102,7 +101,6 @@ func (p *pieces) openFirst() error {
 	return errors.Join(last.Err(), p.openNext())
 }
 
-// openNext moves on to the next piece.
 func (p *pieces) openNext() error {
 	part, err := p.from.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+spoolRows))
 	if err != nil {
@@ -113,7 +111,7 @@ func (p *pieces) openNext() error {
 	return nil
 }
 
-// Next moves to the next batch.
+// Next implements array.RecordReader.
 func (p *pieces) Next() bool {
 	for !p.RecordReader.Next() {
 		if p.err = p.RecordReader.Err(); p.err != nil || p.next >= p.end {
@@ -126,13 +124,13 @@ func (p *pieces) Next() bool {
 	return true
 }
 
-// Err is what ended the reading too early.
+// Err implements array.RecordReader.
 func (p *pieces) Err() error { return p.err }
 
-// Retain is part of the interface; pieces have one reader.
+// Retain does nothing, because pieces has a single owner.
 func (p *pieces) Retain() {}
 
-// Release ends the reading.
+// Release implements array.RecordReader.
 func (p *pieces) Release() {
 	if p.RecordReader != nil {
 		p.RecordReader.Release()

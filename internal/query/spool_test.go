@@ -7,40 +7,41 @@ import (
 	"placementsync/internal/query"
 )
 
-func TestAnswersOfAnyFormAreWhatTheyWereAskedFor(t *testing.T) {
+// TestSpoolingDoesNotChangeResults runs statements of all forms that may or may not be spooled.
+func TestSpoolingDoesNotChangeResults(t *testing.T) {
 	db := open(t, "")
 	for name, c := range map[string]struct{ text, want string }{
-		"behind comments":      {"-- first\n/* and\nsecond */ SELECT 1 AS a; -- end", "a\n1\n"},
+		"after comments":       {"-- first\n/* and\nsecond */ SELECT 1 AS a; -- end", "a\n1\n"},
 		"in brackets":          {"(SELECT 1 AS a)", "a\n1\n"},
-		"a name twice":         {"SELECT 1 AS a, 2 AS a", "a,a\n1,2\n"},
-		"a name in two cases":  {"SELECT 1 AS a, 2 AS \"A\"", "a,A\n1,2\n"},
-		"no type":              {"SELECT NULL AS a", "a\n\n"},
+		"duplicate name":       {"SELECT 1 AS a, 2 AS a", "a,a\n1,2\n"},
+		"name in two cases":    {"SELECT 1 AS a, 2 AS \"A\"", "a,A\n1,2\n"},
+		"untyped NULL":         {"SELECT NULL AS a", "a\n\n"},
 		"FROM first":           {"FROM range(2) AS t(n)", "n\n0\n1\n"},
 		"VALUES":               {"VALUES (1), (2)", "col0\n1\n2\n"},
 		"with":                 {"WITH x AS (SELECT 7 AS n) SELECT n FROM x", "n\n7\n"},
-		"a description":        {"SELECT column_name FROM (DESCRIBE SELECT 1 AS n)", "column_name\nn\n"},
-		"an order":             {"SELECT range AS n FROM range(3) ORDER BY n DESC", "n\n2\n1\n0\n"},
+		"DESCRIBE as subquery": {"SELECT column_name FROM (DESCRIBE SELECT 1 AS n)", "column_name\nn\n"},
+		"ORDER BY":             {"SELECT range AS n FROM range(3) ORDER BY n DESC", "n\n2\n1\n0\n"},
 		"no rows":              {"SELECT 1 AS a WHERE false", "a\n"},
-		"the spool of another": {"SELECT count(*) AS n FROM range(5)", "n\n5\n"},
+		"after other results":  {"SELECT count(*) AS n FROM range(5)", "n\n5\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := answer(t, db, query.Text(c.text), nil, query.CSV, query.Screen{})
+			got, err := runQuery(t, db, query.Text(c.text), nil, query.CSV, query.Screen{})
 			if got = strings.ReplaceAll(got, "\r\n", "\n"); err != nil || got != c.want {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}
 		})
 	}
 	t.Run("describe", func(t *testing.T) {
-		got, err := answer(t, db, query.Text("DESCRIBE SELECT 1 AS n"), nil, query.CSV, query.Screen{})
+		got, err := runQuery(t, db, query.Text("DESCRIBE SELECT 1 AS n"), nil, query.CSV, query.Screen{})
 		if err != nil || !strings.Contains(got, "n,INTEGER") {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
 }
 
-func TestErrorsSpeakOfTheTextAsItWasWritten(t *testing.T) {
+func TestErrorsQuoteTheOriginalText(t *testing.T) {
 	db := open(t, "")
-	_, err := answer(t, db, query.Text("SELECT CAST('x' || range AS INTEGER) AS n FROM range(3)"), nil, query.CSV, query.Screen{})
+	_, err := runQuery(t, db, query.Text("SELECT CAST('x' || range AS INTEGER) AS n FROM range(3)"), nil, query.CSV, query.Screen{})
 	if err == nil || strings.Contains(err.Error(), "CREATE") || !strings.Contains(err.Error(), "Could not convert") {
 		t.Errorf("got %v", err)
 	}

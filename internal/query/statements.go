@@ -11,26 +11,26 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// The sandbox alone is not enough. DuckDB lets SQL touch the paths of attached
-// files whatever is switched off and locked: a COPY could overwrite the catalog,
-// and an ATTACH after a DETACH could open it for writing. So DuckDB prepares a
-// text first, which runs nothing of it, and only one statement of a kind that
-// reads is run.
+// DuckDB's sandbox is not sufficient. Even with external access disabled, SQL can access the
+// paths of attached files: COPY can overwrite the catalog, and ATTACH after DETACH can open it
+// for writing. Therefore a text is prepared first, which does not run it, and is run only if it
+// is a single statement of a kind that reads.
 
-// statement is what DuckDB says of a text before it runs.
+// statement contains the properties of a prepared text.
 type statement struct {
 	kind   duckdb.StmtType
 	params []Param
-	// storable statements can fill a table without any change of the answer.
+	// storable reports whether CREATE TABLE AS keeps the names and types of the result.
 	storable bool
-	// several statements are in the text; nothing else is known of them.
+	// several reports that the text contains several statements. The other fields are then
+	// unknown.
 	several bool
 }
 
 func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 	prepared, err := conn.Prepare(text)
 	if err != nil {
-		// The driver has no type for this error; a test holds its text.
+		// The driver has no type for this error. A test covers its text.
 		if strings.Contains(err.Error(), "multi-statement query") {
 			return statement{several: true}, nil
 		}
@@ -55,8 +55,8 @@ func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 	return s, err
 }
 
-// isStorable reports whether a statement is a SELECT whose columns differ in
-// name and have a type: in a table, the others would become something else.
+// isStorable reports whether a statement is a SELECT with different column names and without
+// untyped NULLs, which CREATE TABLE AS would rename or give a type.
 func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	if kind != duckdb.STATEMENT_TYPE_SELECT {
 		return false, nil
@@ -75,16 +75,16 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	return columns > 0, err
 }
 
-// refuseUnlessReads returns a *RefusedError unless the text of s is one statement
-// that only reads. DESCRIBE, SHOW and SUMMARIZE are SELECT to DuckDB.
+// refuseUnlessReads returns a *RefusedError unless the text of s is one statement that only
+// reads. DuckDB classifies DESCRIBE, SHOW and SUMMARIZE as SELECT.
 func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
-	text = text[len(nothing.FindString(text)):]
+	text = text[len(leadingGap.FindString(text)):]
 	words := explainWords.FindString(text)
 	switch {
 	case strings.Contains(text, "\x00"):
-		return &RefusedError{Reason: refuseNUL}
+		return &RefusedError{Reason: refusedNUL}
 	case s.several && !isPivot(conn, text):
-		return &RefusedError{Reason: refuseSeveral}
+		return &RefusedError{Reason: refusedSeveral}
 	case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN && words != "":
 		explained, err := prepareStatement(conn, text[len(words):])
 		if err != nil {
@@ -97,15 +97,15 @@ func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text
 	return refuseActing(ctx, conn, s, text, args)
 }
 
-// gap is what may stand between two words: blanks and comments, but for those that
-// could be read in two ways: nested ones, and lines that a lone \r may end.
+// gap matches spaces and comments between two words. It excludes ambiguous comments: nested
+// ones, and line comments that contain \r without \n.
 const gap = `(?:\s|--[^\r\n]*\r?\n|/\*(?:[^*/]|/+[^*/]|\*+[^*/])*\*+/)`
 
 var (
-	// nothing may stand before the first statement.
-	nothing = regexp.MustCompile(`^(?:;|` + gap + `)*`)
-	// explainWords come before what an EXPLAIN explains, and with ANALYZE runs. DuckDB
-	// does not say of what type that is, so only these forms are known.
+	// leadingGap matches everything before the first statement.
+	leadingGap = regexp.MustCompile(`^(?:;|` + gap + `)*`)
+	// explainWords matches the words before the explained statement, which EXPLAIN ANALYZE runs.
+	// DuckDB does not return the type of that statement, so other forms are refused.
 	explainWords = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
 )
 
@@ -113,52 +113,52 @@ func refusalOf(kind duckdb.StmtType) string {
 	switch kind {
 	case duckdb.STATEMENT_TYPE_COPY, duckdb.STATEMENT_TYPE_EXPORT, duckdb.STATEMENT_TYPE_ATTACH, duckdb.STATEMENT_TYPE_DETACH,
 		duckdb.STATEMENT_TYPE_LOAD, statementTypeUpdateExtensions:
-		return refuseFiles
+		return refusedFiles
 	case duckdb.STATEMENT_TYPE_SET, duckdb.STATEMENT_TYPE_VARIABLE_SET, duckdb.STATEMENT_TYPE_PRAGMA:
-		return refuseSetting
+		return refusedSetting
 	case duckdb.STATEMENT_TYPE_INSERT, duckdb.STATEMENT_TYPE_UPDATE, duckdb.STATEMENT_TYPE_DELETE, statementTypeMerge, duckdb.STATEMENT_TYPE_CREATE,
 		duckdb.STATEMENT_TYPE_CREATE_FUNC, duckdb.STATEMENT_TYPE_ALTER, duckdb.STATEMENT_TYPE_DROP:
-		return refuseWrite
+		return refusedWrite
 	}
-	return refuseKind
+	return refusedKind
 }
 
-// Types that DuckDB has and the driver does not name.
+// Statement types without a name in the driver.
 const (
 	statementTypeUpdateExtensions = duckdb.StmtType(29)
 	statementTypeMerge            = duckdb.StmtType(30)
 )
 
-// isPivot reports whether a text of several statements is in truth one PIVOT,
-// which DuckDB turns into a CREATE TYPE for the values of its columns and a
-// SELECT. In brackets no semicolon can stand between two statements.
+// isPivot reports whether a text that DuckDB counts as several statements is a single PIVOT.
+// DuckDB expands a PIVOT to a CREATE TYPE for the column values and a SELECT. isPivot puts the
+// text in brackets, where several statements would be a syntax error.
 func isPivot(conn *duckdb.Conn, text string) bool {
 	s, err := prepareStatement(conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)")
 	return err == nil && s.several
 }
 
-// acting are the functions that a SELECT can call and that do more than read:
-// they redirect logs and profiles, to files too, and where these are locked the
-// process aborts. A test lists all others.
+// acting lists the functions that do more than read and can be called in a SELECT. Most redirect
+// logs or profiles, even to files; with locked settings, some abort the process. A test lists
+// all other functions with side effects.
 const acting = `enable_logging|disable_logging|enable_profiling|disable_profiling|enable_peg_parser|disable_peg_parser|` +
 	`checkpoint|force_checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`
 
 var (
-	// mayAct finds the texts worth a look at their plan. The function query takes
-	// SQL as a text, which can be put together from parts.
+	// mayAct matches texts whose plan must be checked. The function query runs SQL in a text,
+	// which can be an expression.
 	mayAct = regexp.MustCompile(`(?i)` + acting + `|\bquery\b`)
-	// actingCall is a call of such a function; a name in quotes counts too.
+	// actingCall matches a call of such a function, also with a quoted name.
 	actingCall = regexp.MustCompile(`(?i)(?:` + acting + `)"?` + gap + `*\(`)
-	// queryCall is a call of query, and plainText an argument that is one text as it stands.
+	// queryCall matches a call of query, and plainText an argument that is a single literal.
 	queryCall = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
 	plainText = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
-	// actingStep is such a function in a plan in JSON.
+	// actingStep matches such a function in a plan in JSON.
 	actingStep = regexp.MustCompile(`"name": "(?i:` + acting + `) *"`)
 )
 
-// callsActing reports whether a text names a call of an acting function, or hands to
-// query anything but one text that does not: what is put together while it runs can be
-// another text then than it was when the plan was made.
+// callsActing reports whether a text contains a call of an acting function, or a call of query
+// whose argument is not a literal without such calls. An expression could have another value at
+// run time than in the plan.
 func callsActing(text string) bool {
 	if actingCall.MatchString(text) {
 		return true
@@ -172,18 +172,18 @@ func callsActing(text string) bool {
 	return false
 }
 
-// refuseActing returns a *RefusedError for a text that calls one of the acting
-// functions: by its words and, for what these do not show, by the plan, which names
-// what would run. A PIVOT has no plan before its first part ran.
+// refuseActing returns a *RefusedError for a text that calls an acting function. It checks the
+// text and then the plan, which also contains calls in views and macros. A PIVOT without IN has
+// no plan and is refused if its text may call such a function.
 func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	if !mayAct.MatchString(text) {
 		return nil
 	}
 	if s.several {
-		return &RefusedError{Reason: refusePivot}
+		return &RefusedError{Reason: refusedPivot}
 	}
 	if callsActing(text) {
-		return &RefusedError{Reason: refuseFunction}
+		return &RefusedError{Reason: refusedFunction}
 	}
 	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
 	if err != nil {
@@ -195,7 +195,7 @@ func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text stri
 		return fmt.Errorf("read the plan of the query: %w", err)
 	}
 	if actingStep.MatchString(fmt.Sprint(row)) {
-		return &RefusedError{Reason: refuseFunction}
+		return &RefusedError{Reason: refusedFunction}
 	}
 	return nil
 }

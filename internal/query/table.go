@@ -12,25 +12,24 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Screen says where a table is shown.
+// Screen describes the destination of a table.
 type Screen struct {
-	// Terminal tables have rules, types under the names, a row count and
-	// notes on what was cut. Others are plain aligned text, nothing cut.
+	// Terminal tables have rules, column types, a row count and notes about cut texts. Other
+	// tables are plain aligned text without cuts.
 	Terminal bool
-	// Width is the width of the terminal; 0: as wide as it takes.
+	// Width is the width of the terminal in columns. 0 means no limit.
 	Width int
-	// Rows is how many rows a terminal shows at most, and from how many rows
-	// plain text takes its column widths; 0: 10,000.
+	// Rows is the maximum number of rows on a terminal. Plain tables compute the column widths
+	// from this number of rows. 0 means 10,000.
 	Rows int
-	// First are the columns that a narrow terminal shows before all others, most wanted
-	// first. They may be cut shorter than those of any answer.
+	// First lists the columns that a narrow terminal shows before all others, in order of
+	// importance. They may be cut shorter than other columns.
 	First []string
 }
 
-// null is NULL on a screen and in a document.
 const null = "NULL"
 
-// tableWriter collects the first rows to find the widths of the columns.
+// tableWriter collects the first rows to compute the column widths.
 type tableWriter struct {
 	out     *bufio.Writer
 	screen  Screen
@@ -97,8 +96,8 @@ func (w *tableWriter) cellTexts(r Row) []string {
 	return cells
 }
 
-// columnWidths finds the widths of the columns. Names and texts are cut to most, numbers
-// are not: a part of a number is another number.
+// columnWidths returns the widths of the columns. It limits names and texts to most characters
+// but not numbers: a cut number would be another number.
 func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
 	widths := make([]int, len(w.columns))
 	for i, c := range w.columns {
@@ -122,11 +121,11 @@ func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// startPlain writes the collected rows. A text longer than the widest column
-// overflows its own line only.
+// startPlain writes the column names and the collected rows. A text longer than maxWidth shifts
+// only its own line.
 func (w *tableWriter) startPlain() error {
-	const widest = 60
-	w.widths = w.columnWidths(widest, false)
+	const maxWidth = 60
+	w.widths = w.columnWidths(maxWidth, false)
 	names := make([]string, len(w.columns))
 	for i, c := range w.columns {
 		names[i] = escapeForScreen(c.Name)
@@ -156,12 +155,12 @@ func (w *tableWriter) plainLine(cells []string) error {
 	return err
 }
 
-// fitColumns chooses the widest limit on texts at which all columns fit. Where they do not
-// fit it hides columns, the most telling ones last, and cuts texts shorter before it hides a
-// column that tells rows apart, or the first amount. It returns the width of each column and
-// the indexes of those that are shown; ok is false when one of these does not fit.
+// fitColumns chooses the largest limit on texts at which all columns fit. If they do not fit, it
+// hides columns, the least important first. It cuts texts further before it hides a key column
+// or the first amount. It returns the width of each column and the indexes of the shown columns.
+// ok is false if the key columns do not fit.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
-	const gutter = 3 // what a rule and two spaces add to a column
+	const gutter = 3 // a rule and two spaces
 	all := make([]int, len(w.columns))
 	for i := range all {
 		all[i] = i
@@ -203,9 +202,9 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	return widths, shown, ok || len(w.screen.First) > 0
 }
 
-// findKeys returns the columns that tell the rows apart: the one that names a row and the
-// currency, then each text, time or switch that makes more rows differ. Ids are the last
-// resort, since people do not read them.
+// findKeys returns the columns that distinguish the rows: the name and the currency, then each
+// text, time or boolean that makes more rows differ. It uses ids last, because people do not
+// read them.
 func (w *tableWriter) findKeys() []int {
 	var keys []int
 	named := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
@@ -231,7 +230,7 @@ func (w *tableWriter) findKeys() []int {
 	return keys
 }
 
-// countDistinct counts the rows that differ in some columns.
+// countDistinct counts the distinct rows of some columns.
 func (w *tableWriter) countDistinct(columns []int) int {
 	seen := map[string]bool{}
 	for _, row := range w.cells {
@@ -245,8 +244,8 @@ func (w *tableWriter) countDistinct(columns []int) int {
 	return len(seen)
 }
 
-// rankColumns orders the columns by what they tell a reader: those that were asked for,
-// the keys, then amounts, counts, times and switches, other texts, and ids last.
+// rankColumns orders the columns by importance: those in Screen.First, keys, amounts, other
+// numbers, times and booleans, other texts, ids.
 func (w *tableWriter) rankColumns(keys []int) []int {
 	rank := func(i int) int {
 		if first := slices.Index(w.screen.First, w.columns[i].Name); first >= 0 {
@@ -329,8 +328,8 @@ func (w *tableWriter) writeFramed() error {
 	return err
 }
 
-// writeVertical writes one column a line, where the terminal is too narrow for the columns
-// that a row needs to be understood.
+// writeVertical writes one column per line. It is for terminals that are too narrow for the key
+// columns.
 func (w *tableWriter) writeVertical() error {
 	v := &verticalWriter{out: w.out}
 	if err := v.Begin(w.columns); err != nil {

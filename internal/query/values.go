@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// ParamValues lists the values that the data has for a parameter, in order, or those that its
-// type allows. It is empty where any value may be asked; more reports that there are
-// others besides the most that were asked for.
+// ParamValues lists up to most values of a parameter in the data, in order, or the values that
+// its type allows. It is empty if any value is accepted. more reports that the data has further
+// values.
 func (db *DB) ParamValues(ctx context.Context, p Param, most int) (values []string, more bool, err error) {
 	if p.Values == "" {
 		return p.Choices(), false, nil
@@ -27,7 +27,7 @@ func (db *DB) ParamValues(ctx context.Context, p Param, most int) (values []stri
 	return values, len(r.Rows) > most, nil
 }
 
-// readValues selects among the values of a parameter.
+// readValues selects the values of a parameter for which "value "+condition is true.
 func (db *DB) readValues(ctx context.Context, p Param, condition string, args map[string]string) (Result, error) {
 	text := "SELECT DISTINCT value FROM (" + strings.TrimRight(p.Values, "; \t\r\n") + "\n) AS listed(value) WHERE value " + condition
 	r, err := db.Collect(ctx, Text(text), args, math.MaxInt)
@@ -37,16 +37,15 @@ func (db *DB) readValues(ctx context.Context, p Param, condition string, args ma
 	return r, err
 }
 
-// UnknownValue is a value that was given for a parameter and that the data does not have.
+// UnknownValue is the value of a parameter that does not exist in the data.
 type UnknownValue struct {
 	Param, Value string
-	// Known are values that the data has, not all of them when More; Nearest are those
-	// that may have been meant.
+	// Known are values in the data. More reports that there are others. Nearest are the known
+	// values that resemble Value.
 	Known, Nearest []string
 	More           bool
 }
 
-// String says what exists.
 func (u UnknownValue) String() string {
 	text := fmt.Sprintf("parameter %q: the data has no %q", u.Param, u.Value)
 	if len(u.Known) == 0 {
@@ -62,8 +61,8 @@ func (u UnknownValue) String() string {
 	return text
 }
 
-// UnknownValues finds the given values that the data does not have: why an answer may be
-// empty. Parameters whose header names no source of values are not looked at.
+// UnknownValues returns the given values that do not exist in the data, which may explain an
+// empty result. It checks only parameters with a values line.
 func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]string) ([]UnknownValue, error) {
 	const most = 30
 	var unknown []UnknownValue

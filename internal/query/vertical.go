@@ -8,11 +8,11 @@ import (
 	"placementsync/internal/plural"
 )
 
-// verticalWriter writes one column a line, for rows that are wider than a screen.
+// verticalWriter writes one column per line, for rows that are wider than a screen.
 type verticalWriter struct {
 	out  *bufio.Writer
 	rows int
-	// names have the same width all.
+	// names are the column names, padded to the same width.
 	names   []string
 	scratch []byte
 }
@@ -39,12 +39,12 @@ func (w *verticalWriter) Row(r Row) error {
 	})
 }
 
-// write writes a row by the texts of its columns.
+// write writes a row. cell returns the text of column i.
 func (w *verticalWriter) write(cell func(i int) string) error {
-	const ruled = 40 // how long the line above a row is
+	const headWidth = 40
 	w.rows++
 	head := fmt.Sprintf("-[ row %d ]", w.rows)
-	w.scratch = append(w.scratch[:0], head+strings.Repeat("-", max(0, ruled-len(head)))+"\n"...)
+	w.scratch = append(w.scratch[:0], head+strings.Repeat("-", max(0, headWidth-len(head)))+"\n"...)
 	for i, name := range w.names {
 		w.scratch = append(w.scratch, strings.TrimRight(name+" | "+cell(i), " ")+"\n"...)
 	}

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Writer takes an answer, row by row. After an error nothing more is called.
+// Writer writes a result row by row. After an error, no other method is called.
 type Writer interface {
 	Begin(columns []Column) error
 	Row(r Row) error
 	End() error
 }
 
-// isStreaming reports whether a writer writes each row at once.
+// isStreaming reports whether a writer writes each row immediately.
 func isStreaming(w Writer) bool {
 	switch w.(type) {
 	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter, Streaming:
@@ -24,13 +24,13 @@ func isStreaming(w Writer) bool {
 	return false
 }
 
-// Streaming is a writer from elsewhere that holds no rows.
+// Streaming is implemented by writers of other packages that write each row immediately.
 type Streaming interface {
 	Writer
 	IsStreaming()
 }
 
-// Format is how an answer is written.
+// Format is the format of a written result.
 type Format string
 
 // The formats. Parquet needs a file, see Save.
@@ -44,10 +44,10 @@ const (
 	Vertical Format = "vertical"
 )
 
-// Formats lists all formats, for help texts.
+// Formats lists all formats.
 func Formats() []Format { return []Format{Table, Vertical, CSV, JSON, JSONL, Markdown, Parquet} }
 
-// ParseFormat reads the name of a format; another name is a *UsageError.
+// ParseFormat parses the name of a format. An unknown name is a *UsageError.
 func ParseFormat(name string) (Format, error) {
 	if f := Format(name); slices.Contains(Formats(), f) {
 		return f, nil
@@ -59,11 +59,11 @@ func ParseFormat(name string) (Format, error) {
 	return "", &UsageError{Problem: fmt.Sprintf("unknown format %q: use %s", name, strings.Join(names, ", "))}
 }
 
-// NewWriter makes the writer of a format. Parquet is a *UsageError: it cannot
-// be streamed. On a terminal, no text of an answer acts, in any format.
+// NewWriter returns a writer for a format. Parquet is a *UsageError, because it cannot be
+// streamed. For a terminal, control characters in texts are escaped in all formats.
 func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	if screen.Terminal && f != Table {
-		w = &screened{to: w}
+		w = &screenWriter{to: w}
 	}
 	out := bufio.NewWriter(w)
 	switch f {
@@ -85,8 +85,8 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", f)}
 }
 
-// NewSpreadsheetWriter makes a writer of CSV whose texts no program for tables runs as a
-// formula: one that begins like a formula gets an apostrophe.
+// NewSpreadsheetWriter returns a CSV writer that prefixes texts which begin like a formula with
+// an apostrophe, so that spreadsheets do not evaluate them.
 func NewSpreadsheetWriter(w io.Writer) Writer {
 	return &csvWriter{out: bufio.NewWriter(w), defuse: true}
 }
