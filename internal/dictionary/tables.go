@@ -48,9 +48,9 @@ type UnknownError struct{ Table, Similar string }
 
 func (e *UnknownError) Error() string {
 	if e.Similar == "" {
-		return fmt.Sprintf("no table is called %s: placementsync schema lists all", e.Table)
+		return fmt.Sprintf("no table is named %s: placementsync schema lists all", e.Table)
 	}
-	return fmt.Sprintf("no table is called %s: did you mean %s? placementsync schema lists all", e.Table, e.Similar)
+	return fmt.Sprintf("no table is named %s: did you mean %s? placementsync schema lists all", e.Table, e.Similar)
 }
 
 // Read describes the tables whose names match one of the patterns, or all
