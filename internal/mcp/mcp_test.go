@@ -228,7 +228,7 @@ func sqlDoesNothingButRead(t *testing.T, path string) {
 		"DELETE FROM product_listings":               "refused to write",
 		"CREATE TABLE t AS SELECT 1":                 "refused to write",
 		"SELECT 1; SELECT 2":                         "refused to run several statements",
-		"SELECT 1; -- and a comment":                 "without a semicolon and a comment behind it",
+		"SELECT 1; -- and a comment":                 "remove the semicolon or the comment after the statement",
 		"SELECT 1) LIMIT 1; DELETE FROM orders; --":  "syntax error",
 		"SELECT 1 /* open":                           "sql: ",
 		"CALL enable_logging()":                      "refuse",
@@ -358,7 +358,7 @@ func aNewNightIsSeen(t *testing.T, path string) {
 		}
 	}
 	session := connect(t, config(link))
-	if text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT 1"}); !failed || !strings.Contains(text, "a first run creates it") {
+	if text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT 1"}); !failed || !strings.Contains(text, "the first run creates it") {
 		t.Errorf("before the first night: %s", text)
 	}
 	count := map[string]any{"sql": "SELECT count(*) FROM product_listings"}
