@@ -103,7 +103,7 @@ func checkNewest(g *globals) error {
 	if err != nil || !ok {
 		return err
 	}
-	return wh.Checker.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
+	return wh.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
 func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {

@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
@@ -116,7 +117,7 @@ func (j *jobs) Follow(ctx context.Context) {
 }
 
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
-func (j *jobs) Verify(ctx context.Context) (warehouse.Verified, error) {
+func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	at := j.s.g.now()
 	var found pipeline.Verified
 	err := j.s.hooks.inTurn(ctx, func() (err error) {
@@ -125,18 +126,18 @@ func (j *jobs) Verify(ctx context.Context) (warehouse.Verified, error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return warehouse.Verified{}, ctx.Err()
+		return integrity.VerifyRecord{}, ctx.Err()
 	case errors.As(err, new(*warehouse.HeldError)):
-		return warehouse.Verified{}, err
+		return integrity.VerifyRecord{}, err
 	}
 	result := found.Record(at)
 	if err != nil {
 		return j.recordFailure(ctx, result, err), nil
 	}
-	if err := j.wh.Checker.SaveVerified(result); err != nil {
+	if err := integrity.SaveRecord(j.wh.Folder, result); err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
-	if result.Result != warehouse.Whole {
+	if result.Result != integrity.Whole {
 		j.alert(ctx, damageAlert(result))
 	}
 	return result, nil
@@ -144,8 +145,8 @@ func (j *jobs) Verify(ctx context.Context) (warehouse.Verified, error) {
 
 // recordFailure stores the failure of a verification next to the result of the last
 // successful one. found contains the damage that was found before the failure.
-func (j *jobs) recordFailure(ctx context.Context, found warehouse.Verified, cause error) warehouse.Verified {
-	stored, err := j.wh.Checker.SaveFailure(true, found.At, cause)
+func (j *jobs) recordFailure(ctx context.Context, found integrity.VerifyRecord, cause error) integrity.VerifyRecord {
+	stored, err := integrity.SaveFailure(j.wh.Folder, true, found.At, cause)
 	if err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
@@ -164,10 +165,10 @@ func (j *jobs) alert(ctx context.Context, a notify.Alert) {
 	command.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
 }
 
-func damageAlert(found warehouse.Verified) notify.Alert {
+func damageAlert(found integrity.VerifyRecord) notify.Alert {
 	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
 		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
-	if found.Result == warehouse.Rebuildable {
+	if found.Result == integrity.Rebuildable {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
 	if n := len(found.Damaged); n > 0 {

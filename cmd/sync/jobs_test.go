@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/daemon"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
@@ -56,7 +57,7 @@ func TestInspection(t *testing.T) {
 	mustRun(t, "verify", "--config", d.g.Config)
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
 	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||
-		got.Verified[0].Result != warehouse.Whole || got.Verified[1].Result != warehouse.Whole {
+		got.Verified[0].Result != integrity.Whole || got.Verified[1].Result != integrity.Whole {
 		t.Errorf("verified %+v", got.Verified)
 	}
 
@@ -116,8 +117,7 @@ func TestFailedVerifyKeepsDamage(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	s, j := newTestJobs(t, d.g)
-	checker := s.wh.Checker
-	fatal(t, checker.SaveVerified(warehouse.Verified{At: d.g.now(), ReadData: true, Result: warehouse.Damaged, Damaged: []string{"a"}}))
+	fatal(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.now(), ReadData: true, Result: integrity.Damaged, Damaged: []string{"a"}}))
 	lock, err := s.wh.LockExisting("other", d.g.now())
 	fatal(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.HeldError)) {
@@ -125,10 +125,10 @@ func TestFailedVerifyKeepsDamage(t *testing.T) {
 	}
 	fatal(t, lock.Release())
 	v := j.recordFailure(t.Context(), pipeline.Verified{ReadData: true}.Record(d.g.now()), os.ErrPermission)
-	if v.FailedAt.IsZero() || v.Error == "" || v.Result != warehouse.Damaged || len(v.Damaged) != 1 {
+	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.Damaged || len(v.Damaged) != 1 {
 		t.Errorf("a failure hides damage: %+v", v)
 	}
-	if v, _, err := checker.LastVerified(false); err != nil || v.Result != warehouse.Damaged || v.Error != "" {
+	if v, _, err := integrity.LastRecord(s.wh.Folder, false); err != nil || v.Result != integrity.Damaged || v.Error != "" {
 		t.Errorf("the record of names and sizes is %+v, %v", v, err)
 	}
 }

@@ -117,7 +117,7 @@ func suspectDamage(g *globals, err error) error {
 	if openErr != nil {
 		return err
 	}
-	return wh.Checker.ExplainErr(err)
+	return wh.ExplainErr(err)
 }
 
 func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) {
@@ -183,7 +183,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 		return nil, err
 	}
 	if err != nil {
-		return nil, wh.Checker.ExplainErr(err)
+		return nil, wh.ExplainErr(err)
 	}
 	if s, ok := db.AsOf(); ok && !g.Quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)

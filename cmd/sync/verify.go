@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/plural"
@@ -60,7 +61,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	wh, err := warehouse.Open(place)
 	if err == nil {
-		err = wh.Checker.SaveVerified(v.Record(at))
+		err = integrity.SaveRecord(wh.Folder, v.Record(at))
 	}
 	if err != nil {
 		g.newLogger().Warn("result of verify not stored", "error", err)
@@ -69,16 +70,16 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if o.format == "json" {
 		show = func(w io.Writer, v pipeline.Verified) error {
 			return writeJSON(w, verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
-				append([]warehouse.Damage{}, v.Damage...), append([]warehouse.Repair{}, warehouse.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
+				append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
 		}
 	}
 	if err := show(g.stdout, v); err != nil {
 		return err
 	}
 	switch v.Result() {
-	case warehouse.Rebuildable:
+	case integrity.Rebuildable:
 		return command.EndWith(ledger.Partial, nil)
-	case warehouse.Damaged:
+	case integrity.Damaged:
 		return command.EndWith(ledger.Failed, nil)
 	}
 	return nil
@@ -93,7 +94,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair.Command(), lost)
 	}
 	var commands []string
-	for _, r := range warehouse.PlanRepairs(v.Damage) {
+	for _, r := range integrity.PlanRepairs(v.Damage) {
 		commands = append(commands, r.Command())
 	}
 	if len(commands) > 1 {
@@ -102,8 +103,8 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
 	}
-	verdict := map[string]string{warehouse.Whole: "whole", warehouse.Rebuildable: "damaged: all of it can be rebuilt",
-		warehouse.Damaged: "damaged: some data is lost"}[v.Result()]
+	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all of it can be rebuilt",
+		integrity.Damaged: "damaged: some data is lost"}[v.Result()]
 	read := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
 		read = plural.FormatBytes(v.Bytes) + " read"
@@ -119,7 +120,7 @@ type verified struct {
 	Files    int                `json:"files"`
 	Bytes    int64              `json:"bytes"`
 	Seconds  float64            `json:"seconds"`
-	Damage   []warehouse.Damage `json:"damage"`
-	Repairs  []warehouse.Repair `json:"repairs"`
+	Damage   []integrity.Damage `json:"damage"`
+	Repairs  []integrity.Repair `json:"repairs"`
 	Notes    []string           `json:"notes"`
 }

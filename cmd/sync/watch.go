@@ -156,7 +156,7 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
 	if err != nil {
-		return nil, wh.Checker.ExplainErr(err)
+		return nil, wh.ExplainErr(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))

@@ -19,8 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
-	"placementsync/internal/warehouse"
 )
 
 // Config contains the settings that cannot change while the daemon runs.
@@ -98,7 +98,7 @@ type Jobs interface {
 	// Verify checks every byte of the warehouse and records the result. Of the errors it
 	// returns only a *warehouse.HeldError and the error of ctx; others are recorded in the
 	// result.
-	Verify(ctx context.Context) (warehouse.Verified, error)
+	Verify(ctx context.Context) (integrity.VerifyRecord, error)
 	// Inspect reads the state of the warehouse. It is called every minute and after each
 	// other job.
 	Inspect(ctx context.Context) Inspection

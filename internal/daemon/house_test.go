@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -31,7 +32,7 @@ type house struct {
 
 	night       func(ctx context.Context) (ledger.Run, error)
 	follow      func(ctx context.Context)
-	verify      func(ctx context.Context) (warehouse.Verified, error)
+	verify      func(ctx context.Context) (integrity.VerifyRecord, error)
 	inspect     func(ctx context.Context) daemon.Inspection
 	runs        func() ([]ledger.Run, error)
 	progress    func() (ledger.Progress, bool)
@@ -99,9 +100,9 @@ func (h *house) Follow(ctx context.Context) {
 }
 
 // Verify implements daemon.Jobs.
-func (h *house) Verify(ctx context.Context) (warehouse.Verified, error) {
+func (h *house) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	if h.verify == nil {
-		return warehouse.Verified{}, nil
+		return integrity.VerifyRecord{}, nil
 	}
 	return h.verify(ctx)
 }

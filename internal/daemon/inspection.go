@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 	"placementsync/internal/webhook"
@@ -63,7 +64,7 @@ type Inspection struct {
 	InboxBytes int64
 	Inbox      webhook.InboxState
 	// Verified contains the last result of each depth.
-	Verified []warehouse.Verified
+	Verified []integrity.VerifyRecord
 	Watches  []watch.Status
 }
 
@@ -71,13 +72,13 @@ type Inspection struct {
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
 // lastVerified returns the last result of one depth.
-func (i Inspection) lastVerified(readData bool) (v warehouse.Verified, ok bool) {
+func (i Inspection) lastVerified(readData bool) (v integrity.VerifyRecord, ok bool) {
 	for _, v = range i.Verified {
 		if v.ReadData == readData {
 			return v, true
 		}
 	}
-	return warehouse.Verified{}, false
+	return integrity.VerifyRecord{}, false
 }
 
 // TotalUsage is the disk usage of all parts in bytes.
@@ -159,7 +160,7 @@ func (i *Inspector) readInbox(_ context.Context, result *Inspection) (err error)
 
 func (i *Inspector) readVerified(_ context.Context, result *Inspection) error {
 	for _, readData := range []bool{false, true} {
-		v, ok, err := i.Warehouse.Checker.LastVerified(readData)
+		v, ok, err := integrity.LastRecord(i.Warehouse.Folder, readData)
 		if err != nil {
 			return err
 		}

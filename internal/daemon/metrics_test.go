@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
@@ -154,10 +155,10 @@ func TestNightsAreMeasured(t *testing.T) {
 func TestIntervalsBeginWithTheLastSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		friday, found := time.Now().Add(-22*time.Hour), look()
-		found.Verified = []warehouse.Verified{{ReadData: true, At: friday.Add(3 * time.Hour), Result: warehouse.Whole}}
+		found.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
 		h := newHouse(t, nil)
 		h.set.Schedule, h.set.VerifySchedule = schedule(t, "0 2 * * 1-5", "UTC"), schedule(t, "0 5 * * 1-5", "UTC")
-		h.verify = func(context.Context) (warehouse.Verified, error) { return warehouse.Verified{}, nil }
+		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
 		h.record(ledger.Run{ID: "friday", Outcome: ledger.Complete, StartedAt: friday, EndedAt: friday.Add(time.Minute), SnapshotAt: friday})
 		h.run()
@@ -312,8 +313,8 @@ func look() daemon.Inspection {
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
 		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, SeriesMissing: 2,
 		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
-		Verified: []warehouse.Verified{
-			{At: now.Add(-time.Hour), Seconds: 2, Result: warehouse.Whole},
+		Verified: []integrity.VerifyRecord{
+			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
 			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", Damaged: []string{"a", "b"}}},
 		Watches: []watch.Status{{Watch: "bills", Looked: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Waiting: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
 	}
@@ -484,7 +485,7 @@ func TestMetricsFollowTheirConventions(t *testing.T) {
 		h := newHouse(t, nil)
 		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
-		h.verify = func(context.Context) (warehouse.Verified, error) { return warehouse.Verified{}, nil }
+		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { return look() }
 		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
 		h.run()

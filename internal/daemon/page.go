@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
-	"placementsync/internal/warehouse"
 )
 
 //go:embed page.html
@@ -31,7 +31,7 @@ type statusPage struct {
 	Hooks          bool
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
-	Full, Structure *warehouse.Verified
+	Full, Structure *integrity.VerifyRecord
 	// Unreadable lists the sources that could not be read.
 	Unreadable string
 }
@@ -115,7 +115,7 @@ var pageTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{
 	"line":    firstLine,
 	"stamp":   stamp,
 	"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
-	"verdict": func(v *warehouse.Verified) string { return verdict(*v) },
+	"verdict": func(v *integrity.VerifyRecord) string { return verdict(*v) },
 }, "page.html"))
 
 func firstLine(s string) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -21,8 +22,8 @@ func depth(readData bool) string {
 }
 
 // verdict is the result of the last verification in one word. After a failure,
-// warehouse.Verified.Result is still that of the verification before.
-func verdict(v warehouse.Verified) string {
+// integrity.VerifyRecord.Result is still that of the verification before.
+func verdict(v integrity.VerifyRecord) string {
 	if !v.FailedAt.IsZero() {
 		return string(ledger.Failed)
 	}
@@ -31,7 +32,7 @@ func verdict(v warehouse.Verified) string {
 
 // verification is the end of a call of Jobs.Verify.
 type verification struct {
-	result warehouse.Verified
+	result integrity.VerifyRecord
 	err    error
 }
 
@@ -82,7 +83,7 @@ func (s *scheduler) endVerify(ctx context.Context, v verification) {
 	}
 	found := v.result
 	level := slog.LevelInfo
-	if verdict(found) != warehouse.Whole {
+	if verdict(found) != integrity.Whole {
 		level = slog.LevelError
 	}
 	log = log.With("result", verdict(found))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/integrity"
 	"placementsync/internal/warehouse"
 )
 
@@ -20,12 +21,12 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 		h := newHouse(t, nil)
 		var mu sync.Mutex
 		var looks []string
-		last := warehouse.Verified{}
+		last := integrity.VerifyRecord{}
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
-		h.verify = func(context.Context) (warehouse.Verified, error) {
+		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			last = warehouse.Verified{ReadData: true, At: time.Now(), Seconds: 1, Result: warehouse.Whole}
+			last = integrity.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: integrity.Whole}
 			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) == 2 {
 				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
@@ -36,7 +37,7 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 			defer mu.Unlock()
 			found := daemon.Inspection{At: time.Now()}
 			if !last.At.IsZero() {
-				found.Verified = []warehouse.Verified{last}
+				found.Verified = []integrity.VerifyRecord{last}
 			}
 			return found
 		}
@@ -72,16 +73,16 @@ func TestAHeldVerifyIsTriedAgain(t *testing.T) {
 		h := newHouse(t, nil)
 		var looks []string
 		at := time.Now()
-		failed := warehouse.Verified{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
+		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
 		h.set.VerifySchedule = schedule(t, "0 1 * * 0", "UTC")
-		h.verify = func(context.Context) (warehouse.Verified, error) {
+		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) < 3 {
-				return warehouse.Verified{}, &warehouse.HeldError{PID: 1, Run: "x"}
+				return integrity.VerifyRecord{}, &warehouse.HeldError{PID: 1, Run: "x"}
 			}
 			return failed, nil
 		}
 		h.inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []warehouse.Verified{failed}}
+			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{failed}}
 		}
 		h.run()
 		time.Sleep(30 * time.Hour)
@@ -106,10 +107,10 @@ func TestDamageThatANightMetIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		at := time.Now()
-		met := warehouse.Verified{ReadData: true, At: at, Result: "rebuildable",
-			Met: &warehouse.MetDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
+		met := integrity.VerifyRecord{ReadData: true, At: at, Result: "rebuildable",
+			Met: &integrity.NightDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
 		h.inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []warehouse.Verified{met}}
+			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{met}}
 		}
 		h.run()
 		time.Sleep(3 * time.Hour)
@@ -129,10 +130,10 @@ func TestVerifyEndsWithTheDaemon(t *testing.T) {
 		h := newHouse(t, nil)
 		h.set.VerifySchedule = schedule(t, "@hourly", "UTC")
 		ended := false
-		h.verify = func(ctx context.Context) (warehouse.Verified, error) {
+		h.verify = func(ctx context.Context) (integrity.VerifyRecord, error) {
 			<-ctx.Done()
 			ended = true
-			return warehouse.Verified{}, ctx.Err()
+			return integrity.VerifyRecord{}, ctx.Err()
 		}
 		h.run()
 		time.Sleep(90 * time.Minute)

@@ -1,8 +1,8 @@
 package daemon
 
 import (
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
-	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 )
 
@@ -52,7 +52,7 @@ func hookMetrics() []metric {
 // verifyMetrics include verifications by the command verify.
 func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
-	each := func(collect func(v warehouse.Verified, depth string, emit emitter)) func(scrape, emitter) {
+	each := func(collect func(v integrity.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
 		return ifRead(SourceVerified, func(s scrape, emit emitter) {
 			for _, v := range s.Inspection.Verified {
 				collect(v, depth(v.ReadData), emit)
@@ -68,13 +68,13 @@ func verifyMetrics() []metric {
 				}
 			})},
 		{"last_verify_duration_seconds", "How long the last verification took.", depthLabel, false,
-			each(func(v warehouse.Verified, depth string, emit emitter) {
+			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() { // all verifications failed
 					emit(v.Seconds, depth)
 				}
 			})},
 		{"last_verify_damaged_files", "Damaged files that the last verification, and nights since, found.", depthLabel, false,
-			each(func(v warehouse.Verified, depth string, emit emitter) {
+			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				files := len(v.Damaged)
 				if v.Met != nil {
 					files += len(v.Met.Files)
@@ -84,8 +84,8 @@ func verifyMetrics() []metric {
 				}
 			})},
 		{"last_verify_result", "1 for the result of the last verification, 0 for the others; failed: it could not look.", []string{"depth", "result"}, false,
-			each(func(v warehouse.Verified, depth string, emit emitter) {
-				for _, result := range []string{warehouse.Whole, warehouse.Rebuildable, warehouse.Damaged, string(ledger.Failed)} {
+			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
+				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.Damaged, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
 				}
 			})},

@@ -221,3 +221,13 @@ type Stream struct {
 	RetryAfterSeconds float64 `json:"retry_after_seconds"`
 	RateUsed          float64 `json:"rate_used"`
 }
+
+// Find returns the run with an id. Its ID is empty if there is none.
+func Find(runs []Run, id string) Run {
+	for _, r := range runs {
+		if r.ID == id {
+			return r
+		}
+	}
+	return Run{}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -46,7 +47,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
-		told, past, damaged := wh.MetaLog.Files(run)
+		told, past, damaged := integrity.MetaFiles(wh, run)
 		if len(told) != i+1 || !past || len(damaged) > 0 {
 			t.Fatalf("meta of %s is told by %v, damaged %v", run, told, damaged)
 		}
@@ -185,7 +186,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	} {
 		at := begun.Add(time.Duration(i) * time.Hour) // all of one day
 		run, want := publishPast(t, wh, tables, at, change)
-		files, past, damaged := wh.MetaLog.Files(run)
+		files, past, damaged := integrity.MetaFiles(wh, run)
 		if len(files) != i+1 || !past || len(damaged) > 0 {
 			t.Fatalf("past of %s is in %v (%v), damaged %v", run, files, past, damaged)
 		}
@@ -215,7 +216,7 @@ func TestAChainBeginsAnewWhenPastLostRows(t *testing.T) {
 	for i, change := range []string{fmt.Sprintf(row, "a"), fmt.Sprintf(row, "b"), "DELETE FROM past.orders WHERE id = 'a'", fmt.Sprintf(row, "c")} {
 		at := begun.Add(time.Duration(i) * time.Hour)
 		run, want := publishPast(t, wh, tables, at, change)
-		files, past, damaged := wh.MetaLog.Files(run)
+		files, past, damaged := integrity.MetaFiles(wh, run)
 		if n := []int{1, 2, 1, 2}[i]; len(files) != n || !past || len(damaged) > 0 {
 			t.Errorf("past of version %d is in %d files, want %d (%v, damaged %v)", i, len(files), n, past, damaged)
 		}

@@ -76,7 +76,7 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 // WriteDay writes the Parquet file of a table in an earlier snapshot again, from the
 // history in the draft, into the draft's folder. It replaces main, so the draft must not be
 // published. A row count that differs from the manifest is an error.
-func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one warehouse.Mending) error {
+func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one warehouse.SeriesFile) error {
 	def := d.Definition(t.Name)
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
 	err := executeAll(ctx, d, []sqlText{

@@ -136,7 +136,7 @@ func TestADayIsWrittenAgainFromHistory(t *testing.T) {
 		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
 		must(t, err)
 		day := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
-		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
+		one := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
 		must(t, load.WriteDay(t.Context(), d, listings, one))
 		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
@@ -218,7 +219,7 @@ func rebuildEverything(t *testing.T, h *house) {
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
 	must(t, err)
-	metas, _, damaged := h.w.MetaLog.Files(run)
+	metas, _, damaged := integrity.MetaFiles(h.w, run)
 	if len(metas) == 0 || len(damaged) > 0 {
 		t.Fatalf("meta of %s: %v, damaged %v", run, metas, damaged)
 	}
@@ -250,6 +251,6 @@ func rebuildEverything(t *testing.T, h *house) {
 	table, _ := stream.Find(h.streams, "countries")
 	var rows int64
 	must(t, d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main.locations").Scan(&rows))
-	must(t, load.WriteDay(ctx, d, table.Root(), warehouse.Mending{Day: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
+	must(t, load.WriteDay(ctx, d, table.Root(), warehouse.SeriesFile{Day: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
 	h.readLog(d)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -26,7 +27,7 @@ type Plan struct {
 	Unwritable error
 	// Damage is what structure and sizes of the warehouse show to be damaged. While
 	// a run is at work nothing is looked at.
-	Damage []warehouse.Damage
+	Damage []integrity.Damage
 	// Stopped is the last run, if a gate stopped it; nil: none did.
 	Stopped *ledger.Run
 	// Held says which run is at work now; nil: none.
@@ -88,7 +89,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Held == nil {
-		found, err := wh.Checker.Check(ctx, false)
+		found, err := integrity.Check(ctx, wh, false)
 		if err != nil && !errors.As(err, new(*warehouse.NoneError)) {
 			return p, err
 		}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"placementsync/internal/warehouse"
+	"placementsync/internal/integrity"
 )
 
 // LossError says that a rebuild would publish less than readers have.
 type LossError struct {
 	// Version is the one that readers see.
 	Version string
-	Losses  []warehouse.HoldingLoss
+	Losses  []integrity.HoldingLoss
 }
 
 func (e *LossError) Error() string {
@@ -33,7 +33,7 @@ func (b *rebuild) refuseLoss(ctx context.Context) error {
 	if err != nil || !ok || b.cfg.AcceptLoss {
 		return nil //nolint:nilerr // readers see no version
 	}
-	now, err := b.wh.CountHoldings(ctx, latest)
+	now, err := integrity.CountVersion(ctx, b.wh, latest)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -44,7 +44,7 @@ func (b *rebuild) refuseLoss(ctx context.Context) error {
 		}
 		return fmt.Errorf("rebuild: compare with version %s: %w; nothing was published", latest, err)
 	}
-	after, err := b.draft.CountHoldings(ctx)
+	after, err := integrity.CountDraft(ctx, b.draft)
 	if err != nil {
 		return fmt.Errorf("rebuild: count the rebuilt rows: %w; nothing was published", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
+	"placementsync/internal/integrity"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -20,8 +21,9 @@ import (
 // mending is the state of one MendSeries.
 type mending struct {
 	repair
-	cfg  Config
-	done warehouse.Mended
+	cfg    Config
+	mender *integrity.Mender
+	done   integrity.Mended
 	// draft is a copy of the newest intact catalog.
 	draft *warehouse.Draft
 }
@@ -37,12 +39,12 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 		return nil, err
 	}
 	defer func() { err = errors.Join(r.wh.Folder.FullErr(err), r.lock.Release()) }()
-	m := &mending{repair: r, cfg: cfg}
+	m := &mending{repair: r, cfg: cfg, mender: integrity.NewMender(r.wh)}
 	completed, err := r.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
-	m.done, err = r.wh.Mender.MendCopies(ctx)
+	m.done, err = m.mender.MendCopies(ctx)
 	for _, day := range completed {
 		m.done.Files = append(m.done.Files, "the files of "+day)
 	}
@@ -67,7 +69,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 			return m.done.Files, err
 		}
 	}
-	var lost []warehouse.Mending
+	var lost []warehouse.SeriesFile
 	for _, one := range m.done.Left {
 		if one.Day.SnapshotAt.After(m.done.At) {
 			lost = append(lost, one)
@@ -81,7 +83,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 }
 
 // leftErr names files that have no copy, and that no intact catalog has the rows of.
-func (m *mending) leftErr(lost []warehouse.Mending) error {
+func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, one := range lost {
 		all = append(all, fmt.Errorf("mend table %s of %s: no copy is intact, and no intact catalog has its rows", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
@@ -96,7 +98,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
 		return err
 	}
-	file, err := m.wh.Mender.ReplaceMeta(m.draft, m.done.Source)
+	file, err := m.mender.ReplaceMeta(m.draft, m.done.Source)
 	if err == nil {
 		m.done.Files = append(m.done.Files, file)
 	}
@@ -104,7 +106,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 }
 
 // writeFile writes a file of a day from history.
-func (m *mending) writeFile(ctx context.Context, one warehouse.Mending) (sum checksum.FileSum, err error) {
+func (m *mending) writeFile(ctx context.Context, one warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
@@ -112,7 +114,7 @@ func (m *mending) writeFile(ctx context.Context, one warehouse.Mending) (sum che
 	if err := load.WriteDay(ctx, m.draft, m.wh.Catalog.Tables()[i], one); err != nil {
 		return sum, err
 	}
-	sum, err = m.wh.Mender.Replace(one, filepath.Join(m.draft.Dir, one.Table.File))
+	sum, err = m.mender.Replace(one, filepath.Join(m.draft.Dir, one.Table.File))
 	if err == nil {
 		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
 	}
@@ -175,7 +177,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 
 // addDay writes a day from the manifest of its run, if one is left, or from history alone.
 func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
-	done, ok, err := m.wh.Mender.MendDay(ctx, s.run)
+	done, ok, err := m.mender.MendDay(ctx, s.run)
 	m.done.Files = append(m.done.Files, done.Files...)
 	if err != nil || ok {
 		for _, one := range done.Left {
@@ -209,7 +211,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		if !counted {
 			n = -1
 		}
-		one := warehouse.Mending{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
+		one := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
 			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Completes == "" || grades[s.Name] != fetch.Skipped) {
@@ -223,7 +225,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		one.Table.Rows = max(n, 0)
 		day.Tables = append(day.Tables, one.Table)
 	}
-	file, err := m.wh.Mender.AddDay(day)
+	file, err := m.mender.AddDay(day)
 	m.done.Files = append(m.done.Files, file)
 	return err
 }

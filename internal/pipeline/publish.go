@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
@@ -154,10 +155,12 @@ func (n *night) reportDamage() {
 	if len(found) == 0 {
 		return
 	}
+	var files []string
 	for _, d := range found {
+		files = append(files, d.File)
 		n.cfg.Log.Warn("a published file is damaged; this run writes it anew, and placementsync verify --read-data finds what else is", "files", d.File, "error", d.Problem)
 	}
-	if err := n.wh.Checker.SaveMet(n.run.ID, n.cfg.Now(), found); err != nil {
+	if err := integrity.SaveNightDamage(n.wh.Folder, n.run.ID, n.cfg.Now(), files); err != nil {
 		n.cfg.Log.Warn("result of verify not stored", "error", err)
 	}
 }

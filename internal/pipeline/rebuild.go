@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
@@ -25,11 +26,11 @@ type Rebuilt struct {
 	Last      time.Time
 	Manifest  warehouse.Manifest
 	// Passed is what was damaged or missing, and skipped.
-	Passed []warehouse.Damage
+	Passed []integrity.Damage
 	// Unused is what is damaged or missing in the series and was not needed.
-	Unused []warehouse.Damage
+	Unused []integrity.Damage
 	// Unfinished are days that were being written when the warehouse was copied.
-	Unfinished []warehouse.Damage
+	Unfinished []integrity.Damage
 	// Lost is the newest run in the ledger, where the series has no complete day of it.
 	Lost string
 	// Between counts the snapshots from First to Last that meta knows and the
@@ -44,7 +45,7 @@ type Rebuilt struct {
 
 // SeriesError says that the series or the copies of meta are damaged.
 type SeriesError struct {
-	Found []warehouse.Damage
+	Found []integrity.Damage
 	// Whole is set where the catalog that readers see is whole.
 	Whole bool
 }
@@ -170,15 +171,15 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 		return err
 	}
 	for _, d := range b.Unfinished {
-		err = errors.Join(err, b.wh.Mender.SetDayAside(b.run.ID, d.Day))
+		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, d.Day))
 	}
 	// Readers see the version: the ledger must name it, whatever else fails.
-	return errors.Join(err, b.wh.Mender.SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
+	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
 }
 
 // replaySeries brings main and past to what the series holds.
 func (b *rebuild) replaySeries(ctx context.Context) error {
-	snapshots, damaged, err := b.draft.Snapshots(ctx)
+	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh, b.draft.DB)
 	if err != nil {
 		return err
 	}
@@ -240,7 +241,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	if b.knownPast { // a table with rows of an earlier day has some that were closed since
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
-	files, _, _ := b.wh.MetaLog.Files(b.last.Version)
+	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
 }
 
@@ -266,7 +267,7 @@ func (b *rebuild) findLost() error {
 // damaged or an earlier program recorded none, from the catalog that readers see. It returns
 // false when only the snapshots are left to find history by.
 func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (known bool, err error) {
-	files, hasPast, damaged := b.wh.MetaLog.Files(b.last.Version)
+	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
 		b.Runs = len(files)
 		return true, load.RestorePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
@@ -318,7 +319,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		b.cfg.Log.Warn("meta not restored: an older program wrote the versions and kept no copy of meta")
 		return nil
 	}
-	files, _, damaged := b.wh.MetaLog.Files(b.last.Version)
+	files, _, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if len(damaged) > 0 && !b.skip {
 		return &SeriesError{damaged, false}
 	}

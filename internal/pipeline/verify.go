@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/integrity"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -20,23 +21,23 @@ type Verified struct {
 	// ReadData is set where every byte was read.
 	ReadData bool
 	Took     time.Duration
-	warehouse.Report
+	integrity.Report
 }
 
-// Result sums up what was found, as warehouse.Verified has it.
+// Result sums up what was found, as integrity.VerifyRecord has it.
 func (v Verified) Result() string {
 	switch {
 	case len(v.Damage) == 0:
-		return warehouse.Whole
-	case slices.ContainsFunc(v.Damage, func(d warehouse.Damage) bool { return d.Lost }):
-		return warehouse.Damaged
+		return integrity.Whole
+	case slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool { return d.Lost }):
+		return integrity.Damaged
 	}
-	return warehouse.Rebuildable
+	return integrity.Rebuildable
 }
 
 // Record returns the stored form of the result.
-func (v Verified) Record(at time.Time) warehouse.Verified {
-	record := warehouse.Verified{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
+func (v Verified) Record(at time.Time) integrity.VerifyRecord {
+	record := integrity.VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
 	for _, d := range v.Damage {
 		record.Damaged = append(record.Damaged, d.File)
 	}
@@ -62,7 +63,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 	default:
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	}
-	if v.Report, err = wh.Checker.Check(ctx, readData); err != nil {
+	if v.Report, err = integrity.Check(ctx, wh, readData); err != nil {
 		return v, err
 	}
 	runs, err := wh.Folder.LandedRuns()
@@ -83,8 +84,8 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 
 func (v *Verified) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := warehouse.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack; prune removes it after retention.raw_days",
-		Repair: warehouse.Repair{Kind: warehouse.PruneLanded}, Lost: true}
+	damage := integrity.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack; prune removes it after retention.raw_days",
+		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
 		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
@@ -123,8 +124,8 @@ func (v *Verified) checkEvents(wh *warehouse.Warehouse, folder, what string) {
 	if relErr != nil {
 		name = folder
 	}
-	damage := warehouse.Damage{File: filepath.ToSlash(name), Cost: what + "; the records that they name are read again within streams.recheck nights",
-		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: warehouse.Repair{Kind: warehouse.RunNight}, Lost: true}
+	damage := integrity.Damage{File: filepath.ToSlash(name), Cost: what + "; the records that they name are read again within streams.recheck nights",
+		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
@@ -110,7 +111,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the night after it has blocks of %d bytes", got)
 	}
-	if found, err := w.Checker.Check(t.Context(), true); err != nil || len(found.Damage) > 0 {
+	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 		t.Errorf("verify found %+v (%v)", found.Damage, err)
 	}
 }

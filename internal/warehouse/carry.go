@@ -51,14 +51,14 @@ func (d *Draft) NewCarrier() *Carrier {
 // repairs rely on that. Carry returns false when the file must be written anew: it is of
 // another layout, or it is damaged, which DamagedFiles then names.
 func (c *Carrier) Carry(table string) (bool, error) {
-	entry := c.from.tableNamed(table)
+	entry := c.from.Table(table)
 	if entry.File == "" {
 		return false, nil
 	}
 	path := filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), entry.File)
 	from, err := os.Open(path)
 	if err != nil {
-		c.draft.addDamagedFile(path, describeProblem(err))
+		c.draft.addDamagedFile(path, ProblemOf(err))
 		return false, nil
 	}
 	defer from.Close()
@@ -83,12 +83,12 @@ func (c *Carrier) Carry(table string) (bool, error) {
 }
 
 func (d *Draft) addDamagedFile(path, problem string) {
-	d.damaged = append(d.damaged, Damage{File: d.w.Folder.relativePath(path), Problem: problem})
+	d.damaged = append(d.damaged, d.w.Folder.DamagedErr(path, problem, nil))
 }
 
-// DamagedFiles are the files of the version before that should have been copied and are
-// damaged. The draft has files of its own in their place.
-func (d *Draft) DamagedFiles() []Damage { return d.damaged }
+// DamagedFiles are the damaged files of the previous version that Carry did not copy. The draft
+// has files of its own in their place.
+func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }
 
 // copyWhole copies a file and says what is wrong with it; "" means that its bytes are those
 // of the checksum. An error is one of writing.

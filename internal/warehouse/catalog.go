@@ -28,7 +28,7 @@ type Catalog struct {
 //
 // base is the manifest of the version that the file is a copy of.
 func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
-	have, err := readColumns(ctx, in, "")
+	have, err := in.Columns(ctx, "")
 	if err == nil {
 		err = c.checkCompatible(have, base.Program)
 	}
@@ -36,8 +36,8 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 		return err
 	}
 	var statements []string
-	for _, t := range c.storedTables() {
-		statements = append(statements, t.ensureStatements(have[t.qualifiedName()])...)
+	for _, t := range c.StoredTables() {
+		statements = append(statements, t.ensureStatements(have[t.QualifiedName()])...)
 	}
 	// Views and macros are made again only when they may differ.
 	changed := len(statements) > 0 || base.Schema != dictionary.SchemaVersion()
@@ -60,43 +60,45 @@ func (c *Catalog) isOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, of ManifestTable) bool { return t.Name == of.Name })
 }
 
-// storedTable is a table in one schema of the catalog.
-type storedTable struct {
-	schema  string
-	def     stream.Definition
-	columns []stream.Column
+// StoredTable is a table in one schema of the catalog.
+type StoredTable struct {
+	Schema     string
+	Definition stream.Definition
+	// Columns are those of the definition and the system columns of the schema.
+	Columns []stream.Column
 }
 
-func (t storedTable) qualifiedName() string { return t.schema + "." + t.def.Name }
+// QualifiedName is the name of the table with its schema.
+func (t StoredTable) QualifiedName() string { return t.Schema + "." + t.Definition.Name }
 
-// storedTables lists every stored table: current, closed and meta.
-func (c *Catalog) storedTables() []storedTable {
-	var all []storedTable
+// StoredTables returns all tables of main, past and meta.
+func (c *Catalog) StoredTables() []StoredTable {
+	var all []StoredTable
 	for _, t := range c.tables {
 		def := c.defs[t.Name]
 		current := slices.Concat(def.Columns, stream.SystemColumns())
-		all = append(all, storedTable{"main", def, current},
-			storedTable{"past", def, slices.Concat(current, stream.ClosedColumns())})
+		all = append(all, StoredTable{"main", def, current},
+			StoredTable{"past", def, slices.Concat(current, stream.ClosedColumns())})
 	}
 	for _, def := range c.meta {
-		all = append(all, storedTable{"meta", def, def.Columns})
+		all = append(all, StoredTable{"meta", def, def.Columns})
 	}
 	return all
 }
 
 // ensureStatements creates a table, or adds the columns that it lacks, and writes the
 // comments that differ.
-func (t storedTable) ensureStatements(have map[string]stream.Column) []string {
+func (t StoredTable) ensureStatements(have map[string]stream.Column) []string {
 	var statements []string
 	add := func(name string, values sqltext.Values) {
-		values["schema"], values["table"] = sqltext.Name(t.schema), sqltext.Name(t.def.Name)
+		values["schema"], values["table"] = sqltext.Name(t.Schema), sqltext.Name(t.Definition.Name)
 		statements = append(statements, string(catalogSQL.Render(name, values)))
 	}
 	if have == nil {
-		add("create_table", sqltext.Values{"columns": columnList(t.columns)})
-		add("comment_on_table", sqltext.Values{"comment": t.def.Comment})
+		add("create_table", sqltext.Values{"columns": columnList(t.Columns)})
+		add("comment_on_table", sqltext.Values{"comment": t.Definition.Comment})
 	}
-	for _, c := range t.columns {
+	for _, c := range t.Columns {
 		old, ok := have[c.Name]
 		if !ok && have != nil {
 			add("add_column", sqltext.Values{"column": sqltext.Name(c.Name), "type": sqltext.SQL(c.Type)})
@@ -142,14 +144,14 @@ func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, prog
 			refused = &SchemaError{Table: table, Have: "a table", Want: "absent"}
 		}
 	}
-	for _, t := range c.storedTables() {
-		for name, old := range have[t.qualifiedName()] {
+	for _, t := range c.StoredTables() {
+		for name, old := range have[t.QualifiedName()] {
 			want := stream.Type("absent")
-			if i := slices.IndexFunc(t.columns, func(c stream.Column) bool { return c.Name == name }); i >= 0 {
-				want = t.columns[i].Type
+			if i := slices.IndexFunc(t.Columns, func(c stream.Column) bool { return c.Name == name }); i >= 0 {
+				want = t.Columns[i].Type
 			}
 			if old.Type != want {
-				refused = &SchemaError{Table: t.qualifiedName(), Column: name, Have: string(old.Type), Want: string(want)}
+				refused = &SchemaError{Table: t.QualifiedName(), Column: name, Have: string(old.Type), Want: string(want)}
 			}
 		}
 	}
@@ -160,9 +162,9 @@ func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, prog
 	return refused
 }
 
-// readColumns reads the columns of all tables of a database, by "schema.table" and
-// column name; "" is the current database.
-func readColumns(ctx context.Context, in *Instance, database string) (map[string]map[string]stream.Column, error) {
+// Columns returns the columns of all tables of a database, by "schema.table" and column name. The
+// database "" is the current one.
+func (in *Instance) Columns(ctx context.Context, database string) (map[string]map[string]stream.Column, error) {
 	rows, err := in.DB.QueryContext(ctx, string(catalogSQL.Render("columns", nil)), database)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)

@@ -42,7 +42,7 @@ type Draft struct {
 	// carried are the tables that did not change, as the manifest of Previous has them.
 	carried map[string]ManifestTable
 	// damaged is for DamagedFiles.
-	damaged []Damage
+	damaged []*DamagedError
 	sealing sealing
 	// sameTables is for HasTablesOfBase.
 	sameTables bool
@@ -53,10 +53,10 @@ type Draft struct {
 // write all of meta and past: on a first night, and the first after a program that did not
 // record what it added to past.
 func (d *Draft) MetaBase() string {
-	if _, err := os.Stat(d.w.Folder.metaPath(d.Previous, metaSuffix)); d.Previous == "" || err != nil {
+	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
 	}
-	m, err := d.w.Versions.readManifest(d.w.Folder.metaPath(d.Previous, manifestSuffix), d.Previous)
+	m, err := d.w.Versions.ReadManifestFile(d.w.Folder.RunManifestPath(d.Previous), d.Previous)
 	if err != nil || m.Meta == nil || !m.Meta.Past {
 		return ""
 	}
@@ -89,12 +89,12 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 		return nil, err
 	}
 	if err := w.checkBase(base, at); err != nil {
-		return nil, fmt.Errorf("begin version %s: %w", run, w.Checker.WithRemedy(err, base))
+		return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
-		Dir: w.Folder.path(versionsDir, "."+run+draftSuffix), carried: map[string]ManifestTable{}}
+		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), carried: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.Checker.WithRemedy(err, base)), d.Discard())
+		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base)), d.Discard())
 	}
 	return d, nil
 }
@@ -142,10 +142,10 @@ func (d *Draft) copyPrevious(path string) error {
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return d.w.Folder.damagedErr(from, "it is gone", err)
+		return d.w.Folder.DamagedErr(from, "it is gone", err)
 	}
 	if err == nil && sum != m.Catalog.SHA256 {
-		err = d.w.Folder.damagedErr(from, checksum.WrongSum, nil)
+		err = d.w.Folder.DamagedErr(from, checksum.WrongSum, nil)
 	}
 	return err
 }
@@ -180,23 +180,20 @@ func (d *Draft) Discard() error {
 
 // WriteEntry writes the run's entry into the draft.
 func (d *Draft) WriteEntry(r ledger.Run) error {
-	data, err := checksum.SealLine(r)
-	if err != nil {
-		return fmt.Errorf("write the entry of run %s: %w", r.ID, err)
-	}
-	return d.w.Folder.disk.WriteFile(filepath.Join(d.Dir, runFile), append(data, '\n'), privateFile)
+	_, err := d.w.Ledger.WriteEntry(d.Dir, r)
+	return err
 }
 
 // finishKilledRuns removes what killed runs left and completes a publish that was cut
 // short after its switch.
 func (w *Warehouse) finishKilledRuns() error {
-	entries, err := os.ReadDir(w.Folder.path(versionsDir))
+	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove what killed runs left: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			if err := w.Folder.disk.RemoveAll(w.Folder.path(versionsDir, e.Name())); err != nil {
+			if err := w.Folder.disk.RemoveAll(w.Folder.Path(VersionsDir, e.Name())); err != nil {
 				return fmt.Errorf("remove the leftover of a killed run: %w", err)
 			}
 		}

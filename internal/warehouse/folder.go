@@ -30,7 +30,7 @@ func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile)
 
 // VersionPath is the folder of a published version.
 func (f *Folder) VersionPath(run string) string {
-	return filepath.Join(f.dir, versionsDir, run)
+	return filepath.Join(f.dir, VersionsDir, run)
 }
 
 // VersionCatalog is the DuckDB file of a published version.
@@ -42,16 +42,16 @@ func (f *Folder) VersionCatalog(run string) string {
 func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
 
 // LandedRuns lists the runs that have landed answers, oldest first.
-func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.path(rawDir)) }
+func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawDir)) }
 
 // EventsPath is the folder of the deliveries that a run landed from the inbox.
-func (f *Folder) EventsPath(run string) string { return f.path(rawDir, run, "webhooks") }
+func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "webhooks") }
 
 // InboxPath is the folder in which webhook deliveries wait for the next night.
-func (f *Folder) InboxPath() string { return f.path(stateDir, "inbox") }
+func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 
 // SeenPath is the folder of what a night remembers of lists. It is a cache.
-func (f *Folder) SeenPath() string { return f.path(stateDir, seenDir) }
+func (f *Folder) SeenPath() string { return f.Path(stateDir, seenDir) }
 
 // MakeInbox makes the folder of InboxPath and returns it.
 func (f *Folder) MakeInbox() (string, error) {
@@ -61,19 +61,28 @@ func (f *Folder) MakeInbox() (string, error) {
 	return f.InboxPath(), os.MkdirAll(f.InboxPath(), privateDir)
 }
 
-func (f *Folder) dayManifestPath(day string) string {
-	return f.path(seriesDir, manifestsDir, seriesDay+day+manifestSuffix)
+// DayManifestPath is the manifest of a day of the series. A day is 2006-01-02.
+func (f *Folder) DayManifestPath(day string) string {
+	return f.Path(SeriesDir, manifestsDir, DayPrefix+day+manifestSuffix)
 }
 
-func (f *Folder) metaPath(run, suffix string) string {
-	return f.path(seriesDir, metaDir, run+suffix)
+// RunManifestPath is the copy of a run's manifest beside its changes of meta and past.
+func (f *Folder) RunManifestPath(run string) string {
+	return f.Path(SeriesDir, metaDir, run+manifestSuffix)
 }
 
-func (f *Folder) path(parts ...string) string {
-	return filepath.Join(append([]string{f.dir}, parts...)...)
+// ChangesPath is the file with the changes of meta and past of a run.
+func (f *Folder) ChangesPath(run string) string {
+	return f.Path(SeriesDir, metaDir, run+changesSuffix)
 }
 
-func (f *Folder) relativePath(path string) string {
+// Path joins names below the folder.
+func (f *Folder) Path(names ...string) string {
+	return filepath.Join(append([]string{f.dir}, names...)...)
+}
+
+// Relative is the path of a file relative to the folder, with slashes.
+func (f *Folder) Relative(path string) string {
 	name, err := filepath.Rel(f.dir, path)
 	if err != nil {
 		return path
@@ -84,33 +93,33 @@ func (f *Folder) relativePath(path string) string {
 // makeFolders creates the folder. Others may read versions and series; answers of the
 // service and state are private.
 func (f *Folder) makeFolders() error {
-	for _, name := range []string{versionsDir, seriesDir} {
-		if err := f.makePublic(f.path(name)); err != nil {
+	for _, name := range []string{VersionsDir, SeriesDir} {
+		if err := f.MakePublic(f.Path(name)); err != nil {
 			return f.placeErr(err)
 		}
 	}
 	for _, name := range []string{rawDir, stateDir} {
-		if err := os.MkdirAll(f.path(name), privateDir); err != nil {
+		if err := os.MkdirAll(f.Path(name), privateDir); err != nil {
 			return f.placeErr(err)
 		}
 	}
 	return nil
 }
 
-// makePublic makes a folder for published files, and those above it.
-func (f *Folder) makePublic(dir string) error {
+// MakePublic makes a folder for published files, and those above it.
+func (f *Folder) MakePublic(dir string) error {
 	if err := os.MkdirAll(dir, publicDir); err != nil || f.mode == 0 {
 		return err
 	}
 	return os.Chmod(dir, folderMode(f.mode))
 }
 
-// makePublicAbove makes the two folders above a published file of the series.
-func (f *Folder) makePublicAbove(path string) error {
-	if err := f.makePublic(filepath.Dir(filepath.Dir(path))); err != nil {
+// MakePublicAbove makes the two folders above a published file of the series.
+func (f *Folder) MakePublicAbove(path string) error {
+	if err := f.MakePublic(filepath.Dir(filepath.Dir(path))); err != nil {
 		return err
 	}
-	return f.makePublic(filepath.Dir(path))
+	return f.MakePublic(filepath.Dir(path))
 }
 
 // publicMode returns the rights of a published file. Where the umask decides, it creates
@@ -131,6 +140,15 @@ func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	return info.Mode().Perm(), nil
 }
 
+// SetPublicMode gives a file the rights of published files and syncs it.
+func (f *Folder) SetPublicMode(path string) error {
+	mode, err := f.publicMode(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return f.setModeAndSync(path, mode)
+}
+
 // setModeAndSync sets the rights of a file or folder and syncs it.
 func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	if err := os.Chmod(path, mode); err != nil {
@@ -139,8 +157,8 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
-// writeSealed replaces a JSON file of the series that does not belong to a version.
-func (f *Folder) writeSealed(path string, value any) error {
+// WriteSealed replaces a JSON file with a checksum of its own.
+func (f *Folder) WriteSealed(path string, value any) error {
 	data, err := checksum.Seal(value)
 	if err != nil {
 		return err
@@ -166,7 +184,7 @@ func stepLabel(path string) string {
 	if name == CatalogFile && strings.HasPrefix(filepath.Base(filepath.Dir(path)), ".") {
 		return "of the draft"
 	}
-	if strings.HasPrefix(visible, seriesDay) {
+	if strings.HasPrefix(visible, DayPrefix) {
 		return "of the day"
 	}
 	if ext := filepath.Ext(name); ext == ".open" || ext == ".log" {

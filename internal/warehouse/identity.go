@@ -92,10 +92,10 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
 	}
-	if note, ok, err := readNote(i.ledger.asidePath()); err == nil && ok && note.Version == at.Points {
+	if note, ok, err := readNote(i.ledger.AsidePath()); err == nil && ok && note.Version == at.Points {
 		return true
 	}
-	if entryOf(runs, at.Points).IsPublished() {
+	if ledger.Find(runs, at.Points).IsPublished() {
 		return false
 	}
 	_, ok := i.ledger.enclosedRun(at.Points)
@@ -106,10 +106,10 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 // was killed before its switch does not count.
 func (i *Identity) holdsSnapshots() bool {
 	versions, err := i.versions.List()
-	if note, ok, noteErr := readNote(i.ledger.unfinishedPath()); ok && noteErr == nil {
+	if note, ok, noteErr := readNote(i.ledger.UnfinishedPath()); ok && noteErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == note.Run })
 	}
-	return err != nil || len(versions) > 0 || len(i.series.listDays()) > 0
+	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0
 }
 
 // describeRemedy names the commands that repair the link.
@@ -128,7 +128,7 @@ func (i *Identity) describeRemedy(lost LostError) string {
 	if slices.Contains(versions, lost.Points) && lost.Points != lost.Published {
 		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", lost.Points))
 	}
-	if days := i.series.listDays(); len(days) > 0 {
+	if days := i.series.Days(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
 	if len(ways) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -159,7 +160,7 @@ func TestDamagedBaseIsToldWithItsRemedy(t *testing.T) {
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
 			must(t, err)
-			snapshots, damaged, err := d.Snapshots(t.Context())
+			snapshots, damaged, err := integrity.ReadSeries(t.Context(), w, d.DB)
 			must(t, errors.Join(err, d.Discard()))
 			if len(snapshots) != 2 || len(damaged) != 0 {
 				t.Errorf("a rebuild finds %d snapshots and %v", len(snapshots), damaged)

@@ -59,7 +59,7 @@ const scratchPrefix = ".sealed."
 // openMemory opens a DuckDB in memory with a scratch folder of its own, which Close
 // removes. Whoever may only read the warehouse has it among the temporary files.
 func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
-	state := folder.path(stateDir)
+	state := folder.Path(stateDir)
 	var scratch *durable.Scratch
 	err := os.MkdirAll(state, privateDir)
 	if err == nil {

@@ -1,9 +1,6 @@
 package warehouse_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -212,7 +210,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if got := days(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", last, latest, got, want)
 		}
-		if found, err := w.Checker.Check(t.Context(), true); err != nil || len(found.Damage) > 0 {
+		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 			t.Errorf("killed after %q: %+v (%v)", last, found.Damage, err)
 		}
 		runs, err := w.Ledger.Runs()
@@ -225,83 +223,6 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		}
 		if latest == firstNight {
 			rollback(t, w, third)
-		}
-	}
-}
-
-// TestVerifyNamesAnUnfinishedRollback looks at a warehouse in which it is not finished, as
-// one that may only be read.
-func TestVerifyNamesAnUnfinishedRollback(t *testing.T) {
-	w := openKeeping(t, 3)
-	nights(t, w, "one", "two")
-	if _, err := failingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v", err)
-	}
-	found, err := w.Checker.Check(t.Context(), false)
-	if err != nil || len(found.Damage) != 1 || found.Damage[0].File != "state/aside.json" || !strings.Contains(found.Damage[0].Problem, "rollback to "+firstNight) {
-		t.Errorf("got %+v (%v)", found.Damage, err)
-	}
-	stuck := failingAt(t, w, "before rename product_listing_tags.parquet")
-	lock, err := stuck.Lock("prune", night)
-	must(t, err)
-	must(t, lock.Release())
-	if found, err = w.Checker.Check(t.Context(), false); err != nil || len(found.Damage) == 0 {
-		t.Errorf("a disk that refuses files of the series: got %+v (%v)", found.Damage, err)
-	}
-}
-
-// TestMendDoesNotPlaceWhatIsNotSynced lets the fsync of a file that was written
-// again fail: the file of the series stays as it was.
-func TestMendDoesNotPlaceWhatIsNotSynced(t *testing.T) {
-	w := open(t)
-	m := publish(t, w, firstNight, "one")
-	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
-	before, err := os.ReadFile(placed)
-	must(t, err)
-	again := filepath.Join(t.TempDir(), "again.parquet")
-	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
-	_, err = failingAt(t, w, "before fsync again.parquet").Mender.Replace(warehouse.Mending{Day: m, Table: m.Tables[0]}, again)
-	if !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v", err)
-	}
-	if after, err := os.ReadFile(placed); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the file of the series was replaced (%v)", err)
-	}
-}
-
-// TestMendedFileHasOtherBytes puts a file in the place of one whose rows stood in another
-// order, stops behind each change of the disk, and does it again.
-func TestMendedFileHasOtherBytes(t *testing.T) {
-	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
-		w := open(t)
-		m := publish(t, w, firstNight, "one")
-		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
-		must(t, os.WriteFile(version, []byte("damaged under both names"), 0o600))
-		mend := func(w *warehouse.Warehouse) error {
-			done, err := w.Mender.MendCopies(t.Context())
-			if err != nil || len(done.Left) != 1 {
-				t.Fatalf("%s: to be written again: %v, %v", step, done.Left, err)
-			}
-			file := filepath.Join(t.TempDir(), m.Tables[0].File)
-			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
-			_, err = w.Mender.Replace(done.Left[0], file)
-			return err
-		}
-		if step != "" {
-			if err := mend(failingAt(t, w, step)); !errors.Is(err, syscall.EIO) {
-				t.Errorf("%s: got %v", step, err)
-			}
-		}
-		must(t, mend(w))
-		done, err := w.Mender.MendCopies(t.Context())
-		if err != nil || len(done.Files)+len(done.Left) > 0 {
-			t.Errorf("%s: still to be mended: %v, %v, %v", step, done.Files, done.Left, err)
-		}
-		of, err := w.Versions.ReadManifest(firstNight)
-		must(t, err)
-		data, err := os.ReadFile(version)
-		if sum := sha256.Sum256(data); err != nil || of.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
-			t.Errorf("%s: the version has %q (%v), its manifest another checksum", step, data, err)
 		}
 	}
 }

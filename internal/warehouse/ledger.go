@@ -14,8 +14,6 @@ import (
 	"placementsync/internal/ledger"
 )
 
-func (l *Ledger) path() string { return l.folder.path(stateDir, "runs.jsonl") }
-
 // Ledger is the list of runs in state/runs.jsonl, with the notes of runs that have
 // not ended.
 type Ledger struct {
@@ -23,6 +21,9 @@ type Ledger struct {
 	versions *Versions
 	program  string // as in Config.Program
 }
+
+// Path is the file of the ledger.
+func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
 // Record adds a run to the ledger, or work that followed one. A run with the id of an earlier
 // entry is the same run, which was resumed. Such work never is: two of one second get ids of
@@ -34,7 +35,7 @@ func (l *Ledger) Record(r ledger.Run) error {
 			return fmt.Errorf("record %s: %w", r.ID, err)
 		}
 		base := r.ID
-		for i := 2; entryOf(entries, r.ID).ID != ""; i++ {
+		for i := 2; ledger.Find(entries, r.ID).ID != ""; i++ {
 			r.ID = fmt.Sprintf("%s-%d", base, i)
 		}
 	}
@@ -42,33 +43,43 @@ func (l *Ledger) Record(r ledger.Run) error {
 	if err != nil {
 		return fmt.Errorf("record run %s: %w", r.ID, err)
 	}
-	return l.folder.disk.AppendLine(l.path(), line, privateFile)
+	return l.folder.disk.AppendLine(l.Path(), line, privateFile)
 }
 
 // runFile is a copy of the run's entry inside its version. Recover reads it when the run
 // was killed between its publish and its line in the ledger.
 const runFile = "run.json"
 
+// WriteEntry writes the entry of a run into a folder of its version, and returns the checksum.
+func (l *Ledger) WriteEntry(dir string, r ledger.Run) (checksum.FileSum, error) {
+	line, err := checksum.SealLine(r)
+	if err != nil {
+		return checksum.FileSum{}, fmt.Errorf("write the entry of run %s: %w", r.ID, err)
+	}
+	line = append(line, '\n')
+	return checksum.SumText(runFile, line), l.folder.disk.WriteFile(filepath.Join(dir, runFile), line, privateFile)
+}
+
 // removeDamagedLines moves damaged and torn lines from the ledger to a file beside it.
 // Until then verify reports them.
 func (l *Ledger) removeDamagedLines() error {
-	data, err := os.ReadFile(l.path())
+	data, err := os.ReadFile(l.Path())
 	if err != nil {
 		return nil // reading the ledger reports it
 	}
-	_, damaged := parseLedger(data)
+	_, damaged := ParseLedger(data)
 	if len(damaged) == 0 {
 		return nil
 	}
 	for _, line := range damaged {
-		if err := l.folder.disk.AppendLine(l.path()+".damaged", line, privateFile); err != nil {
+		if err := l.folder.disk.AppendLine(l.Path()+".damaged", line, privateFile); err != nil {
 			return err
 		}
 	}
 	whole := slices.DeleteFunc(bytes.SplitAfter(data, []byte("\n")), func(line []byte) bool {
 		return slices.ContainsFunc(damaged, func(d []byte) bool { return bytes.Equal(d, bytes.TrimSuffix(line, []byte("\n"))) })
 	})
-	return l.folder.disk.WriteFile(l.path(), bytes.Join(whole, nil), privateFile)
+	return l.folder.disk.WriteFile(l.Path(), bytes.Join(whole, nil), privateFile)
 }
 
 // missingRuns returns the entries that the ledger lacks: of a run that was killed after
@@ -83,18 +94,18 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 		return nil, err
 	}
 	var missing []ledger.Run
-	known := entryOf(runs, latest)
+	known := ledger.Find(runs, latest)
 	if ok && (known.ID == "" || known.Outcome == ledger.Failed || known.Outcome == ledger.Interrupted || known.Outcome == ledger.Killed) {
 		if r, ok := l.enclosedRun(latest); ok {
 			missing = append(missing, r)
 		}
 	}
-	for _, note := range []string{l.unfinishedPath(), l.asidePath()} {
+	for _, note := range []string{l.UnfinishedPath(), l.AsidePath()} {
 		u, ok, err := readNote(note)
 		if err != nil {
 			return nil, err
 		}
-		if ok && u.Run != latest && entryOf(runs, u.Run).Attempts < u.Attempt {
+		if ok && u.Run != latest && ledger.Find(runs, u.Run).Attempts < u.Attempt {
 			missing = append(missing, l.entryOfNote(u, latest))
 		}
 	}
@@ -121,10 +132,6 @@ func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
 	return r, err == nil && r.ID == run
 }
 
-func entryOf(runs []ledger.Run, id string) ledger.Run {
-	return firstOf(runs, func(r ledger.Run) bool { return r.ID == id })
-}
-
 // Runs reads the ledger, oldest first. A run that was resumed has a line for each time
 // it ended; the last one counts. Torn and damaged lines are skipped.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
@@ -134,19 +141,19 @@ func (l *Ledger) Runs() ([]ledger.Run, error) {
 
 // Entries is Runs with what followed them, such as backups.
 func (l *Ledger) Entries() ([]ledger.Run, error) {
-	data, err := os.ReadFile(l.path())
+	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	runs, _ := parseLedger(data)
+	runs, _ := ParseLedger(data)
 	return runs, nil
 }
 
-// parseLedger returns the runs of a ledger, and the lines that are damaged or torn.
-func parseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
+// ParseLedger returns the runs of a ledger, and its damaged and unfinished lines.
+func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, "\r\n")
 		var r ledger.Run
@@ -180,7 +187,7 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 
 // mergeRun adds a line to the runs of the lines before it.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
-	r.Attempts = 1 + entryOf(runs, r.ID).Attempts
+	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o ledger.Run) bool { return o.ID == r.ID })
 	return append(runs, r)
 }
@@ -204,7 +211,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, note := range []string{l.unfinishedPath(), l.asidePath()} {
+	for _, note := range []string{l.UnfinishedPath(), l.AsidePath()} {
 		u, ok, err := readNote(note)
 		if err != nil {
 			return "", err
@@ -216,7 +223,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	base := at.UTC().Format("20060102T150405Z")
 	id := base
 	for i := 2; ; i++ {
-		taken := entryOf(runs, id).ID != ""
+		taken := ledger.Find(runs, id).ID != ""
 		for _, path := range []string{l.folder.RawPath(id), l.folder.VersionPath(id)} {
 			_, err := os.Lstat(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {

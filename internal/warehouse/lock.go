@@ -42,7 +42,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
 	}
-	path := w.Folder.path(stateDir, lockFile)
+	path := w.Folder.Path(stateDir, lockFile)
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
 	ok, err := l.file.TryLock()
 	if err != nil {
@@ -105,7 +105,7 @@ func (l *Lock) Release() error { return l.file.Unlock() }
 
 // Held returns a *HeldError when a run holds the lock now, else nil. It creates nothing.
 func (f *Folder) Held() error {
-	path := f.path(stateDir, lockFile)
+	path := f.Path(stateDir, lockFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

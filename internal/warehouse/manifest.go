@@ -99,6 +99,11 @@ type ManifestMeta struct {
 	checksum.FileSum
 }
 
+// Table returns the entry of a table. It is empty if there is none.
+func (m Manifest) Table(name string) ManifestTable {
+	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
+}
+
 // baseRun is the version that a rollback leads to: the night before.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
@@ -114,11 +119,11 @@ func (v *Versions) nightBefore(run string) string {
 // ReadManifest reads the manifest of a published version. It returns a *DamagedError
 // when that is missing or not what was written.
 func (v *Versions) ReadManifest(run string) (Manifest, error) {
-	return v.readManifest(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
+	return v.ReadManifestFile(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
 
-// readManifest reads the manifest of a run from a path; run "" accepts any run.
-func (v *Versions) readManifest(path, run string) (Manifest, error) {
+// ReadManifestFile reads the manifest of a run from any of its places. The run "" accepts any run.
+func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
 	m, _, err := v.readManifestSum(path, run)
 	return m, err
 }
@@ -128,15 +133,15 @@ func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.F
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, sum, v.folder.damagedErr(path, "it is gone", err)
+		return m, sum, v.folder.DamagedErr(path, "it is gone", err)
 	case err != nil:
 		return m, sum, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}
 	if err := checksum.Unseal(data, &m); err != nil {
-		return Manifest{}, sum, v.folder.damagedErr(path, err.Error(), err)
+		return Manifest{}, sum, v.folder.DamagedErr(path, err.Error(), err)
 	}
 	if run != "" && m.RunID != run {
-		return Manifest{}, sum, v.folder.damagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
+		return Manifest{}, sum, v.folder.DamagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
 	}
-	return m, checksum.SumText(v.folder.relativePath(path), data), nil
+	return m, checksum.SumText(v.folder.Relative(path), data), nil
 }

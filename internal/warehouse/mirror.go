@@ -50,19 +50,20 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	if err != nil {
 		return nil, err
 	}
-	series, err := m.listFiles(seriesDir)
+	series, err := m.listFiles(SeriesDir)
 	if err != nil {
 		return nil, err
 	}
 	series = slices.DeleteFunc(series, func(file string) bool {
 		parts := strings.Split(file, "/")
+		_, day, isParquet := SplitSeriesFile(file)
 		switch _, known := sums[file]; {
 		case known:
 			return false
-		case len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == metaSuffix):
+		case len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == changesSuffix):
 			return true
-		case len(parts) == 4 && strings.HasPrefix(parts[2], seriesDay):
-			return !m.series.mayBeOfEarlierProgram(dayIn(parts[2]))
+		case isParquet:
+			return !m.series.PredatesManifests(day)
 		}
 		return false
 	})
@@ -86,7 +87,7 @@ func isLockFile(file string) bool {
 // listFiles lists the files below a folder. Hidden ones are not complete yet; hidden
 // folders belong to the series, and below state/ they are of a command at work.
 func (m *Mirror) listFiles(dir string) (files []string, err error) {
-	err = filepath.WalkDir(m.folder.path(dir), func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(m.folder.Path(dir), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // removed meanwhile
@@ -95,7 +96,7 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 		case dir == stateDir && entry.IsDir() && strings.HasPrefix(entry.Name(), "."):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), "."):
-			files = append(files, m.folder.relativePath(path))
+			files = append(files, m.folder.Relative(path))
 		}
 		return nil
 	})
@@ -110,31 +111,31 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 // one go with the manifest of the other otherwise. A damaged manifest names nothing: verify
 // reports it.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
-	days, err := filepath.Glob(m.folder.dayManifestPath("*"))
+	days, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
 	sums := map[string]checksum.FileSum{}
 	for _, path := range days {
-		if day, own, err := m.versions.readManifestSum(path, ""); err == nil && dayOf(day.SnapshotAt) == dayIn(path) {
+		if day, own, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(day.SnapshotAt) == DayIn(path) {
 			sums[own.File] = own
 			for _, t := range day.Tables {
-				sums[m.folder.relativePath(m.series.filePath(t, day.SnapshotAt))] = t.FileSum
+				sums[m.folder.Relative(m.series.FilePath(t, day.SnapshotAt))] = t.FileSum
 			}
 		}
 	}
-	if data, err := os.ReadFile(m.series.indexPath()); err == nil {
-		file := m.folder.relativePath(m.series.indexPath())
+	if data, err := os.ReadFile(m.series.IndexPath()); err == nil {
+		file := m.folder.Relative(m.series.IndexPath())
 		sums[file] = checksum.SumText(file, data)
 	}
-	changes, err := filepath.Glob(m.folder.metaPath("*", manifestSuffix))
+	changes, err := filepath.Glob(m.folder.RunManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range changes {
 		if v, own, err := m.versions.readManifestSum(path, ""); err == nil && v.Meta != nil {
 			sums[own.File] = own
-			sums[m.folder.relativePath(m.folder.metaPath(v.RunID, metaSuffix))] = v.Meta.FileSum
+			sums[m.folder.Relative(m.folder.ChangesPath(v.RunID))] = v.Meta.FileSum
 		}
 	}
 	return sums, nil
@@ -143,12 +144,11 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 // Twins are other places where a file of the series may be intact: a night that replaces the
 // files of a day keeps the earlier ones until it is complete.
 func (m *Mirror) Twins(file string) []string {
-	parts := strings.Split(file, "/")
-	if len(parts) != 4 || parts[0] != seriesDir || !strings.HasPrefix(parts[2], seriesDay) {
+	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
 	}
 	var twins []string
-	for _, pattern := range []string{m.folder.path(seriesDir, replacedDir, "*", parts[3]), m.folder.path(versionsDir, "*", parts[3])} {
+	for _, pattern := range []string{m.folder.Path(SeriesDir, replacedDir, "*", path.Base(file)), m.folder.Path(VersionsDir, "*", path.Base(file))} {
 		found, err := filepath.Glob(pattern)
 		if err == nil {
 			twins = append(twins, found...)
@@ -161,10 +161,10 @@ func (m *Mirror) Twins(file string) []string {
 // parquet/ and state/ or is written in another way: what a bucket says is not to be trusted.
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
-	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != seriesDir && top != stateDir || file == top {
+	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
 		return "", fmt.Errorf("place %q: it is no file of parquet/ or state/", file)
 	}
-	return m.folder.path(filepath.FromSlash(file)), nil
+	return m.folder.Path(filepath.FromSlash(file)), nil
 }
 
 // Place writes a file of a backup to its place, which appears whole. fill may be asked
@@ -180,7 +180,7 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 		}
 		return m.folder.disk.WriteAtomically(path, privateFile, fill)
 	}
-	if err := m.folder.makePublicAbove(path); err != nil {
+	if err := m.folder.MakePublicAbove(path); err != nil {
 		return err
 	}
 	return m.folder.disk.WriteAtomically(path, publicFile, func(f *os.File) error {
@@ -212,7 +212,7 @@ func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 
 // LedgerFile is the name of the ledger among Files. A night that finds snapshots and no
 // ledger is refused, so a restore writes it last.
-func (m *Mirror) LedgerFile() string { return m.folder.relativePath(m.ledger.path()) }
+func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }
 
 // Lock keeps a second backup of this warehouse from starting. Nights do not wait for it.
 func (m *Mirror) Lock() (unlock func() error, err error) {

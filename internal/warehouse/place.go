@@ -51,8 +51,8 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 // Exists returns nil when there is a warehouse, if only what a restore brought back; a
 // *NoneError when there is none; and a *PlaceError when it cannot look.
 func (f *Folder) Exists() error {
-	for _, name := range []string{versionsDir, seriesDir, stateDir} {
-		switch info, err := os.Stat(f.path(name)); {
+	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
+		switch info, err := os.Stat(f.Path(name)); {
 		case err == nil && info.IsDir():
 			return nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -67,9 +67,9 @@ func (f *Folder) Exists() error {
 // that fails, and a *FullError when the disk is full.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
-	for _, name := range []string{versionsDir, seriesDir, rawDir, stateDir} {
-		if info, err := os.Stat(f.path(name)); err == nil && info.IsDir() {
-			dirs = append(dirs, f.path(name))
+	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {
+		if info, err := os.Stat(f.Path(name)); err == nil && info.IsDir() {
+			dirs = append(dirs, f.Path(name))
 		}
 	}
 	if len(dirs) == 0 {
@@ -103,11 +103,6 @@ func (f *Folder) nearestExisting() string {
 	}
 }
 
-// damagedErr makes a *DamagedError of a file of the warehouse.
-func (f *Folder) damagedErr(path, problem string, err error) *DamagedError {
-	return &DamagedError{File: f.relativePath(path), Problem: problem, Err: err}
-}
-
 // FreeBytes is the free space on the disk of the warehouse; -1 when the system does not
 // say.
 func (f *Folder) FreeBytes() (int64, error) {
@@ -126,8 +121,9 @@ type FullError struct {
 }
 
 func (e *FullError) Error() string {
+	cause, _, _ := strings.Cut(e.Err.Error(), "\n")
 	return fmt.Sprintf("write into %q: the disk is full or a quota is used up: make room, then run again to resume; "+
-		"what has landed and the last snapshot are kept: %s", e.Dir, firstLine(e.Err.Error()))
+		"what has landed and the last snapshot are kept: %s", e.Dir, cause)
 }
 
 // Unwrap returns the error that the full disk caused.

@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
+	"placementsync/internal/ledger"
 )
 
 // Unfinished is the note of a run that began and did not publish: killed, interrupted or
@@ -32,17 +33,17 @@ type Unfinished struct {
 	Version string `json:"version,omitempty"`
 }
 
-func (l *Ledger) unfinishedPath() string { return l.folder.path(stateDir, "unfinished.json") }
+// UnfinishedPath is the note of Start.
+func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// asidePath is the note of a run that is never resumed. It may exist beside that of one
-// that is waiting to be.
-func (l *Ledger) asidePath() string { return l.folder.path(stateDir, "aside.json") }
+// AsidePath is the note of StartAside. It may exist beside that of a run that waits to be resumed.
+func (l *Ledger) AsidePath() string { return l.folder.Path(stateDir, "aside.json") }
 
 // Start writes a note that a run has begun, so that a later one can resume it. If an
 // earlier run is given up by this, its version that was never switched to is removed: it
 // would pass for a published one. It needs the Lock.
 func (l *Ledger) Start(u Unfinished) error {
-	last, ok, err := readNote(l.unfinishedPath())
+	last, ok, err := readNote(l.UnfinishedPath())
 	if err != nil {
 		return err
 	}
@@ -58,12 +59,12 @@ func (l *Ledger) Start(u Unfinished) error {
 			return fmt.Errorf("give up run %s: %w", last.Run, err)
 		}
 	}
-	return l.writeNote(l.unfinishedPath(), u)
+	return l.writeNote(l.UnfinishedPath(), u)
 }
 
 // StartAside writes a note that a run has begun that is never resumed, so that Recover
 // enters it in the ledger if it is killed. It needs the Lock.
-func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.asidePath(), u) }
+func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.AsidePath(), u) }
 
 func (l *Ledger) writeNote(path string, u Unfinished) error {
 	data, err := checksum.Seal(u)
@@ -77,10 +78,10 @@ func (l *Ledger) writeNote(path string, u Unfinished) error {
 }
 
 // Finish removes the note of Start: there is nothing to resume.
-func (l *Ledger) Finish() error { return l.removeNote(l.unfinishedPath()) }
+func (l *Ledger) Finish() error { return l.removeNote(l.UnfinishedPath()) }
 
 // FinishAside removes the note of StartAside. Call it when the run is in the ledger.
-func (l *Ledger) FinishAside() error { return l.removeNote(l.asidePath()) }
+func (l *Ledger) FinishAside() error { return l.removeNote(l.AsidePath()) }
 
 func (l *Ledger) removeNote(note string) error {
 	if err := l.folder.disk.Remove(note); err != nil {
@@ -92,7 +93,7 @@ func (l *Ledger) removeNote(note string) error {
 // Unfinished returns the run to resume; ok is false when there is none. A run that was
 // killed after its publish is not one.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
-	if u, ok, err = readNote(l.unfinishedPath()); err != nil || !ok {
+	if u, ok, err = readNote(l.UnfinishedPath()); err != nil || !ok {
 		return u, false, err
 	}
 	latest, _, err := l.versions.Latest()
@@ -119,8 +120,14 @@ func readNote(path string) (u Unfinished, ok bool, err error) {
 	return u, true, nil
 }
 
+// KilledRollback returns the note of a rollback that was killed. ok is false if there is none.
+func (l *Ledger) KilledRollback() (note Unfinished, ok bool, err error) {
+	note, ok, err = readNote(l.AsidePath())
+	return note, ok && note.Kind == ledger.Rollback, err
+}
+
 func (l *Ledger) finishPublished() error {
-	u, ok, err := readNote(l.unfinishedPath())
+	u, ok, err := readNote(l.UnfinishedPath())
 	if err != nil || !ok {
 		return err
 	}

@@ -62,7 +62,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 		size, err := sizeOf(path)
 		switch {
 		case err != nil || dryRun:
-		case filepath.Dir(path) == p.folder.path(versionsDir): // Rollback may read it
+		case filepath.Dir(path) == p.folder.Path(VersionsDir): // Rollback may read it
 			err = p.folder.disk.Discard(path)
 		default:
 			err = os.RemoveAll(path)
@@ -83,7 +83,7 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing, err := p.series.missing()
+	missing, err := p.series.Missing()
 	return slices.DeleteFunc(old, func(path string) bool {
 		return slices.ContainsFunc(missing, func(m Manifest) bool { return m.RunID == filepath.Base(path) })
 	}), err
@@ -147,7 +147,7 @@ func (p *Pruner) DiscardSpent() error {
 		}
 	}
 	if err == nil && gone > 0 {
-		err = p.folder.disk.Sync(p.folder.path(rawDir))
+		err = p.folder.disk.Sync(p.folder.Path(rawDir))
 	}
 	if err != nil {
 		return fmt.Errorf("discard landed answers: %w", err)

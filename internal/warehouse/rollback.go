@@ -28,7 +28,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		err = w.Versions.CheckCatalog(target)
 	}
 	if err != nil {
-		return m, fmt.Errorf("roll back: %w", w.Checker.WithRemedy(err, target))
+		return m, fmt.Errorf("roll back: %w", w.WithRemedy(err, target))
 	}
 	if err := w.recordKilledRuns(); err != nil {
 		return m, err
@@ -117,8 +117,8 @@ func (w *Warehouse) recordKilledRuns() error {
 // one that was killed before it: in both cases the series lacks days of the version that
 // readers see.
 func (w *Warehouse) finishKilledRollback() error {
-	note, ok, err := readNote(w.Ledger.asidePath())
-	if err != nil || !ok || note.Kind != ledger.Rollback {
+	note, ok, err := w.Ledger.KilledRollback()
+	if err != nil || !ok {
 		return err
 	}
 	latest, ok, err := w.Versions.Latest()

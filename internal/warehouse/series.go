@@ -30,6 +30,14 @@ type Snapshot struct {
 	Program, Schema string
 }
 
+// SeriesFile is the Parquet file of a table and day.
+type SeriesFile struct {
+	// Day is the manifest of the day, Table its entry of the file. If no manifest of the day is
+	// left, the checksum is empty. Rows are negative if they are unknown.
+	Day   Manifest
+	Table ManifestTable
+}
+
 // Series are the Parquet files by table and day, with a manifest of each day and an
 // index of the days.
 type Series struct {
@@ -64,40 +72,40 @@ func (s *Series) extendSeries(line ...Manifest) error {
 		if m.Meta == nil {
 			continue
 		}
-		if err := place(m, m.Meta.FileSum, s.folder.metaPath(m.RunID, metaSuffix), s.folder.disk.Copy); err != nil {
+		if err := place(m, m.Meta.FileSum, s.folder.ChangesPath(m.RunID), s.folder.disk.Copy); err != nil {
 			return err
 		}
-		if err := placeManifest(m, s.folder.metaPath(m.RunID, manifestSuffix)); err != nil {
+		if err := placeManifest(m, s.folder.RunManifestPath(m.RunID)); err != nil {
 			return err
 		}
 	}
-	days := lastOfDay(line)
+	days := LastOfDay(line)
 	for _, m := range days {
 		if err := s.keepReplaced(m); err != nil {
 			return err
 		}
 		for _, t := range m.Tables {
-			if err := place(m, t.FileSum, s.filePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
+			if err := place(m, t.FileSum, s.FilePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
 				return err
 			}
 		}
 		// The manifest comes last: it names all other files of the day.
-		if err := placeManifest(m, s.folder.dayManifestPath(dayOf(m.SnapshotAt))); err != nil {
+		if err := placeManifest(m, s.folder.DayManifestPath(DayOf(m.SnapshotAt))); err != nil {
 			return err
 		}
 	}
 	// A lost index is not begun anew: it would name this day alone, and nothing would tell
 	// that the days before are lost. The repair of the series writes it.
-	if _, err := s.readIndex(); err != nil && slices.ContainsFunc(line, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
+	if _, err := s.Index(); err != nil && slices.ContainsFunc(line, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
-	err := s.changeIndex(func(known map[string]string) {
+	err := s.ChangeIndex(func(known map[string]string) {
 		for _, m := range days {
-			known[dayOf(m.SnapshotAt)] = m.RunID
+			known[DayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
-	if _, statErr := os.Lstat(s.folder.path(seriesDir, replacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
-		err = s.folder.disk.RemoveAll(s.folder.path(seriesDir, replacedDir))
+	if _, statErr := os.Lstat(s.folder.Path(SeriesDir, replacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
+		err = s.folder.disk.RemoveAll(s.folder.Path(SeriesDir, replacedDir))
 	}
 	return errors.Join(append(damaged, err)...)
 }
@@ -106,27 +114,27 @@ func (s *Series) extendSeries(line ...Manifest) error {
 const replacedDir = ".replaced"
 
 func (s *Series) replacedPath(run string, t ManifestTable) string {
-	return s.folder.path(seriesDir, replacedDir, run, t.File)
+	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
 // keepReplaced links the files of an earlier run of the day that this one replaces, until it
 // is complete: a copy of parquet/ that is made meanwhile then has either of the two runs.
 func (s *Series) keepReplaced(m Manifest) error {
-	before, err := s.versions.readManifest(s.folder.dayManifestPath(dayOf(m.SnapshotAt)), "")
+	before, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || before.RunID == m.RunID {
 		return nil // a day without an intact manifest has no run that could be kept
 	}
 	known := checksum.NewCache(context.Background())
 	for _, t := range before.Tables {
 		kept := s.replacedPath(before.RunID, t)
-		if t.SHA256 == m.tableNamed(t.Name).SHA256 || known.Compare(kept, t.FileSum, true) == "" {
+		if t.SHA256 == m.Table(t.Name).SHA256 || known.Compare(kept, t.FileSum, true) == "" {
 			continue
 		}
-		from := s.intactFile(known, before, t)
+		from := s.IntactFile(known, before, t)
 		if from == "" {
 			continue
 		}
-		err := s.folder.disk.Do("folder for", kept, func() error { return s.folder.makePublicAbove(kept) })
+		err := s.folder.disk.Do("folder for", kept, func() error { return s.folder.MakePublicAbove(kept) })
 		if err == nil {
 			err = s.folder.disk.Link(from, kept)
 		}
@@ -137,10 +145,11 @@ func (s *Series) keepReplaced(m Manifest) error {
 	return nil
 }
 
-// intactFile finds the file of a table with the checksum of its manifest: in its place, among
-// those that are being replaced, or in its version. It returns "" when none is intact.
-func (s *Series) intactFile(known *checksum.Cache, m Manifest, t ManifestTable) string {
-	for _, path := range []string{s.filePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
+// IntactFile returns a path of a table's file with the checksum of its manifest: in the series,
+// among the files that another run is replacing, or in the version. It returns "" if no file is
+// intact.
+func (s *Series) IntactFile(known *checksum.Cache, m Manifest, t ManifestTable) string {
+	for _, path := range []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
 		if known.Compare(path, t.FileSum, true) == "" {
 			return path
 		}
@@ -166,7 +175,7 @@ func (e *ExtendError) Unwrap() error { return e.Err }
 func daysOf(line []Manifest) []string {
 	var days []string
 	for _, m := range line {
-		days = append(days, dayOf(m.SnapshotAt))
+		days = append(days, DayOf(m.SnapshotAt))
 	}
 	return slices.Compact(days)
 }
@@ -175,15 +184,13 @@ func daysOf(line []Manifest) []string {
 // newer than the newest one in the series. Older versions whose days prune removed are not
 // among them.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
-	i, err := s.readIndex()
+	days, err := s.indexOrManifests()
 	if err != nil {
-		if i.Days, err = s.manifestDays(); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	for run != "" {
 		m, err := s.versions.ReadManifest(run)
-		if err != nil || i.Days[dayOf(m.SnapshotAt)] == run || m.Previous >= run {
+		if err != nil || days[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
 			break // the series has it, or it is no longer kept
 		}
 		missing = append(missing, m)
@@ -193,9 +200,9 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	return missing, nil
 }
 
-// missing are the versions that led to the one that readers see and that could not be added
-// to the series when they were published.
-func (s *Series) missing() ([]Manifest, error) {
+// Missing returns the versions that lead to the one that readers see and that could not be added
+// to the series when they were published, oldest first.
+func (s *Series) Missing() ([]Manifest, error) {
 	latest, ok, err := s.versions.Latest()
 	if err != nil || !ok {
 		return nil, err
@@ -205,13 +212,13 @@ func (s *Series) missing() ([]Manifest, error) {
 
 // MissingDays are the days of versions that could not be added to the series.
 func (s *Series) MissingDays() ([]string, error) {
-	missing, err := s.missing()
+	missing, err := s.Missing()
 	return daysOf(missing), err
 }
 
 // Complete adds the missing versions to the series, and returns their days. It needs the Lock.
 func (s *Series) Complete() (days []string, err error) {
-	missing, err := s.missing()
+	missing, err := s.Missing()
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
@@ -230,20 +237,20 @@ func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, place f
 		return nil
 	}
 	if problem := checksum.NewCache(context.Background()).Compare(from, want, true); problem != "" {
-		return s.folder.damagedErr(from, problem, nil)
+		return s.folder.DamagedErr(from, problem, nil)
 	}
-	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.makePublicAbove(to) })
+	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.MakePublicAbove(to) })
 	if err != nil {
 		return err
 	}
 	return place(from, to)
 }
 
-// lastOfDay drops the versions that have a later one of the same day.
-func lastOfDay(line []Manifest) []Manifest {
+// LastOfDay returns the versions without those that have a later one of the same day.
+func LastOfDay(line []Manifest) []Manifest {
 	var last []Manifest
 	for _, m := range line {
-		if n := len(last); n > 0 && dayOf(last[n-1].SnapshotAt) == dayOf(m.SnapshotAt) {
+		if n := len(last); n > 0 && DayOf(last[n-1].SnapshotAt) == DayOf(m.SnapshotAt) {
 			last = last[:n-1]
 		}
 		last = append(last, m)
@@ -272,49 +279,46 @@ func (s *Series) withdrawAllBut(target string) error {
 // withdrawVersion removes the days of a version from the series. Days of other versions stay,
 // even where two versions share a file.
 func (s *Series) withdrawVersion(run string) error {
-	i, err := s.readIndex()
+	days, err := s.indexOrManifests()
 	if err != nil {
-		if i.Days, err = s.manifestDays(); err != nil {
-			return err
-		}
+		return err
 	}
-	for day, of := range i.Days {
+	for day, of := range days {
 		if of != run {
 			continue
 		}
-		files, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+day, "*.parquet"))
+		files, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "*.parquet"))
 		if err != nil {
 			return err
 		}
-		for _, path := range append(files, s.folder.dayManifestPath(day)) {
-			if err := durable.RemoveWithEmptyParents(path, s.folder.path(seriesDir)); err != nil {
+		for _, path := range append(files, s.folder.DayManifestPath(day)) {
+			if err := durable.RemoveWithEmptyParents(path, s.folder.Path(SeriesDir)); err != nil {
 				return err
 			}
 		}
-		if err := s.changeIndex(func(days map[string]string) { delete(days, day) }); err != nil {
+		if err := s.ChangeIndex(func(days map[string]string) { delete(days, day) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Series) filePath(t ManifestTable, at time.Time) string {
-	return s.folder.path(seriesDir, t.Name, seriesDay+dayOf(at), t.File)
+// FilePath is the Parquet file of a table and day.
+func (s *Series) FilePath(t ManifestTable, at time.Time) string {
+	return s.folder.Path(SeriesDir, t.Name, DayPrefix+DayOf(at), t.File)
 }
 
-// seriesDay begins the name of a day's folder. Readers of partitioned Parquet take it
+// DayPrefix begins the name of a day's folder. Readers of partitioned Parquet take it
 // for a column.
-const seriesDay = "snapshot_date="
+const DayPrefix = "snapshot_date="
 
-func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+// DayOf is the UTC day of a time, as in the names of the series.
+func DayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// Days lists the days of which the series has a file, oldest first.
-func (s *Series) Days() []string { return s.listDays() }
-
-// listDays lists the days of the series that have a file of any table, oldest first.
-func (s *Series) listDays() []string {
-	files, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+"*", "*.parquet"))
-	manifests, otherErr := filepath.Glob(s.folder.dayManifestPath("*"))
+// Days lists the days with a Parquet file or a manifest, oldest first.
+func (s *Series) Days() []string {
+	files, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+"*", "*.parquet"))
+	manifests, otherErr := filepath.Glob(s.folder.DayManifestPath("*"))
 	if err != nil || otherErr != nil {
 		return nil
 	}
@@ -326,7 +330,7 @@ func (s *Series) listDays() []string {
 		if filepath.Ext(path) == ".parquet" {
 			path = filepath.Dir(path)
 		}
-		day := dayIn(path)
+		day := DayIn(path)
 		if _, err := time.Parse(time.DateOnly, day); err == nil {
 			days = append(days, day)
 		}
@@ -339,7 +343,7 @@ func (s *Series) listDays() []string {
 // it names all others.
 func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
-	for _, name := range s.listDays() {
+	for _, name := range s.Days() {
 		if day, err := time.Parse(time.DateOnly, name); err == nil {
 			days = append(days, day)
 		}
@@ -350,7 +354,7 @@ func (s *Series) oldDays(r Retention) ([]string, error) {
 		if keep[day] {
 			continue
 		}
-		found, err := filepath.Glob(s.folder.path(seriesDir, "*", seriesDay+day.Format(time.DateOnly)+"*"))
+		found, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day.Format(time.DateOnly)+"*"))
 		if err != nil {
 			return nil, err
 		}

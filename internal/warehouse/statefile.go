@@ -21,7 +21,7 @@ type StateFile struct {
 
 // StateFile names a file below state/ by its folders and its name.
 func (f *Folder) StateFile(parts ...string) StateFile {
-	return StateFile{f, f.path(append([]string{stateDir}, parts...)...)}
+	return StateFile{f, f.Path(append([]string{stateDir}, parts...)...)}
 }
 
 // Read reads the file; ok is false when there is none. The error is a *DamagedError when
@@ -35,7 +35,7 @@ func (s StateFile) Read(into any) (ok bool, err error) {
 		return false, fmt.Errorf("read %s: %w", s.path, err)
 	}
 	if err := checksum.Unseal(data, into); err != nil {
-		return false, s.folder.damagedErr(s.path, err.Error(), nil)
+		return false, s.folder.DamagedErr(s.path, err.Error(), nil)
 	}
 	return true, nil
 }

@@ -36,8 +36,8 @@ func MeasureParts(ctx context.Context, f *Folder, others ...Measured) ([]Usage, 
 	m := measure{ctx: ctx, counted: map[fileID]bool{}}
 	var all []Usage
 	for i, part := range append(slices.Clone(others),
-		Measured{seriesDir, f.path(seriesDir)}, Measured{versionsDir, f.path(versionsDir)}, Measured{inboxPart, f.InboxPath()},
-		Measured{rawDir, f.path(rawDir)}, Measured{stateDir, f.path(stateDir)}, Measured{otherPart, f.dir}) {
+		Measured{SeriesDir, f.Path(SeriesDir)}, Measured{VersionsDir, f.Path(VersionsDir)}, Measured{inboxPart, f.InboxPath()},
+		Measured{rawDir, f.Path(rawDir)}, Measured{stateDir, f.Path(stateDir)}, Measured{otherPart, f.dir}) {
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(others) {
@@ -123,7 +123,7 @@ func (v *Versions) ReadLatest() (m Manifest, ok bool, err error) {
 	}
 	if !ok {
 		if all, err := v.List(); err != nil || len(all) > 0 {
-			return m, false, errors.Join(err, v.folder.damagedErr(v.folder.path(latestLink), "it is gone", nil))
+			return m, false, errors.Join(err, v.folder.DamagedErr(v.folder.Path(LatestLink), "it is gone", nil))
 		}
 		return m, false, nil
 	}

@@ -118,31 +118,3 @@ func TestReadLatestTellsNoneFromLost(t *testing.T) {
 		t.Errorf("without the link: %v, %v", ok, err)
 	}
 }
-
-// TestResultsOfVerifyAreKeptByDepth holds that a look at names and sizes hides nothing that
-// was found in the bytes, and that a damaged record is no record of none.
-func TestResultsOfVerifyAreKeptByDepth(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	full := warehouse.Verified{At: night, ReadData: true, Result: "damaged", Damaged: []string{"a"}}
-	must(t, w.Checker.SaveVerified(full))
-	must(t, w.Checker.SaveVerified(warehouse.Verified{At: night.AddDate(0, 0, 1), Result: "whole"}))
-	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
-		if v, ok, err := w.Checker.LastVerified(readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
-			t.Errorf("read %+v, %v, %v; want %s", v, ok, err, want)
-		}
-	}
-	failed, err := w.Checker.SaveFailure(true, night.AddDate(0, 0, 2), errors.New("no disk"))
-	must(t, err)
-	if v, ok, err := w.Checker.LastVerified(true); !ok || err != nil || !v.At.Equal(night) || v.Result != "damaged" || len(v.Damaged) != 1 ||
-		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
-		t.Errorf("after a failure: %+v, %v, %v; what was found is forgotten", v, ok, err)
-	}
-	if v, _, err := w.Checker.LastVerified(false); err != nil || v.Result != "whole" || v.Error != "" {
-		t.Errorf("a failure is of both depths: %+v, %v", v, err)
-	}
-	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
-	if _, ok, err := w.Checker.LastVerified(true); ok || err == nil {
-		t.Errorf("a damaged record is read as %v, %v", ok, err)
-	}
-}

@@ -23,7 +23,7 @@ type Versions struct {
 
 // Latest returns the run that readers see; ok is false before the first publish.
 func (v *Versions) Latest() (run string, ok bool, err error) {
-	target, err := os.Readlink(v.folder.path(latestLink))
+	target, err := os.Readlink(v.folder.Path(LatestLink))
 	// A restore may have copied what the link led to: that is no link.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return "", false, nil
@@ -36,7 +36,7 @@ func (v *Versions) Latest() (run string, ok bool, err error) {
 
 // List lists the published versions, oldest first.
 func (v *Versions) List() ([]string, error) {
-	runs, err := listFolders(v.folder.path(versionsDir))
+	runs, err := listFolders(v.folder.Path(VersionsDir))
 	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
 	}
@@ -56,7 +56,7 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 		m, readErr := v.ReadManifest(run)
 		if readErr != nil {
 			var copyErr error
-			if m, copyErr = v.readManifest(v.folder.metaPath(run, manifestSuffix), run); copyErr != nil {
+			if m, copyErr = v.ReadManifestFile(v.folder.RunManifestPath(run), run); copyErr != nil {
 				if len(line) == 0 || !errors.Is(readErr, fs.ErrNotExist) {
 					err = readErr
 				}
@@ -98,13 +98,13 @@ func (v *Versions) CheckCatalog(run string) error {
 		return err
 	}
 	if problem := checksum.NewCache(context.Background()).Compare(v.folder.VersionCatalog(run), m.Catalog, true); problem != "" {
-		return v.folder.damagedErr(v.folder.VersionCatalog(run), problem, nil)
+		return v.folder.DamagedErr(v.folder.VersionCatalog(run), problem, nil)
 	}
 	return nil
 }
 
 func (v *Versions) linkCatalog() error {
-	if err := v.folder.disk.SwapLink(filepath.Join(latestLink, CatalogFile), v.folder.CatalogPath()); err != nil {
+	if err := v.folder.disk.SwapLink(filepath.Join(LatestLink, CatalogFile), v.folder.CatalogPath()); err != nil {
 		return fmt.Errorf("link %s: %w", CatalogFile, err)
 	}
 	return nil
@@ -112,20 +112,20 @@ func (v *Versions) linkCatalog() error {
 
 // switchTo points readers at a version in one step.
 func (v *Versions) switchTo(run string) error {
-	return v.folder.disk.SwapLink(filepath.Join(versionsDir, run), v.folder.path(latestLink))
+	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }
 
 // clearLatest moves aside what has the name of the link and is no link, such as the copy
 // that a restore made.
 func (v *Versions) clearLatest() error {
-	info, err := os.Lstat(v.folder.path(latestLink))
+	info, err := os.Lstat(v.folder.Path(LatestLink))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return v.folder.disk.Rename(v.folder.path(latestLink), v.folder.path(latestLink+".aside"))
+	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))
 }
 
 // Drop removes a version that readers do not see. It needs the Lock.
@@ -174,36 +174,4 @@ func (v *Versions) oldPaths() ([]string, error) {
 		}
 	}
 	return old, nil
-}
-
-// damagedFiles compares the files of a version with its manifest: with deep their
-// checksums, else their sizes.
-func (v *Versions) damagedFiles(known *checksum.Cache, run string, deep bool) []Damage {
-	m, err := v.ReadManifest(run)
-	if err != nil {
-		return []Damage{{File: v.folder.relativePath(filepath.Join(v.folder.VersionPath(run), ManifestFile)), Problem: describeProblem(err)}}
-	}
-	var found []Damage
-	for _, want := range m.fileSums() {
-		path := filepath.Join(v.folder.VersionPath(run), want.File)
-		if problem := known.Compare(path, want, deep); problem != "" {
-			found = append(found, Damage{File: v.folder.relativePath(path), Problem: problem})
-		}
-	}
-	return found
-}
-
-// wholeVersions lists the intact versions but one, oldest first.
-func (v *Versions) wholeVersions(without string) []string {
-	runs, err := v.List()
-	if err != nil {
-		return nil
-	}
-	var whole []string
-	for _, run := range runs {
-		if run != without && len(v.damagedFiles(checksum.NewCache(context.Background()), run, true)) == 0 {
-			whole = append(whole, run)
-		}
-	}
-	return whole
 }

@@ -1,10 +1,9 @@
 // Package warehouse owns the warehouse folder and the DuckDB files in it: who may
 // write (lock), what a version is made of (draft, manifest), how readers are
-// switched to it in one step (publish), which versions are kept, how damage is found
-// and repaired, and the ledger of runs.
+// switched to it in one step (publish), which versions are kept, and the ledger of runs.
 //
 // It must not know where rows come from: nothing of HTTP, JSON records or Arrow. It
-// opens files; others fill them.
+// opens files; others fill them. The check and the repair of files are in package integrity.
 package warehouse
 
 import (
@@ -20,9 +19,9 @@ import (
 const (
 	CatalogFile  = "catalog.duckdb"
 	ManifestFile = "manifest.json"
-	latestLink   = "latest"
-	versionsDir  = "versions"
-	seriesDir    = "parquet"
+	LatestLink   = "latest"
+	VersionsDir  = "versions"
+	SeriesDir    = "parquet"
 	rawDir       = "raw"
 	stateDir     = "state"
 	seenDir      = "seen"
@@ -77,8 +76,6 @@ type Warehouse struct {
 	Series   *Series
 	MetaLog  *MetaLog
 	Identity *Identity
-	Checker  *Checker
-	Mender   *Mender
 	Pruner   *Pruner
 	Mirror   *Mirror
 
@@ -111,8 +108,6 @@ func Open(cfg Config) (*Warehouse, error) {
 	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}
 	w.MetaLog = &MetaLog{w.Folder, w.Versions}
 	w.Identity = &Identity{w.Folder, w.Versions, w.Ledger, w.Series}
-	w.Checker = &Checker{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, w.Identity, w.verifier}
-	w.Mender = &Mender{w.Folder, w.Versions, w.Series, w.Ledger, w.MetaLog}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, cfg.DiscardRaw}
 	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
 	return w, nil

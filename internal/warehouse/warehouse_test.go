@@ -277,45 +277,6 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	}
 }
 
-// TestOnlyATornLastLineOfTheLedgerIsNoDamage: a crash explains a line that was not ended, and
-// nothing else.
-func TestOnlyATornLastLineOfTheLedgerIsNoDamage(t *testing.T) {
-	w := open(t)
-	nights(t, w, "one")
-	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
-	whole, err := os.ReadFile(path)
-	must(t, err)
-	line := string(whole)
-	flipped := strings.Replace(line, `"complete"`, `"complete!"`, 1)
-	torn := line[:len(line)/2]
-	for name, c := range map[string]struct {
-		text, problem string
-	}{
-		"whole":                            {line, ""},
-		"torn at the end":                  {line + torn, ""},
-		"torn, and ended":                  {line + torn + "\n", "damaged lines: 1"},
-		"a damaged last line":              {line + flipped, "damaged lines: 1"},
-		"a damaged line within":            {flipped + line, "damaged lines: 1"},
-		"a damaged line, torn at the end":  {flipped + line + torn, "damaged lines: 1"},
-		"a damaged line before a torn one": {line + flipped + torn, "damaged lines: 1"},
-		"two damaged lines":                {flipped + line + flipped, "damaged lines: 2"},
-		"the only line is torn":            {torn, "it has no line of the version that readers see"},
-		"a whole line that is not ended":   {strings.TrimSuffix(line, "\n"), ""},
-		"two, the last one is not ended":   {flipped + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
-	} {
-		must(t, os.WriteFile(path, []byte(c.text), 0o600))
-		found, err := w.Checker.Check(t.Context(), false)
-		must(t, err)
-		var got string
-		for _, d := range found.Damage {
-			got += d.Problem
-		}
-		if got != c.problem {
-			t.Errorf("%s: verify says %q, want %q", name, got, c.problem)
-		}
-	}
-}
-
 func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
 	w := open(t)
 	if err := os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700); err != nil {

@@ -46,6 +46,7 @@ func importTable() []row {
 		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
 		{"internal/warehouse", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and the DuckDB files, whoever fills them"},
+		{"internal/integrity", []string{"internal/checksum", "internal/dictionary", "internal/durable", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "checks and repairs files of a warehouse; the warehouse publishes without it"},
 		{"internal/load", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
 		{"internal/lake", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "an inbox in the warehouse folder and what events say; it knows no table and no night"},
@@ -57,12 +58,12 @@ func importTable() []row {
 		{"internal/explore", []string{"internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
 		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it knows neither the folder nor how a night goes"},
 		{"internal/pipeline", []string{
-			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load",
+			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural",
 		}, "one night; it gets its configuration and does not know who started it"},
 		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "judges the answers of queries and remembers them in the folder; it knows neither the configuration nor a receiver nor how a night goes"},
-		{"internal/daemon", []string{"internal/ledger", "internal/page", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedule, status page, metrics; it shows the warehouse, and calls nights through an interface, so that tests can replace them"},
+		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedule, status page, metrics; it shows the warehouse, and calls nights through an interface, so that tests can replace them"},
 		{"internal/testing/houserules", nil, "has no code but tests"},
 		{"internal/testing/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
 		{"internal/testing/bench", []string{
@@ -122,7 +123,7 @@ func importRows() string {
 // the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
 // the reader through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
 // ourImports holds the import table.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
@@ -73,8 +74,8 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 			v, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
 			for _, day := range days {
-				if !slices.ContainsFunc(v.Damage, func(d warehouse.Damage) bool {
-					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == warehouse.MendSeries
+				if !slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool {
+					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.MendSeries
 				}) {
 					t.Errorf("verify does not name %s: %+v", day, v.Damage)
 				}
@@ -86,7 +87,7 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 			}
 			unblock()
 			repair(h)
-			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != warehouse.Whole {
+			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != integrity.Whole {
 				t.Errorf("after the repair: %+v, %v", v.Damage, err)
 			}
 			for _, day := range days {

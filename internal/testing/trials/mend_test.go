@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
 )
@@ -41,7 +42,7 @@ func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		h.at = h.at.Add(time.Minute)
 		v, err := pipeline.Verify(t.Context(), h.cfg, true)
 		must(t, err)
-		if diff := cmp.Diff([]warehouse.Repair{{Kind: warehouse.MendSeries}}, warehouse.PlanRepairs(v.Damage)); diff != "" || v.Result() != warehouse.Rebuildable {
+		if diff := cmp.Diff([]integrity.Repair{{Kind: integrity.MendSeries}}, integrity.PlanRepairs(v.Damage)); diff != "" || v.Result() != integrity.Rebuildable {
 			t.Errorf("%s: verify says %s (-want +got):\n%s", name, v.Result(), diff)
 		}
 		_, err = pipeline.MendSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
 )
@@ -38,7 +39,7 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 			first := h.goodNight()
 			wh, err := warehouse.Open(h.cfg.Warehouse)
 			must(t, err)
-			must(t, wh.Checker.SaveVerified(warehouse.Verified{At: h.at, ReadData: true, Result: warehouse.Whole}))
+			must(t, integrity.SaveRecord(wh.Folder, integrity.VerifyRecord{At: h.at, ReadData: true, Result: integrity.Whole}))
 			before := h.count("tags", "true")
 			damaged := "versions/" + first.Run.ID + "/tags.parquet"
 			must(t, c.harm(h.path(damaged)))
@@ -51,19 +52,19 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 				t.Errorf("the log is\n%s", text)
 			}
 			for _, readData := range []bool{true, false} {
-				v, _, err := wh.Checker.LastVerified(readData)
+				v, _, err := integrity.LastRecord(wh.Folder, readData)
 				must(t, err)
-				if v.Result != warehouse.Rebuildable || v.Met == nil || v.Met.Run != second.Run.ID || !slices.Equal(v.Met.Files, []string{damaged}) || !v.Met.At.Equal(h.at) {
+				if v.Result != integrity.Rebuildable || v.Met == nil || v.Met.Run != second.Run.ID || !slices.Equal(v.Met.Files, []string{damaged}) || !v.Met.At.Equal(h.at) {
 					t.Errorf("the record of the last verify (every byte: %v) is %+v", readData, v)
 				}
 			}
 			h.sameDay()
-			if v, _, err := wh.Checker.LastVerified(true); err != nil || v.Met.Run != second.Run.ID {
+			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.Met.Run != second.Run.ID {
 				t.Errorf("a later night that met nothing is in the record: %+v (%v)", v.Met, err)
 			}
 			found, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
-			if len(found.Damage) == 0 || found.Result() != warehouse.Rebuildable {
+			if len(found.Damage) == 0 || found.Result() != integrity.Rebuildable {
 				t.Errorf("verify finds %+v", found.Damage)
 			}
 		})
@@ -79,7 +80,7 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDay()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	if v, ok, err := wh.Checker.LastVerified(true); err != nil || !ok || !v.At.IsZero() || v.Met == nil || v.Result != warehouse.Rebuildable {
+	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.Met == nil || v.Result != integrity.Rebuildable {
 		t.Errorf("the record is %+v (%v)", v, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
@@ -449,12 +450,12 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		for _, d := range v.Damage {
 			e.said += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
-		e.told = e.told || v.Result() == warehouse.Damaged
+		e.told = e.told || v.Result() == integrity.Damaged
 		if round == 0 && damaged && len(v.Damage) == 0 {
 			e.result, e.problem = outFalse, "verify found nothing"
 			return e
 		}
-		plan := warehouse.PlanRepairs(v.Damage)
+		plan := integrity.PlanRepairs(v.Damage)
 		if len(plan) == 0 {
 			return e
 		}
@@ -475,7 +476,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		}
 		if last, lastLinks := readTree(t, cfg.Warehouse.Dir); maps.Equal(first, last) && maps.Equal(firstLinks, lastLinks) {
 			// A night that asks the service adds its line to the ledger.
-			e.refused = slices.ContainsFunc(plan, func(repair warehouse.Repair) bool { return repair.Kind != warehouse.RunNight })
+			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
 			return e
 		}
 	}
@@ -484,7 +485,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 }
 
 // run does what the command of a repair does, on its lock.
-func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair warehouse.Repair) error {
+func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
 	t.Helper()
 	wh, err := warehouse.Open(cfg.Warehouse)
 	must(t, err)
@@ -497,9 +498,9 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair warehouse.Repair
 		return errors.Join(work(), lock.Release())
 	}
 	switch repair.Kind {
-	case warehouse.RunNight: // what a night does before it asks the service
+	case integrity.RunNight: // what a night does before it asks the service
 		return locked(wh.Recover)
-	case warehouse.RollBack, warehouse.DropVersion:
+	case integrity.RollBack, integrity.DropVersion:
 		return locked(func() error { return runRepair(t.Context(), cfg, repair, now) })
 	}
 	return runRepair(t.Context(), cfg, repair, now)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
@@ -313,7 +314,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 			t.Errorf("%s: it is not told what it costs and what to do: %+v", did, d)
 		}
 	}
-	if v.Result() == warehouse.Damaged {
+	if v.Result() == integrity.Damaged {
 		r.count(kind, func(f *figures) *int { return &f.told })
 		return
 	}
@@ -323,8 +324,8 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 			t.Errorf("%s: after %d commands it is still damaged: %+v", did, round, v.Damage)
 			return
 		}
-		for _, repair := range warehouse.PlanRepairs(v.Damage) {
-			ran = ran || repair.Kind == warehouse.RunNight
+		for _, repair := range integrity.PlanRepairs(v.Damage) {
+			ran = ran || repair.Kind == integrity.RunNight
 			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
 				t.Errorf("%s: %s: %v", did, repair.Command(), err)
 				return
@@ -374,23 +375,23 @@ func sumOf(t *testing.T, dir string) string {
 }
 
 // runRepair does what the command of a repair does.
-func runRepair(ctx context.Context, cfg pipeline.Config, repair warehouse.Repair, now time.Time) error {
+func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair, now time.Time) error {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		return err
 	}
 	switch repair.Kind {
-	case warehouse.MendSeries:
+	case integrity.MendSeries:
 		_, err = pipeline.MendSeries(ctx, cfg, warehouse.Retention{Daily: 30})
-	case warehouse.RebuildCatalog:
+	case integrity.RebuildCatalog:
 		_, err = pipeline.Rebuild(ctx, cfg, false)
-	case warehouse.RebuildFromRest:
+	case integrity.RebuildFromRest:
 		_, err = pipeline.Rebuild(ctx, cfg, true)
-	case warehouse.RollBack:
+	case integrity.RollBack:
 		_, err = wh.Rollback(repair.Version, now)
-	case warehouse.RunNight:
+	case integrity.RunNight:
 		_, err = pipeline.Run(ctx, cfg)
-	case warehouse.DropVersion:
+	case integrity.DropVersion:
 		err = wh.Versions.Drop(repair.Version)
 	default:
 		err = fmt.Errorf("no copy is left: %s", repair.Command())

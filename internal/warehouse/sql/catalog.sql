@@ -38,8 +38,3 @@ ORDER BY r.snapshot_at DESC LIMIT 1;
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
-
--- name: run_of_parquet_file
--- The run of a Parquet file, from its own metadata. Programs after 1.0.0 do not write it.
-SELECT max(value::VARCHAR) FILTER (key = 'run_id'), max(value::VARCHAR) FILTER (key = 'snapshot_at')
-FROM parquet_kv_metadata(?);

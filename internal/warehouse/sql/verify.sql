@@ -15,13 +15,3 @@ SELECT file_name, num_rows FROM parquet_file_metadata([{files}]);
 
 -- name: count_keys
 SELECT count(*) FROM (SELECT DISTINCT {key} FROM sealed.main.{table});
-
--- name: sum_content
--- A checksum of all values of a table or file, in whatever order.
-SELECT count(*)::VARCHAR, coalesce(sum(hash({columns})::HUGEINT), 0)::VARCHAR FROM {source};
-
--- name: count_table
-SELECT {schema}, {name}, count(*) FROM {table};
-
--- name: count_runs
-SELECT count(DISTINCT run_id), count(DISTINCT snapshot_at::DATE), max(snapshot_at) FROM {runs};

@@ -1,4 +1,4 @@
-package warehouse
+package integrity
 
 import (
 	"cmp"
@@ -11,18 +11,18 @@ type RepairKind int
 
 // The commands that repair damage.
 const (
-	// RestoreBackup is for a warehouse in which no copy of the data is left.
+	// RestoreBackup is for a warehouse without any copy of the data.
 	RestoreBackup RepairKind = iota
-	// MendSeries comes before all commands that read the series: a rollback withdraws the
-	// days of versions whose manifests it cannot read, and a rebuild refuses damaged files.
+	// MendSeries comes before the commands that read the series: a rollback removes the days
+	// of versions with unreadable manifests, and a rebuild refuses damaged files.
 	MendSeries
 	RollBack
 	RebuildCatalog
-	// RebuildFromRest leaves damaged files out.
+	// RebuildFromRest leaves out the damaged files.
 	RebuildFromRest
 	RunNight
-	// DropVersion removes a version that readers do not see. It comes late, because until
-	// then its files are copies that other repairs use.
+	// DropVersion removes a version that readers do not see. It comes late, because other
+	// repairs use the files of the version as copies.
 	DropVersion
 	PruneLanded
 )
@@ -34,7 +34,7 @@ type Repair struct {
 	Version string
 }
 
-// Command is the repair as a user types it.
+// Command is the command line of the repair.
 func (r Repair) Command() string {
 	switch r.Kind {
 	case RestoreBackup:
@@ -56,15 +56,15 @@ func (r Repair) Command() string {
 	}
 }
 
-// MarshalText writes the command, in the JSON of verify.
+// MarshalText returns Command, for the JSON of verify.
 func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 
-// PlanRepairs lists the repairs of damage in the order in which they must run. A rebuild
-// publishes a version and replaces the links to it, so that no rollback is needed. Versions
-// are removed only when nothing else is damaged.
-func PlanRepairs(found []Damage) []Repair {
+// PlanRepairs returns the repairs of all damage in the order in which they must run, each once.
+// A rebuild makes a rollback needless, because it publishes a version and sets the links to it.
+// Versions are removed only if no other damage is left.
+func PlanRepairs(damage []Damage) []Repair {
 	var plan []Repair
-	for _, d := range found {
+	for _, d := range damage {
 		plan = append(plan, d.Repair)
 	}
 	slices.SortFunc(plan, func(a, b Repair) int {
@@ -74,9 +74,9 @@ func PlanRepairs(found []Damage) []Repair {
 	has := func(kind RepairKind) bool {
 		return slices.ContainsFunc(plan, func(r Repair) bool { return r.Kind == kind })
 	}
-	rest := has(RebuildFromRest)
-	rebuild := rest || has(RebuildCatalog)
+	fromRest := has(RebuildFromRest)
+	rebuild := fromRest || has(RebuildCatalog)
 	return slices.DeleteFunc(plan, func(r Repair) bool {
-		return r.Kind == RebuildCatalog && rest || r.Kind == RollBack && rebuild || r.Kind == DropVersion && plan[0].Kind < RunNight
+		return r.Kind == RebuildCatalog && fromRest || r.Kind == RollBack && rebuild || r.Kind == DropVersion && plan[0].Kind < RunNight
 	})
 }

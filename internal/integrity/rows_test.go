@@ -1,19 +1,18 @@
-package warehouse_test
+package integrity_test
 
 import (
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"placementsync/internal/dictionary"
-	"placementsync/internal/ledger"
+	"placementsync/internal/integrity"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
-// TestFingerprintsInParquetAreCompared verifies files in which the fingerprint is signed,
-// unsigned as earlier programs wrote it, or another.
-func TestFingerprintsInParquetAreCompared(t *testing.T) {
+// TestRowHashesInParquetAreCompared checks files with signed row hashes, with the unsigned ones of
+// earlier programs, and with other values.
+func TestRowHashesInParquetAreCompared(t *testing.T) {
 	for name, c := range map[string]struct {
 		hash   string
 		damage int
@@ -29,21 +28,19 @@ func TestFingerprintsInParquetAreCompared(t *testing.T) {
 			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
 				"COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
 					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)"))
-			m, err := d.Publish(t.Context(), slices.Clone(files))
-			must(t, err)
-			must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
-			found, err := w.Checker.Check(t.Context(), true)
+			publish(t, w, d)
+			found, err := integrity.Check(t.Context(), w, true)
 			if err != nil || len(found.Damage) != c.damage {
-				t.Errorf("verify found %+v (%v)", found.Damage, err)
+				t.Errorf("the check found %+v (%v)", found.Damage, err)
 			}
 		})
 	}
 }
 
-// TestVerificationSpills verifies a version with more keys than its memory holds, when it
-// is published and when every byte is read.
-func TestVerificationSpills(t *testing.T) {
-	w := openWith(t, warehouse.Config{MemoryLimit: "32MB"})
+// TestLargeVersionsAreCheckedOnDisk publishes and checks a version whose keys do not fit into the
+// memory limit.
+func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
+	w := openWith(t, warehouse.Config{Dir: t.TempDir(), MemoryLimit: "32MB"})
 	lock, err := w.Lock(firstNight, night)
 	must(t, err)
 	defer func() { must(t, lock.Release()) }()
@@ -53,15 +50,13 @@ func TestVerificationSpills(t *testing.T) {
 		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
 		"COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)"))
-	m, err := d.Publish(t.Context(), slices.Clone(files))
-	must(t, err)
-	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
-	found, err := w.Checker.Check(t.Context(), true)
+	publish(t, w, d)
+	found, err := integrity.Check(t.Context(), w, true)
 	if err != nil || len(found.Damage) > 0 {
-		t.Errorf("verify found %+v (%v)", found.Damage, err)
+		t.Errorf("the check found %+v (%v)", found.Damage, err)
 	}
 	left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("%q stay behind (%v)", left, err)
+		t.Errorf("scratch folders are left: %q (%v)", left, err)
 	}
 }

@@ -1,0 +1,433 @@
+package integrity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// Report is the result of Check.
+type Report struct {
+	Damage []Damage
+	// Notes are remarks about files that are not damaged.
+	Notes []string
+	// Files is the number of checked files, Bytes how much of them was read.
+	Files int
+	Bytes int64
+}
+
+// checker is the state of one Check.
+type checker struct {
+	Report
+	w        *warehouse.Warehouse
+	inv      *inventory
+	readData bool
+	// manifest is that of the version that readers see.
+	manifest warehouse.Manifest
+	// reported are the files in Damage.
+	reported map[string]bool
+}
+
+// Check compares links, ledger, notes, versions and series with the manifests: names and sizes,
+// or with readData every byte. It changes no file.
+func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
+	if err := w.Folder.Exists(); err != nil {
+		return Report{}, err
+	}
+	inv, err := takeInventory(ctx, w, readData)
+	if err != nil {
+		return Report{}, err
+	}
+	c := &checker{w: w, inv: inv, readData: readData, reported: map[string]bool{}}
+	c.manifest, _ = inv.manifest(inv.latest)
+	c.checkLinks()
+	for _, run := range inv.kept {
+		c.checkVersion(run)
+	}
+	c.checkSeries()
+	c.checkMetaLog()
+	c.checkLedger()
+	c.checkNotes()
+	if readData && inv.intactCatalogs[inv.latest] {
+		c.checkRows(ctx)
+	}
+	c.skipLostFiles()
+	c.Bytes += inv.known.Bytes
+	return c.Report, ctx.Err()
+}
+
+// add reports damage of a file once: the first report names the closest cause.
+func (c *checker) add(d Damage) {
+	if !c.reported[d.File] {
+		c.reported[d.File] = true
+		c.Damage = append(c.Damage, d)
+	}
+}
+
+// addPath is add for the path of a file.
+func (c *checker) addPath(path, problem, cost string, repair Repair) {
+	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Cost: cost, Repair: repair})
+}
+
+func (c *checker) checkLinks() {
+	inv := c.inv
+	c.Files++
+	var lost *warehouse.LostError
+	switch err := c.w.Identity.Check(); {
+	case errors.As(err, &lost):
+		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
+		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
+	case err != nil:
+		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "it is unknown what readers see"})
+	case inv.target != inv.latest:
+		at, _ := inv.timeOf(inv.target)
+		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
+			Cost: "readers lack what changed since " + inv.latest})
+	}
+	if inv.latest == "" {
+		return
+	}
+	c.Files++
+	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
+	if target, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || target != want {
+		c.addUnseen(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
+			Cost: "readers do not find the catalog by its name"})
+	}
+}
+
+// addUnseen reports damage that keeps readers from the target. If the catalog of the target is
+// intact, a rollback sets the links. Otherwise the target is rebuilt from the files that are
+// left.
+func (c *checker) addUnseen(d Damage) {
+	inv := c.inv
+	newest, since := inv.newestCatalog()
+	switch {
+	case inv.intactCatalogs[inv.target]:
+		d.Repair = Repair{RollBack, inv.target}
+	case inv.hasSnapshot(inv.target):
+		d.Repair.Kind = RebuildCatalog
+	case inv.hasFilesSince(since):
+		d.Repair.Kind, d.Lost = RebuildFromRest, true
+	case newest != "":
+		d.Repair, d.Lost = Repair{RollBack, newest}, true
+	default:
+		d.Repair.Kind, d.Lost = RestoreBackup, true
+	}
+	c.add(d)
+}
+
+// checkVersion checks the files of a version. Damage in a version that readers do not see costs
+// no more than the rollback to it.
+func (c *checker) checkVersion(run string) {
+	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
+	report := func(file, problem, cost string, repair RepairKind) {
+		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Cost: cost, Repair: Repair{Kind: repair}}
+		switch {
+		case isSuperseded && repair == RebuildCatalog:
+			d.Cost, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
+			c.add(d)
+		case repair == RebuildCatalog:
+			c.addUnseen(d)
+		default:
+			c.add(d)
+		}
+	}
+	c.Files++
+	m, err := c.w.Versions.ReadManifest(run)
+	if err != nil {
+		copied, hasCopy := c.inv.manifest(run)
+		repair := RebuildCatalog
+		if hasCopy {
+			repair = MendSeries
+		}
+		report(warehouse.ManifestFile, warehouse.ProblemOf(err), "readers cannot tell whether the version is intact, and no night can begin", repair)
+		if !hasCopy {
+			return
+		}
+		m = copied
+	}
+	problemOf := func(want checksum.FileSum) string {
+		c.Files++
+		return c.inv.known.Compare(filepath.Join(version, want.File), want, c.readData)
+	}
+	if problem := problemOf(m.Catalog); problem != "" {
+		report(warehouse.CatalogFile, problem, "readers get errors or wrong answers, and no night can begin", RebuildCatalog)
+	}
+	for _, t := range m.Tables {
+		problem := problemOf(t.FileSum)
+		if problem == "" {
+			continue
+		}
+		repair := RebuildCatalog
+		if c.inv.hasCopy(t.FileSum) || c.inv.lineage[run] && c.inv.covers(m.SnapshotAt) {
+			repair = MendSeries
+		}
+		cost := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
+		if isSuperseded {
+			cost = "table " + t.Name + " in Parquet, after a rollback to " + run
+		}
+		report(t.File, problem, cost, repair)
+	}
+	if m.Meta != nil {
+		if problem := problemOf(m.Meta.FileSum); problem != "" {
+			repair := RebuildCatalog
+			if c.inv.hasCopy(m.Meta.FileSum) || !isSuperseded && c.inv.intactCatalogs[run] {
+				repair = MendSeries
+			}
+			report(m.Meta.File, problem, "a copy of what the run changed in meta and past", repair)
+		}
+	}
+	if m.Entry != nil {
+		if problem := problemOf(*m.Entry); problem != "" {
+			report(m.Entry.File, problem, "a copy of the run's line in the ledger", MendSeries)
+		}
+	}
+}
+
+func (c *checker) checkSeries() {
+	days := c.inv.expectedDays()
+	c.Files++
+	if problem := c.indexProblem(days); problem != "" {
+		c.addPath(c.w.Series.IndexPath(), problem, costOfIndex, Repair{Kind: MendSeries})
+	}
+	missing := c.checkMissingDays()
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		if !missing[day] {
+			c.checkDay(day, days[day])
+		}
+	}
+}
+
+// checkMissingDays reports the days of versions that their runs could not add to the series.
+func (c *checker) checkMissingDays() map[string]bool {
+	days := map[string]bool{}
+	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
+		return days // it has removed days; checkNotes reports it
+	}
+	missing, err := c.w.Series.Missing()
+	if err != nil {
+		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Cost: "it is unknown which days it lacks", Repair: Repair{Kind: MendSeries}})
+	}
+	for _, m := range warehouse.LastOfDay(missing) {
+		day, lacking := warehouse.DayOf(m.SnapshotAt), 0
+		for _, t := range m.Tables {
+			if c.inv.known.Compare(c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum, c.readData) != "" {
+				lacking++
+			}
+		}
+		days[day] = true
+		c.addPath(c.w.Folder.DayManifestPath(day),
+			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes it too", m.RunID, lacking, len(m.Tables)),
+			day+" in the Parquet series; the catalog has it", Repair{Kind: MendSeries})
+	}
+	return days
+}
+
+// indexProblem returns the problem of the index of the series, or "" if it is intact. The first
+// programs wrote neither manifests nor an index.
+func (c *checker) indexProblem(days map[string]string) string {
+	hasManifests := c.manifest.Meta != nil || len(c.inv.manifests) > len(c.inv.kept)
+	if c.inv.indexErr != nil {
+		if hasManifests {
+			return warehouse.ProblemOf(c.inv.indexErr)
+		}
+		return ""
+	}
+	for day, run := range days {
+		if c.inv.days[day] == "" && run != "" {
+			return "it lacks " + day
+		}
+	}
+	return ""
+}
+
+func (c *checker) checkDay(day, run string) {
+	inv := c.inv
+	path := c.w.Folder.DayManifestPath(day)
+	m, err := c.w.Series.ReadDayManifest(day, run)
+	c.Files++
+	if err != nil {
+		var hasCopy bool
+		m, hasCopy = inv.manifest(run)
+		at, _ := time.Parse(time.DateOnly, day)
+		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Cost: "the checksums of " + day + "; its copy is intact", Repair: Repair{Kind: MendSeries}}
+		switch {
+		case hasCopy:
+		case run == "" && inv.indexErr == nil && !c.w.Series.PredatesManifests(day):
+			d.Problem, d.Repair.Kind = "it is gone, and the index does not name the day", RebuildCatalog
+			d.Cost = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
+		case run == "" && len(inv.days) == 0 && inv.indexErr != nil && c.manifest.Meta == nil:
+			c.Notes = append(c.Notes, "the files of "+day+" have no manifest: an earlier program wrote them, and they cannot be checked")
+			return
+		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.lastTimeOf(at)):
+			d.Cost = "the checksums of " + day
+		default:
+			d.Cost, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildFromRest, true
+			if len(c.w.Series.DayFiles(day)) == 0 {
+				d.Problem = "the whole day is gone"
+			}
+		}
+		c.add(d)
+	}
+	for _, t := range m.Tables {
+		c.Files++
+		file := c.w.Series.FilePath(t, m.SnapshotAt)
+		problem := inv.known.Compare(file, t.FileSum, c.readData)
+		if problem == "" {
+			continue
+		}
+		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Cost: costOfTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
+		if !inv.hasCopy(t.FileSum) && !inv.covers(m.SnapshotAt) {
+			d.Repair.Kind, d.Lost = RebuildFromRest, true
+		}
+		c.add(d)
+	}
+	if len(m.Lost) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("tables of %s that were damaged and are lost: %s", day, strings.Join(m.Lost, ", ")))
+	}
+}
+
+// lastTimeOf is the latest time that the snapshot of a day without a manifest can have: that of
+// the newest intact catalog if it is of the day, or else the end of the day.
+func (c *checker) lastTimeOf(day time.Time) time.Time {
+	if _, at := c.inv.newestCatalog(); warehouse.DayOf(at) == warehouse.DayOf(day) {
+		return at
+	}
+	return day.AddDate(0, 0, 1)
+}
+
+// checkMetaLog checks the changes of meta and past, and the manifests beside them.
+func (c *checker) checkMetaLog() {
+	inv := c.inv
+	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
+		return
+	}
+	// A broken chain can be written again from a catalog that covers it.
+	repair := func(run string) (repair Repair, isLost bool) {
+		if at, ok := inv.timeOf(run); !ok || !inv.covers(at) {
+			return Repair{Kind: RebuildFromRest}, true
+		}
+		return Repair{Kind: MendSeries}, false
+	}
+	chain, err := c.w.MetaLog.Chain(inv.target)
+	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
+		run := runOf(broken.File)
+		d := Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(run) + " and of those before it, in a rebuild"}
+		d.Repair, d.Lost = repair(run)
+		c.add(d)
+	}
+	for _, m := range chain {
+		c.Files += 2
+		path := c.w.Folder.RunManifestPath(m.RunID)
+		if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err != nil {
+			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest that is intact elsewhere", Repair{Kind: MendSeries})
+		}
+		path = c.w.Folder.ChangesPath(m.RunID)
+		if problem := inv.known.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
+			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Cost: costOfMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
+			if !inv.hasCopy(m.Meta.FileSum) {
+				d.Repair, d.Lost = repair(m.RunID)
+			}
+			c.add(d)
+		}
+	}
+}
+
+func (c *checker) checkLedger() {
+	c.Files++
+	const cost = "the entries of runs; meta.runs in the catalog has them too if a later night was published"
+	path := c.w.Ledger.Path()
+	d := Damage{File: c.w.Folder.Relative(path), Cost: cost, Repair: Repair{Kind: RunNight}}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && c.inv.target == "" {
+		return
+	}
+	if err != nil {
+		d.Problem, d.Lost = warehouse.ProblemOf(err), true
+		c.add(d)
+		return
+	}
+	_, damaged := warehouse.ParseLedger(data)
+	n := len(damaged)
+	if n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
+		n-- // a crash explains an unfinished last line
+	}
+	if n > 0 {
+		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", n), true
+		c.add(d)
+		return
+	}
+	if runs, err := c.w.Ledger.Runs(); err == nil && c.inv.hasVersion(c.inv.latest) && ledger.Find(runs, c.inv.latest).ID == "" {
+		d.Problem = "it has no line of the version that readers see"
+		c.add(d)
+	}
+}
+
+// checkNotes checks the notes of unfinished runs, and lists the drafts of killed runs.
+func (c *checker) checkNotes() {
+	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.AsidePath()} {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c.Files++
+		var note warehouse.Unfinished
+		if err == nil {
+			err = checksum.Unseal(data, &note)
+		}
+		switch {
+		case err != nil:
+			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run asks again", Repair{Kind: RunNight})
+		case note.Kind == ledger.Rollback && !c.isLockedByOther():
+			c.addPath(path, "the rollback to "+note.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
+		}
+	}
+	left, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))
+	for _, path := range left {
+		c.Notes = append(c.Notes, c.w.Folder.Relative(path)+" is left over from a killed run: the next run removes it")
+	}
+}
+
+// isLockedByOther reports whether another process holds the lock.
+func (c *checker) isLockedByOther() bool {
+	var held *warehouse.HeldError
+	return errors.As(c.w.Folder.Held(), &held) && held.PID != os.Getpid()
+}
+
+// checkRows reads every row of the catalog that readers see, and compares main with its Parquet
+// files.
+func (c *checker) checkRows(ctx context.Context) {
+	latest, folder := c.inv.latest, c.w.Folder
+	err := compareTables(ctx, c.w, latest, c.manifest, func(table string, err error) {
+		c.addPath(filepath.Join(folder.VersionPath(latest), table+".parquet"), err.Error(),
+			"catalog and Parquet disagree on table "+table, Repair{Kind: MendSeries})
+	})
+	if err != nil {
+		problem, _, _ := strings.Cut(err.Error(), "\n")
+		c.addPath(folder.VersionCatalog(latest), problem, "readers get errors", Repair{Kind: RebuildCatalog})
+	}
+}
+
+// skipLostFiles lets a rebuild go on without the lost files: a plain rebuild would refuse them.
+func (c *checker) skipLostFiles() {
+	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildFromRest }) {
+		return
+	}
+	for i := range c.Damage {
+		if c.Damage[i].Repair.Kind == RebuildCatalog {
+			c.Damage[i].Repair.Kind = RebuildFromRest
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package integrity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/warehouse"
+)
+
+// inventory lists the intact manifests of a warehouse, the files that they name and the version
+// that readers should see. The check and the repair of files both begin with it.
+type inventory struct {
+	w     *warehouse.Warehouse
+	known *checksum.Cache
+	// readData means that checksums are compared, not only sizes.
+	readData bool
+	// manifests are the intact copies of each run's manifest: in its version, beside its
+	// changes of meta, and in its day. They can differ: a repair may have replaced a checksum
+	// or left out a lost table.
+	manifests map[string][]warehouse.Manifest
+	// places are the paths of the files that should have a SHA-256.
+	places map[string][]string
+	// kept are the runs with a version, oldest first. latest is the one that readers see.
+	kept   []string
+	latest string
+	// days are the days of the index of the series, each with its run. If the index cannot be
+	// read, they are those of the intact manifests, and indexErr is the error.
+	days     map[string]string
+	indexErr error
+	// published is the last published version in the ledger, target the run that readers
+	// should see. lineage contains target and the runs that it builds on.
+	published, target string
+	lineage           map[string]bool
+	// intactCatalogs are the versions with an intact catalog.
+	intactCatalogs map[string]bool
+}
+
+// takeInventory reads all manifests. With readData it also reads all catalogs.
+func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (*inventory, error) {
+	inv := &inventory{w: w, known: checksum.NewCache(ctx), readData: readData, manifests: map[string][]warehouse.Manifest{},
+		places: map[string][]string{}, lineage: map[string]bool{}, intactCatalogs: map[string]bool{}}
+	var err error
+	if inv.kept, err = w.Versions.List(); err != nil {
+		return nil, err
+	}
+	inv.latest, _, _ = w.Versions.Latest() // checkLinks reports the error
+	if err := inv.readManifests(); err != nil {
+		return nil, err
+	}
+	if inv.days, inv.indexErr = w.Series.Index(); inv.indexErr != nil {
+		if inv.days, err = w.Series.ManifestDays(); err != nil {
+			return nil, err
+		}
+	}
+	data, err := os.ReadFile(w.Ledger.Path())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	runs, damaged := warehouse.ParseLedger(data)
+	for _, r := range runs {
+		inv.published = cmp.Or(r.VisibleVersion(), inv.published)
+	}
+	inv.findTarget(len(damaged) == 0)
+	for _, run := range inv.kept {
+		if m, ok := inv.manifest(run); ok && inv.known.Compare(w.Folder.VersionCatalog(run), m.Catalog, readData) == "" {
+			inv.intactCatalogs[run] = true
+		}
+	}
+	return inv, ctx.Err()
+}
+
+func (inv *inventory) readManifests() error {
+	w := inv.w
+	for _, run := range inv.kept {
+		if m, err := w.Versions.ReadManifest(run); err == nil {
+			inv.addManifest(m)
+		}
+	}
+	beside, err := filepath.Glob(w.Folder.RunManifestPath("*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range beside {
+		if m, err := w.Versions.ReadManifestFile(path, runOf(path)); err == nil {
+			inv.addManifest(m)
+		}
+	}
+	ofDays, err := filepath.Glob(w.Folder.DayManifestPath("*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range ofDays {
+		if m, err := w.Versions.ReadManifestFile(path, ""); err == nil && warehouse.DayOf(m.SnapshotAt) == warehouse.DayIn(path) {
+			inv.addManifest(m)
+		}
+	}
+	return nil
+}
+
+func (inv *inventory) addManifest(m warehouse.Manifest) {
+	inv.manifests[m.RunID] = append(inv.manifests[m.RunID], m)
+	version := inv.w.Folder.VersionPath(m.RunID)
+	add := func(sum checksum.FileSum, paths ...string) {
+		for _, path := range paths {
+			if !slices.Contains(inv.places[sum.SHA256], path) {
+				inv.places[sum.SHA256] = append(inv.places[sum.SHA256], path)
+			}
+		}
+	}
+	for _, t := range m.Tables {
+		add(t.FileSum, inv.w.Series.FilePath(t, m.SnapshotAt), filepath.Join(version, t.File))
+	}
+	if m.Meta != nil {
+		add(m.Meta.FileSum, inv.w.Folder.ChangesPath(m.RunID), filepath.Join(version, warehouse.MetaFile))
+	}
+}
+
+// manifest returns the first intact manifest of a run.
+func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
+	if all := inv.manifests[run]; len(all) > 0 {
+		return all[0], true
+	}
+	return warehouse.Manifest{}, false
+}
+
+// findTarget finds the run that readers should see: the last published one of the ledger, or a
+// newer day of the series. A rollback removes the later days from the series, so that a newer
+// day there is one that readers have lost. A ledger with damaged lines may lack the version that
+// readers see.
+func (inv *inventory) findTarget(isLedgerIntact bool) {
+	inv.target = cmp.Or(inv.published, inv.latest)
+	if inv.target == "" && len(inv.kept) > 0 {
+		inv.target = inv.kept[len(inv.kept)-1]
+	}
+	seen, _ := inv.timeOf(inv.latest)
+	if was, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && seen.After(was) {
+		inv.target = inv.latest
+	}
+	at, _ := inv.timeOf(inv.target)
+	for _, day := range slices.Sorted(maps.Keys(inv.days)) {
+		if m, ok := inv.manifest(inv.days[day]); ok && m.SnapshotAt.After(at) {
+			inv.target, at = m.RunID, m.SnapshotAt
+		}
+	}
+	for run := inv.target; run != "" && !inv.lineage[run]; {
+		inv.lineage[run] = true
+		m, _ := inv.manifest(run)
+		run = cmp.Or(m.Previous, m.Night) // Previous may be a refresh, which counts too
+	}
+	for _, run := range inv.days {
+		inv.lineage[run] = true
+	}
+}
+
+// timeOf is the time of a run's snapshot or, without a manifest, of the beginning of the run.
+func (inv *inventory) timeOf(run string) (time.Time, bool) {
+	if m, ok := inv.manifest(run); ok {
+		return m.SnapshotAt, true
+	}
+	return warehouse.RunTime(run)
+}
+
+// findCopy returns the path of an intact file with this checksum, other than except.
+func (inv *inventory) findCopy(want checksum.FileSum, except string) (path string, ok bool) {
+	for _, place := range inv.places[want.SHA256] {
+		if place != except && inv.known.Compare(place, want, inv.readData) == "" {
+			return place, true
+		}
+	}
+	return "", false
+}
+
+func (inv *inventory) hasCopy(want checksum.FileSum) bool {
+	_, ok := inv.findCopy(want, "")
+	return ok
+}
+
+// newestCatalog is the newest intact catalog that readers see or that the target builds on.
+// run is empty if there is none.
+func (inv *inventory) newestCatalog() (run string, at time.Time) {
+	for _, one := range inv.kept {
+		if !inv.intactCatalogs[one] || !inv.lineage[one] && one != inv.latest {
+			continue
+		}
+		if when, ok := inv.timeOf(one); ok && !when.Before(at) {
+			run, at = one, when
+		}
+	}
+	return run, at
+}
+
+// covers reports whether the history in the newest intact catalog contains the rows of a time.
+func (inv *inventory) covers(at time.Time) bool {
+	run, until := inv.newestCatalog()
+	return run != "" && !until.Before(at)
+}
+
+// hasSnapshot reports whether every table of a run has an intact file.
+func (inv *inventory) hasSnapshot(run string) bool {
+	m, ok := inv.manifest(run)
+	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
+}
+
+// hasFilesSince reports whether a table has an intact file of a snapshot after a time.
+func (inv *inventory) hasFilesSince(at time.Time) bool {
+	for run := range inv.lineage {
+		m, ok := inv.manifest(run)
+		if ok && m.SnapshotAt.After(at) && slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return inv.hasCopy(t.FileSum) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasVersion reports whether the folder of a version exists.
+func (inv *inventory) hasVersion(run string) bool {
+	_, err := os.Stat(inv.w.Folder.VersionPath(run))
+	return run != "" && err == nil
+}
+
+// expectedDays are the days that the series must have, each with its run: those of the index,
+// and those with any file. The run is empty if no manifest of the day is left.
+func (inv *inventory) expectedDays() map[string]string {
+	days := maps.Clone(inv.days)
+	for _, day := range inv.w.Series.Days() {
+		if days[day] != "" {
+			continue
+		}
+		days[day] = ""
+		for run := range inv.manifests {
+			if at, _ := inv.timeOf(run); inv.lineage[run] && warehouse.DayOf(at) == day && run > days[day] {
+				days[day] = run
+			}
+		}
+	}
+	return days
+}
+
+// runOf is the run in the name of a manifest or of a file of changes.
+func runOf(path string) string {
+	name := filepath.Base(path)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}

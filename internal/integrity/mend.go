@@ -1,0 +1,387 @@
+package integrity
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// Mender repairs files of the series and of versions, or moves them out of the series. It writes
+// each file beside its place and renames it.
+type Mender struct {
+	w *warehouse.Warehouse
+}
+
+// NewMender returns the Mender of a warehouse.
+func NewMender(w *warehouse.Warehouse) *Mender { return &Mender{w} }
+
+// Mended is the result of MendCopies: the repaired files, and those that must be written from a
+// catalog.
+type Mended struct {
+	// Files are the repaired files.
+	Files []string
+	// Left are the files of the series without an intact copy, oldest first.
+	Left []warehouse.SeriesFile
+	// Days are the days without a manifest. AllDays means that the index is lost, so that
+	// more days may be missing.
+	Days    []string
+	AllDays bool
+	// Source is the newest intact catalog, or empty, and At its time. Meta means that all of
+	// its meta and past must be written again, because the chain of changes is broken.
+	Source string
+	At     time.Time
+	Meta   bool
+}
+
+// MendCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
+// files, changes of meta, and copies of ledger lines. It needs the Lock.
+func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
+	r, err := m.begin(ctx)
+	if err != nil {
+		return Mended{}, err
+	}
+	inv, done := r.inv, &r.done
+	done.Source, done.At = inv.newestCatalog()
+	for _, run := range inv.kept {
+		if err := r.mendVersion(run); err != nil {
+			return *done, err
+		}
+	}
+	done.AllDays = inv.indexErr != nil
+	days := r.daysToMend()
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		manifest, ok := inv.manifest(days[day])
+		if !ok {
+			if inv.indexErr != nil || inv.days[day] != "" { // else a rebuild moves its files aside
+				done.Days = append(done.Days, day)
+			}
+			continue
+		}
+		if err := r.mendDay(day, manifest); err != nil {
+			return *done, err
+		}
+	}
+	if err := r.mendMetaLog(); err != nil {
+		return *done, err
+	}
+	return *done, r.mendIndex(days)
+}
+
+// repairing is the state of one repair from copies.
+type repairing struct {
+	w    *warehouse.Warehouse
+	inv  *inventory
+	done Mended
+}
+
+func (m *Mender) begin(ctx context.Context) (*repairing, error) {
+	inv, err := takeInventory(ctx, m.w, true)
+	return &repairing{w: m.w, inv: inv}, err
+}
+
+// daysToMend are the days that the series must have, each with its run: the expected days, that of
+// the target and, without an index, those of the kept versions that the target builds on.
+func (r *repairing) daysToMend() map[string]string {
+	days := r.inv.expectedDays()
+	target := r.inv.target
+	if m, ok := r.inv.manifest(target); ok && m.Meta != nil && r.inv.hasVersion(target) {
+		day := warehouse.DayOf(m.SnapshotAt)
+		if at, known := r.inv.timeOf(days[day]); days[day] != target && (!known || at.Before(m.SnapshotAt)) {
+			days[day] = target
+		}
+	}
+	if r.inv.indexErr == nil {
+		return days
+	}
+	line, _ := r.w.Versions.Lineage(target) // it ends at a damaged manifest
+	for _, m := range warehouse.LastOfDay(line) {
+		if day := warehouse.DayOf(m.SnapshotAt); m.Meta != nil && days[day] == "" {
+			days[day] = m.RunID
+		}
+	}
+	return days
+}
+
+func (r *repairing) mendIndex(days map[string]string) error {
+	known := maps.Clone(days)
+	maps.DeleteFunc(known, func(_, run string) bool { return run == "" })
+	if r.inv.indexErr == nil && maps.Equal(known, r.inv.days) || len(known) == 0 {
+		return nil
+	}
+	r.addFile(r.w.Series.IndexPath())
+	return r.w.Series.WriteIndex(known)
+}
+
+func (r *repairing) addFile(path string) {
+	r.done.Files = append(r.done.Files, r.w.Folder.Relative(path))
+}
+
+// mendVersion repairs the files of a version, except its catalog.
+func (r *repairing) mendVersion(run string) error {
+	copied, ok := r.inv.manifest(run)
+	if !ok {
+		return nil
+	}
+	version := r.w.Folder.VersionPath(run)
+	m, err := r.w.Versions.ReadManifest(run)
+	if err != nil {
+		path := filepath.Join(version, warehouse.ManifestFile)
+		if err := r.w.Folder.WriteSealed(path, copied); err != nil {
+			return err
+		}
+		r.addFile(path)
+		m = copied
+	}
+	for _, t := range m.Tables {
+		if err := r.mendFile(filepath.Join(version, t.File), r.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
+			return err
+		}
+	}
+	if m.Meta != nil {
+		if err := r.mendFile(filepath.Join(version, m.Meta.File), "", m.Meta.FileSum); err != nil {
+			return err
+		}
+	}
+	return r.mendEntry(m)
+}
+
+// mendEntry writes the copy of a run's ledger line again. The line in the ledger can differ from
+// the copy, because it is written later, so the manifests get the new checksum.
+func (r *repairing) mendEntry(m warehouse.Manifest) error {
+	if m.Entry == nil {
+		return nil
+	}
+	version := r.w.Folder.VersionPath(m.RunID)
+	path := filepath.Join(version, m.Entry.File)
+	if r.inv.known.IsIntact(path, *m.Entry) {
+		return nil
+	}
+	runs, err := r.w.Ledger.Runs()
+	if err != nil {
+		return err
+	}
+	var sum *checksum.FileSum
+	if entry := ledger.Find(runs, m.RunID); entry.ID != "" {
+		written, err := r.w.Ledger.WriteEntry(version, entry)
+		if err != nil {
+			return err
+		}
+		sum = &written
+	} else if err := r.w.Folder.Disk().Remove(path); err != nil {
+		return err
+	}
+	r.addFile(path)
+	return changeManifests(r.w, m, func(m *warehouse.Manifest) { m.Entry = sum })
+}
+
+// changeManifests changes all intact copies of a run's manifest. The manifest of the day is the
+// last: while it has an old checksum, the repair is repeated.
+func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(m *warehouse.Manifest)) error {
+	for _, path := range []string{filepath.Join(w.Folder.VersionPath(of.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(of.RunID),
+		w.Folder.DayManifestPath(warehouse.DayOf(of.SnapshotAt))} {
+		m, err := w.Versions.ReadManifestFile(path, of.RunID)
+		if err != nil {
+			continue // it does not exist, or is of another run of the day
+		}
+		change(&m)
+		if err := w.Folder.WriteSealed(path, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mendFile replaces a damaged file by an intact one with the same checksum: by a link to
+// otherName, which is the same file, or by a copy of another file. Repairs rely on independent
+// copies.
+func (r *repairing) mendFile(path, otherName string, want checksum.FileSum) error {
+	if r.inv.known.IsIntact(path, want) {
+		return nil
+	}
+	from, ok := r.inv.findCopy(want, path)
+	if !ok {
+		return nil
+	}
+	if err := r.w.Folder.MakePublicAbove(path); err != nil {
+		return err
+	}
+	disk := r.w.Folder.Disk()
+	place := disk.Copy
+	if from == otherName {
+		place = disk.Link
+	}
+	if err := place(from, path); err != nil {
+		return err
+	}
+	r.addFile(path)
+	return nil
+}
+
+// mendDay repairs the manifest and the files of a day.
+func (r *repairing) mendDay(day string, m warehouse.Manifest) error {
+	if own, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
+		m = own // an earlier repair may have left out a lost table
+	}
+	for _, t := range m.Tables {
+		path := r.w.Series.FilePath(t, m.SnapshotAt)
+		if err := r.mendFile(path, filepath.Join(r.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
+			return err
+		}
+		if !r.inv.known.IsIntact(path, t.FileSum) {
+			r.done.Left = append(r.done.Left, warehouse.SeriesFile{Day: m, Table: t})
+		}
+	}
+	return r.mendManifest(r.w.Folder.DayManifestPath(day), m)
+}
+
+func (r *repairing) mendManifest(path string, m warehouse.Manifest) error {
+	isWritten, err := restoreManifest(r.w, path, m)
+	if isWritten {
+		r.addFile(path)
+	}
+	return err
+}
+
+// restoreManifest writes a manifest unless the file is intact.
+func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isWritten bool, err error) {
+	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
+		return false, nil
+	}
+	if err := w.Folder.MakePublic(filepath.Dir(path)); err != nil {
+		return false, err
+	}
+	return true, w.Folder.WriteSealed(path, m)
+}
+
+// mendMetaLog repairs the chain of changes of meta and past that leads to the target.
+func (r *repairing) mendMetaLog() error {
+	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
+		return nil
+	}
+	chain, err := r.w.MetaLog.Chain(r.inv.target)
+	r.done.Meta = err != nil
+	for _, m := range chain {
+		if err := r.mendManifest(r.w.Folder.RunManifestPath(m.RunID), m); err != nil {
+			return err
+		}
+		path := r.w.Folder.ChangesPath(m.RunID)
+		if err := r.mendFile(path, "", m.Meta.FileSum); err != nil {
+			return err
+		}
+		if !r.inv.known.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.done.At) {
+			r.done.Meta = true
+		}
+	}
+	return nil
+}
+
+// ReplaceMeta puts MetaFile of a draft, which contains all of meta and past, in place of the
+// changes of a run. The chain of changes then begins with the run.
+func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
+	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
+	if err != nil {
+		return "", err
+	}
+	manifest, err := m.w.Versions.ReadManifest(run)
+	if err != nil {
+		return "", err
+	}
+	placed := m.w.Folder.ChangesPath(run)
+	if err := m.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), placed, manifest); err != nil {
+		return "", fmt.Errorf("replace %s: %w", m.w.Folder.Relative(placed), err)
+	}
+	meta := &warehouse.ManifestMeta{Past: true, FileSum: sum}
+	return m.w.Folder.Relative(placed), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+}
+
+// placeMeta copies a file of changes to its place and into the version, with the manifest beside
+// it.
+func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) error {
+	folder := m.w.Folder
+	if err := folder.SetPublicMode(from); err != nil {
+		return err
+	}
+	if err := folder.MakePublic(filepath.Dir(placed)); err != nil {
+		return err
+	}
+	for _, to := range []string{placed, filepath.Join(folder.VersionPath(manifest.RunID), warehouse.MetaFile)} {
+		if err := folder.Disk().Copy(from, to); err != nil {
+			return err
+		}
+	}
+	_, err := restoreManifest(m.w, folder.RunManifestPath(manifest.RunID), manifest)
+	return err
+}
+
+// Replace moves a file that was written again to its place in the series and, if it is kept, in
+// its version. The rows are those of the lost file. If their order and with it the bytes differ,
+// the manifests get the new checksum.
+func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
+	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return sum, err
+	}
+	folder := m.w.Folder
+	placed := m.w.Series.FilePath(lost.Table, lost.Day.SnapshotAt)
+	err = folder.SetPublicMode(file)
+	if err == nil {
+		err = folder.MakePublicAbove(placed)
+	}
+	if err == nil {
+		err = folder.Disk().Rename(file, placed)
+	}
+	if _, readErr := m.w.Versions.ReadManifest(lost.Day.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
+		err = folder.Disk().Link(placed, filepath.Join(folder.VersionPath(lost.Day.RunID), lost.Table.File))
+	}
+	if err != nil {
+		return sum, fmt.Errorf("mend %s: %w", folder.Relative(placed), err)
+	}
+	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
+		return sum, nil
+	}
+	return sum, changeManifests(m.w, lost.Day, func(m *warehouse.Manifest) {
+		for i := range m.Tables {
+			if m.Tables[i].Name == lost.Table.Name {
+				m.Tables[i].FileSum = sum
+			}
+		}
+	})
+}
+
+// MendDay repairs the day of a run that the index of the series does not contain. ok is false if
+// no manifest of the run is intact.
+func (m *Mender) MendDay(ctx context.Context, run string) (done Mended, ok bool, err error) {
+	r, err := m.begin(ctx)
+	if err != nil {
+		return Mended{}, false, err
+	}
+	manifest, ok := r.inv.manifest(run)
+	if !ok {
+		return Mended{}, false, nil
+	}
+	day := warehouse.DayOf(manifest.SnapshotAt)
+	if err := r.mendDay(day, manifest); err != nil {
+		return r.done, true, err
+	}
+	return r.done, true, m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
+}
+
+// AddDay writes the manifest of a day and adds the day to the index.
+func (m *Mender) AddDay(manifest warehouse.Manifest) (file string, err error) {
+	day := warehouse.DayOf(manifest.SnapshotAt)
+	path := m.w.Folder.DayManifestPath(day)
+	if err := m.w.Folder.MakePublic(filepath.Dir(path)); err != nil {
+		return "", err
+	}
+	if err := m.w.Folder.WriteSealed(path, manifest); err != nil {
+		return "", err
+	}
+	return m.w.Folder.Relative(path), m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = manifest.RunID })
+}

@@ -1,0 +1,114 @@
+package integrity
+
+import (
+	"slices"
+	"time"
+
+	"placementsync/internal/warehouse"
+)
+
+// Results of a verify.
+const (
+	Whole = "whole"
+	// Rebuildable means that everything damaged can be restored from intact copies.
+	Rebuildable = "rebuildable"
+	Damaged     = "damaged"
+)
+
+// VerifyRecord is the stored result of the last verify.
+type VerifyRecord struct {
+	At time.Time `json:"at"`
+	// ReadData means that every byte was read, not only names and sizes.
+	ReadData bool    `json:"read_data"`
+	Seconds  float64 `json:"seconds"`
+	Result   string  `json:"result"`
+	// Damaged are the damaged files.
+	Damaged []string `json:"damaged"`
+	// Error is why a later verify failed, at FailedAt. The other fields are those of the last
+	// verify that did not fail.
+	Error    string    `json:"error,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	// Met is the damage that nights have found since.
+	Met *NightDamage `json:"met,omitempty"`
+}
+
+// NightDamage is damage that nights found. They replaced the files in their own versions.
+type NightDamage struct {
+	// Run and At are those of the last such night.
+	Run   string    `json:"run_id"`
+	At    time.Time `json:"at"`
+	Files []string  `json:"files"`
+}
+
+// recordFile is the file of a record. A verify that reads only names and sizes does not replace
+// the result of one that reads every byte.
+func recordFile(f *warehouse.Folder, readData bool) warehouse.StateFile {
+	if readData {
+		return f.StateFile("verified.json")
+	}
+	return f.StateFile("verified-structure.json")
+}
+
+// SaveRecord stores the result of a verify. A verify of every byte is also one of names and
+// sizes, so it is stored as both.
+func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
+	err := recordFile(f, v.ReadData).Write(v)
+	if err == nil && v.ReadData {
+		v.ReadData = false
+		err = recordFile(f, false).Write(v)
+	}
+	return err
+}
+
+// SaveNightDamage adds files that a night found damaged to both records, so that their result
+// is no longer Whole.
+func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
+	for _, readData := range []bool{true, false} {
+		v, ok, err := LastRecord(f, readData)
+		if err != nil {
+			return err
+		}
+		if !ok && !readData {
+			continue // the record of every byte is enough
+		}
+		if v.ReadData = readData; v.Result != Damaged {
+			v.Result = Rebuildable
+		}
+		met := &NightDamage{Run: run, At: at.UTC()}
+		if v.Met != nil {
+			met.Files = v.Met.Files
+		}
+		for _, file := range files {
+			if !slices.Contains(met.Files, file) {
+				met.Files = append(met.Files, file)
+			}
+		}
+		v.Met = met
+		if err := recordFile(f, readData).Write(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SaveFailure stores the error of a verify beside the last result, and returns both. It creates
+// no warehouse where there is none.
+func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) (VerifyRecord, error) {
+	v, _, err := LastRecord(f, readData)
+	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()
+	if err == nil {
+		err = f.Exists()
+	}
+	if err == nil {
+		err = recordFile(f, readData).Write(v)
+	}
+	return v, err
+}
+
+// LastRecord returns the stored result of the last verify that read every byte, or of the last
+// one that did not. ok is false if there is none. The error is a *warehouse.DamagedError if the
+// record itself is damaged.
+func LastRecord(f *warehouse.Folder, readData bool) (v VerifyRecord, ok bool, err error) {
+	ok, err = recordFile(f, readData).Read(&v)
+	return v, ok, err
+}

@@ -1,0 +1,47 @@
+package integrity_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/integrity"
+)
+
+// TestRepairsAreOrdered compares plans. A rebuild reads the series, so the series is mended first.
+// Versions are removed last, because other repairs copy their files.
+func TestRepairsAreOrdered(t *testing.T) {
+	kind := func(k integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: k} }
+	back, drop := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}
+	for name, c := range map[string]struct {
+		found []integrity.Repair
+		want  string
+	}{
+		"series before rebuild":     {[]integrity.Repair{kind(integrity.RebuildCatalog), kind(integrity.MendSeries)}, "rebuild --series; rebuild"},
+		"series before rollback":    {[]integrity.Repair{back, kind(integrity.MendSeries)}, "rebuild --series; rollback b"},
+		"each once":                 {[]integrity.Repair{kind(integrity.MendSeries), kind(integrity.MendSeries)}, "rebuild --series"},
+		"a rebuild sets the links":  {[]integrity.Repair{back, kind(integrity.RebuildCatalog), kind(integrity.RunNight)}, "rebuild; run"},
+		"one rebuild":               {[]integrity.Repair{kind(integrity.RebuildFromRest), kind(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
+		"versions are removed last": {[]integrity.Repair{drop, kind(integrity.RebuildCatalog)}, "rebuild"},
+		"a version alone":           {[]integrity.Repair{drop, kind(integrity.RunNight)}, "run; prune --version a"},
+	} {
+		var found []integrity.Damage
+		for _, r := range c.found {
+			found = append(found, integrity.Damage{Repair: r})
+		}
+		var got []string
+		for _, r := range integrity.PlanRepairs(found) {
+			got = append(got, strings.TrimPrefix(r.Command(), "placementsync "))
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, "; ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	data, err := json.Marshal(integrity.Damage{Repair: back})
+	must(t, err)
+	if !strings.Contains(string(data), `"repair":"placementsync rollback b"`) {
+		t.Errorf("the JSON of damage is %s", data)
+	}
+}

@@ -1,0 +1,68 @@
+package integrity
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"placementsync/internal/dictionary"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+//go:embed sql/integrity.sql
+var integritySQL sqltext.File
+
+// compareTables reads every row of a version's catalog and of its Parquet files, and calls
+// report for each table of main that differs between the two.
+func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m warehouse.Manifest, report func(table string, err error)) (err error) {
+	version, err := w.OpenUnchecked(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, version.Close()) }()
+	for _, t := range w.Catalog.StoredTables() {
+		columns := version.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
+		if len(columns) == 0 {
+			continue // an earlier program wrote the catalog
+		}
+		stored, err := sumRows(ctx, version.Instance, sqltext.SQL("sealed."+sqltext.Quote(t.Schema)+"."+sqltext.Quote(t.Definition.Name)), columns)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", t.QualifiedName(), err)
+		}
+		file := m.Table(t.Definition.Name).File
+		if t.Schema != "main" || file == "" {
+			continue
+		}
+		source := integritySQL.Render("parquet_file", sqltext.Values{"file": filepath.Join(w.Folder.VersionPath(run), file)})
+		exported, err := sumRows(ctx, version.Instance, source, columns)
+		if err == nil && exported != stored {
+			err = fmt.Errorf("its rows are not those of the catalog (%s rows, catalog %s rows)", exported.rows, stored.rows)
+		}
+		if err != nil {
+			report(t.Definition.Name, err)
+		}
+	}
+	return nil
+}
+
+// rowSum is a checksum of rows that does not depend on their order.
+type rowSum struct{ rows, sum string }
+
+func sumRows(ctx context.Context, in *warehouse.Instance, source sqltext.SQL, columns []stream.Column) (s rowSum, err error) {
+	values := sqltext.Join(columns, ", ", func(c stream.Column) string {
+		switch {
+		case c.Type == stream.JSON:
+			return sqltext.Quote(c.Name) + "::VARCHAR"
+		case c.Name == stream.RowHash:
+			return string(dictionary.StoredHash())
+		}
+		return sqltext.Quote(c.Name)
+	})
+	query := integritySQL.Render("sum_rows", sqltext.Values{"columns": values, "source": source})
+	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&s.rows, &s.sum)
+	return s, err
+}

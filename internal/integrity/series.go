@@ -1,0 +1,262 @@
+package integrity
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// seriesReader is the state of one ReadSeries.
+type seriesReader struct {
+	w     *warehouse.Warehouse
+	known *checksum.Cache
+	// runs are those of the ledger.
+	runs   []ledger.Run
+	byRun  map[string]warehouse.Snapshot
+	damage []Damage
+}
+
+// ReadSeries lists the days of the Parquet series, oldest first, with the files that have the
+// checksum of their manifest, and returns the missing and damaged files. If several runs wrote a
+// day, all its files are those of one run. A day that was being written when the warehouse was
+// copied, so that no run of it is complete, is left out and returned as Unfinished.
+//
+// An earlier program wrote no manifests. The files of such a day are not checked. db reads run
+// and time from their metadata.
+func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]warehouse.Snapshot, []Damage, error) {
+	runs, err := w.Ledger.Runs()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &seriesReader{w: w, known: checksum.NewCache(ctx), runs: runs, byRun: map[string]warehouse.Snapshot{}}
+	days := r.expectedDays()
+	missing, err := w.Series.Missing()
+	if err != nil {
+		return nil, nil, err
+	}
+	newer := map[string]warehouse.Manifest{}
+	for _, m := range warehouse.LastOfDay(missing) {
+		day := warehouse.DayOf(m.SnapshotAt)
+		newer[day], days[day] = m, cmp.Or(days[day], m.RunID)
+	}
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		if m, ok := newer[day]; ok && r.isComplete(m) {
+			r.addDay(m)
+		} else if err := r.readDay(ctx, db, day, days[day]); err != nil {
+			return nil, nil, err
+		}
+	}
+	all := slices.SortedFunc(maps.Values(r.byRun), func(a, b warehouse.Snapshot) int { return a.At.Compare(b.At) })
+	return all, r.damage, ctx.Err()
+}
+
+// expectedDays are the days of the index and those with any file, each with its run in the
+// index.
+func (r *seriesReader) expectedDays() map[string]string {
+	days, err := r.w.Series.Index()
+	if err != nil && len(r.w.Series.Days()) > 0 {
+		path := r.w.Series.IndexPath()
+		if _, statErr := os.Stat(filepath.Dir(path)); statErr == nil {
+			r.damage = append(r.damage, seriesDamage(r.w, path, warehouse.ProblemOf(err), costOfIndex, ""))
+		}
+	}
+	for _, day := range r.w.Series.Days() {
+		if _, ok := days[day]; !ok {
+			days[day] = ""
+		}
+	}
+	return days
+}
+
+// readDay adds the files of a day. run is that of the index, or empty.
+func (r *seriesReader) readDay(ctx context.Context, db *sql.DB, day, run string) error {
+	m, err := readDayManifest(r.w, day, run)
+	if err == nil && m.Format > warehouse.Format {
+		return &warehouse.NewerError{Run: m.RunID, Program: m.Program, Format: m.Format}
+	}
+	if err == nil && r.isComplete(m) {
+		r.addDay(m)
+		return nil
+	}
+	others := r.otherManifests(day, m.RunID)
+	complete := slices.IndexFunc(others, r.isComplete)
+	switch {
+	case complete >= 0:
+		r.addDay(others[complete])
+	case err == nil && r.isUnfinished(m, others):
+		r.damage = append(r.damage, unfinishedDay(day, m.RunID))
+	case err == nil:
+		r.addDay(m)
+	case run != "":
+		problem := warehouse.ProblemOf(err)
+		if len(r.w.Series.DayFiles(day)) == 0 {
+			problem = "the whole day is gone"
+		}
+		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), problem, "all tables of "+day, day))
+	case !r.w.Series.PredatesManifests(day):
+		r.damage = append(r.damage, unfinishedDay(day, ""))
+	default:
+		return r.addUncheckedDay(ctx, db, day)
+	}
+	return nil
+}
+
+// readDayManifest reads the manifest of a day or, if it is damaged, its copy beside the changes of
+// meta or in the version.
+func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
+	m, err := w.Series.ReadDayManifest(day, run)
+	if err == nil || run == "" {
+		return m, err
+	}
+	for _, path := range []string{w.Folder.RunManifestPath(run), filepath.Join(w.Folder.VersionPath(run), warehouse.ManifestFile)} {
+		if copied, copyErr := w.Versions.ReadManifestFile(path, run); copyErr == nil && warehouse.DayOf(copied.SnapshotAt) == day {
+			return copied, nil
+		}
+	}
+	return m, err
+}
+
+func unfinishedDay(day, run string) Damage {
+	d := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Problem: "it is not complete: it has files and no manifest",
+		Cost: "nothing that was published before it", Day: day, Unfinished: true}
+	if run != "" {
+		d.Problem = "it is not complete: run " + run + " was writing it"
+	}
+	return d
+}
+
+// isUnfinished reports whether an incomplete day was being written when it was copied, and is
+// not damaged: the ledger, which is written last, does not contain its run, or every other file
+// of the day is one of another run.
+func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
+	newest := ""
+	for _, run := range r.runs {
+		newest = max(newest, run.VisibleVersion())
+	}
+	if newest != "" && m.RunID > newest {
+		return true
+	}
+	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
+		path := r.w.Series.FilePath(t, m.SnapshotAt)
+		return r.w.Series.IntactFile(r.known, m, t) == "" &&
+			!slices.ContainsFunc(others, func(other warehouse.Manifest) bool { return r.known.IsIntact(path, other.Table(t.Name).FileSum) })
+	})
+}
+
+// isComplete reports whether every table of a day has an intact file.
+func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
+	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.known, m, t) == "" })
+}
+
+// otherManifests are the manifests of other runs of a day, newest first.
+func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
+	found, err := filepath.Glob(r.w.Folder.RunManifestPath("*"))
+	if err != nil {
+		return nil
+	}
+	for _, path := range found {
+		other := runOf(path)
+		at, ok := warehouse.RunTime(other)
+		if !ok || other == run || warehouse.DayOf(at) < day {
+			continue // only the id of a rebuilt version is later than its day
+		}
+		if m, err := r.w.Versions.ReadManifestFile(path, other); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
+			others = append(others, m)
+		}
+	}
+	slices.Reverse(others)
+	return others
+}
+
+// addDay adds the intact files of a day, and reports the others.
+func (r *seriesReader) addDay(m warehouse.Manifest) {
+	for _, t := range m.Tables {
+		file := r.w.Series.IntactFile(r.known, m, t)
+		if file == "" {
+			path, day := r.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
+			r.damage = append(r.damage, seriesDamage(r.w, path, r.known.Compare(path, t.FileSum, true), costOfTable(t.Name, day), day))
+			continue
+		}
+		s := r.snapshot(m)
+		s.Files[t.Name], s.Tables[t.Name] = file, t
+	}
+}
+
+// snapshot returns the snapshot of a run, which the first file of the run creates.
+func (r *seriesReader) snapshot(m warehouse.Manifest) warehouse.Snapshot {
+	s, ok := r.byRun[m.RunID]
+	if !ok {
+		s = warehouse.Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
+			Files: map[string]string{}, Tables: map[string]warehouse.ManifestTable{}}
+		r.byRun[m.RunID] = s
+	}
+	return s
+}
+
+// addUncheckedDay adds the files of a day without a manifest if one run wrote them all. Programs
+// up to 1.0.0 wrote the run into every file.
+func (r *seriesReader) addUncheckedDay(ctx context.Context, db *sql.DB, day string) error {
+	var m warehouse.Manifest
+	files := map[string]string{}
+	var damage []Damage
+	for table, file := range r.w.Series.DayFiles(day) {
+		var run, at sql.NullString
+		if err := db.QueryRowContext(ctx, string(integritySQL.Render("run_of_parquet_file", nil)), file).Scan(&run, &at); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			damage = append(damage, seriesDamage(r.w, file, "read its metadata: "+err.Error(), costOfTable(table, day), day))
+			continue
+		}
+		when, err := time.Parse(time.RFC3339Nano, at.String)
+		if err != nil || m.RunID != "" && m.RunID != run.String {
+			r.damage = append(r.damage, unfinishedDay(day, ""))
+			return nil
+		}
+		if m.RunID == "" {
+			m.RunID, m.SnapshotAt = run.String, when
+		}
+		files[table] = file
+	}
+	r.damage = append(r.damage, damage...)
+	if m.RunID != "" {
+		maps.Copy(r.snapshot(m).Files, files)
+	}
+	return nil
+}
+
+// MetaFiles returns the files of changes that make up the meta of a version, oldest first, and
+// reports the missing and damaged ones. past means that they make up its past, too.
+func MetaFiles(w *warehouse.Warehouse, run string) (files []string, past bool, damage []Damage) {
+	chain, err := w.MetaLog.Chain(run)
+	past = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })
+	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
+		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of those before it"})
+	} else if err != nil {
+		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "meta", ""))
+	}
+	known := checksum.NewCache(context.Background())
+	for _, m := range chain {
+		file, copied := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), m.Meta.File)
+		problem := known.Compare(file, m.Meta.FileSum, true)
+		switch {
+		case problem == "":
+			files = append(files, file)
+		case known.IsIntact(copied, m.Meta.FileSum):
+			files = append(files, copied)
+		default:
+			damage = append(damage, seriesDamage(w, file, problem, costOfMeta(m.RunID), ""))
+		}
+	}
+	return files, past, damage
+}

@@ -1,0 +1,98 @@
+package integrity
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"placementsync/internal/durable"
+	"placementsync/internal/warehouse"
+)
+
+// SetAside moves damaged files of the series into the folder damaged/ of the run that skipped
+// them, and removes their tables from the manifests of their days. The ledger and meta record the
+// loss once, and later checks do not report it again. It needs the Lock.
+func (m *Mender) SetAside(run string, damage []Damage) error {
+	lost := map[string][]string{}
+	for _, d := range damage {
+		path := m.w.Folder.Path(d.File)
+		if table, day, ok := warehouse.SplitSeriesFile(d.File); ok {
+			lost[day] = append(lost[day], table)
+		}
+		if err := m.moveAside(run, path); err != nil {
+			return err
+		}
+		if day := warehouse.DayIn(path); path == m.w.Folder.DayManifestPath(day) {
+			if err := m.removeDay(run, day); err != nil {
+				return err
+			}
+		}
+	}
+	for day, tables := range lost {
+		if err := m.removeTables(day, tables); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetDayAside moves all files of an unfinished day into the folder damaged/ of the run that did
+// not use them. It needs the Lock.
+func (m *Mender) SetDayAside(run, day string) error {
+	if err := m.removeDay(run, day); err != nil {
+		return err
+	}
+	return m.moveAside(run, m.w.Folder.DayManifestPath(day))
+}
+
+// moveAside moves a file, if it exists, to the same path below damaged/<run>.
+func (m *Mender) moveAside(run, from string) error {
+	if _, err := os.Lstat(from); err != nil {
+		return nil // it does not exist
+	}
+	// The run may have built its version from the file.
+	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(from, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(from))) {
+		return nil
+	}
+	to := m.w.Folder.Path("damaged", run, m.w.Folder.Relative(from))
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return m.w.Folder.Disk().Rename(from, to)
+}
+
+// removeDay removes a day without a readable manifest from the series.
+func (m *Mender) removeDay(run, day string) error {
+	for _, file := range m.w.Series.DayFiles(day) {
+		if err := m.moveAside(run, file); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".next")) // a killed run may have left it
+		_ = os.Remove(filepath.Dir(file))                                                 // fails if the folder is not empty
+	}
+	return m.w.Series.ChangeIndex(func(days map[string]string) {
+		if days[day] != run {
+			delete(days, day)
+		}
+	})
+}
+
+// removeTables removes tables from the manifest of a day, unless the day is that of the version
+// that readers see.
+func (m *Mender) removeTables(day string, tables []string) error {
+	days, err := m.w.Series.Index()
+	if err != nil {
+		return err
+	}
+	latest, _, err := m.w.Versions.Latest()
+	if err != nil || days[day] == latest {
+		return err
+	}
+	manifest, err := readDayManifest(m.w, day, days[day])
+	if err != nil {
+		return err
+	}
+	manifest.Tables = slices.DeleteFunc(manifest.Tables, func(t warehouse.ManifestTable) bool { return slices.Contains(tables, t.Name) })
+	manifest.Lost = append(manifest.Lost, tables...)
+	return m.w.Folder.WriteSealed(m.w.Folder.DayManifestPath(day), manifest)
+}

@@ -1,0 +1,19 @@
+-- Statements that read the rows of versions and Parquet files to compare them.
+
+-- name: sum_rows
+-- A checksum of all rows of a table or file, in any order.
+SELECT count(*)::VARCHAR, coalesce(sum(hash({columns})::HUGEINT), 0)::VARCHAR FROM {source};
+
+-- name: parquet_file
+read_parquet({file}, hive_partitioning = false)
+
+-- name: count_table
+SELECT {schema}, {name}, count(*) FROM {table};
+
+-- name: count_runs
+SELECT count(DISTINCT run_id), count(DISTINCT snapshot_at::DATE), max(snapshot_at) FROM {runs};
+
+-- name: run_of_parquet_file
+-- The run of a Parquet file, from its own metadata. Programs after 1.0.0 do not write it.
+SELECT max(value::VARCHAR) FILTER (key = 'run_id'), max(value::VARCHAR) FILTER (key = 'snapshot_at')
+FROM parquet_kv_metadata(?);

@@ -1,0 +1,144 @@
+package warehouse
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"placementsync/internal/checksum"
+)
+
+// DamagedError means that a file is missing or not as it was written.
+type DamagedError struct {
+	// File is relative to the warehouse.
+	File, Problem string
+	// Remedy names the intact copies and the commands that use them.
+	Remedy string
+	Err    error
+}
+
+func (e *DamagedError) Error() string {
+	text := fmt.Sprintf("read %s: it is damaged: %s", e.File, e.Problem)
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+// Unwrap returns the error of reading. It is nil if a checksum is wrong.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// DamagedErr makes a *DamagedError of a file of the warehouse.
+func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
+	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
+}
+
+// ProblemOf returns the text of an error of reading, without the name of the file. It is "" for
+// nil.
+func ProblemOf(err error) string {
+	var damaged *DamagedError
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is gone"
+	case errors.As(err, &damaged):
+		return damaged.Problem
+	}
+	return err.Error()
+}
+
+// WithRemedy adds to a *DamagedError of a version the intact copies elsewhere, and the commands
+// that use them. It returns any other error unchanged.
+func (w *Warehouse) WithRemedy(err error, version string) error {
+	var damaged *DamagedError
+	if !errors.As(err, &damaged) || damaged.Remedy != "" {
+		return err
+	}
+	var ways []string
+	if days := w.Series.Days(); len(days) > 0 {
+		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
+			days[0], days[len(days)-1], len(days)))
+	}
+	if versions := w.Versions.listIntact(version); len(versions) > 0 {
+		ways = append(ways, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
+			strings.Join(versions, ", "), versions[len(versions)-1]))
+	}
+	if len(ways) == 0 {
+		ways = []string{"no other version is intact and there is no Parquet series: restore a backup"}
+	}
+	damaged.Remedy = strings.Join(append(ways, "nothing was changed"), "; ")
+	return err
+}
+
+// ExplainErr checks, after a failed query, whether the catalog that readers see is damaged. If it
+// is, the returned error names the damage with its remedies. Otherwise it is err.
+func (w *Warehouse) ExplainErr(err error) error {
+	var damaged *DamagedError
+	if err == nil || errors.As(err, &damaged) {
+		return err
+	}
+	latest, ok, linkErr := w.Versions.Latest()
+	if linkErr != nil || !ok {
+		return err
+	}
+	m, manifestErr := w.Versions.ReadManifest(latest)
+	path := w.Folder.VersionCatalog(latest)
+	problem := cmp.Or(ProblemOf(manifestErr), checksum.NewCache(context.Background()).Compare(path, m.Catalog, true))
+	if problem == "" {
+		return err
+	}
+	if manifestErr != nil {
+		path = filepath.Join(w.Folder.VersionPath(latest), ManifestFile)
+	}
+	return w.WithRemedy(w.Folder.DamagedErr(path, problem, err), latest)
+}
+
+// listIntact lists the versions whose files all have the checksum of their manifest, oldest
+// first, without the version except.
+func (v *Versions) listIntact(except string) []string {
+	runs, err := v.List()
+	if err != nil {
+		return nil
+	}
+	var intact []string
+	for _, run := range runs {
+		if run != except && v.isIntact(run) {
+			intact = append(intact, run)
+		}
+	}
+	return intact
+}
+
+func (v *Versions) isIntact(run string) bool {
+	m, err := v.ReadManifest(run)
+	if err != nil {
+		return false
+	}
+	known := checksum.NewCache(context.Background())
+	for _, want := range m.fileSums() {
+		if !known.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want) {
+			return false
+		}
+	}
+	return true
+}
+
+// fileSums lists the files that a manifest has a checksum of.
+func (m Manifest) fileSums() []checksum.FileSum {
+	all := []checksum.FileSum{m.Catalog}
+	if m.Entry != nil {
+		all = append(all, *m.Entry)
+	}
+	if m.Meta != nil {
+		all = append(all, m.Meta.FileSum)
+	}
+	for _, t := range m.Tables {
+		all = append(all, t.FileSum)
+	}
+	return all
+}

@@ -1,0 +1,185 @@
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+)
+
+// The series is a backup. Hidden folders beside its Parquet files contain a manifest of each
+// day, which is the manifest of the day's version; an index of the days that must exist; and for
+// each published version its manifest and its changes of meta and past.
+const (
+	manifestsDir   = ".manifests"
+	metaDir        = ".meta"
+	indexFile      = "index.json"
+	manifestSuffix = ".json"
+	changesSuffix  = ".changes"
+)
+
+// MetaFile is the file of a version with its changes of meta and past.
+const MetaFile = "meta.changes"
+
+// DayIn returns the day in the name of a file or folder of the series.
+func DayIn(path string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), DayPrefix), manifestSuffix)
+}
+
+// SplitSeriesFile returns the table and the day of a Parquet file of the series. The file is
+// relative to the warehouse, with slashes.
+func SplitSeriesFile(file string) (table, day string, ok bool) {
+	parts := strings.Split(file, "/")
+	if len(parts) != 4 || parts[0] != SeriesDir || !strings.HasPrefix(parts[2], DayPrefix) {
+		return "", "", false
+	}
+	return parts[1], DayIn(parts[2]), true
+}
+
+// seriesIndex is the JSON of the index.
+type seriesIndex struct {
+	Days map[string]string `json:"days"`
+}
+
+// IndexPath is the file of the index.
+func (s *Series) IndexPath() string { return s.folder.Path(SeriesDir, manifestsDir, indexFile) }
+
+// Index returns the days that must exist, each with the run that wrote its files. It returns
+// fs.ErrNotExist if there is no index, a *DamagedError if it is damaged, and with each error an
+// empty map.
+func (s *Series) Index() (days map[string]string, err error) {
+	i := seriesIndex{map[string]string{}}
+	data, err := os.ReadFile(s.IndexPath())
+	if err != nil {
+		return i.Days, err
+	}
+	if err := checksum.Unseal(data, &i); err != nil {
+		return map[string]string{}, s.folder.DamagedErr(s.IndexPath(), err.Error(), err)
+	}
+	return i.Days, nil
+}
+
+// indexOrManifests returns the days of the index or, if it cannot be read, of the manifests.
+func (s *Series) indexOrManifests() (map[string]string, error) {
+	if days, err := s.Index(); err == nil {
+		return days, nil
+	}
+	return s.ManifestDays()
+}
+
+// ChangeIndex changes the index, and writes it if it differs. A missing or damaged index is
+// built from the manifests of the days.
+func (s *Series) ChangeIndex(change func(days map[string]string)) error {
+	days, err := s.Index()
+	isLost := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
+	if isLost {
+		days, err = s.ManifestDays()
+	}
+	if err != nil {
+		return fmt.Errorf("read the index of the series: %w", err)
+	}
+	before := maps.Clone(days)
+	change(days)
+	if !isLost && maps.Equal(before, days) {
+		return nil
+	}
+	return s.WriteIndex(days)
+}
+
+// WriteIndex replaces the index.
+func (s *Series) WriteIndex(days map[string]string) error {
+	if err := s.folder.MakePublic(filepath.Dir(s.IndexPath())); err != nil {
+		return err
+	}
+	return s.folder.WriteSealed(s.IndexPath(), seriesIndex{days})
+}
+
+// ManifestDays returns the days with an intact manifest, each with its run.
+func (s *Series) ManifestDays() (map[string]string, error) {
+	found, err := filepath.Glob(s.folder.DayManifestPath("*"))
+	if err != nil {
+		return nil, err
+	}
+	days := map[string]string{}
+	for _, path := range found {
+		if m, err := s.ReadDayManifest(DayIn(path), ""); err == nil {
+			days[DayIn(path)] = m.RunID
+		}
+	}
+	return days, nil
+}
+
+// ReadDayManifest reads the manifest of a day. The run "" accepts any run. It returns a
+// *DamagedError if the manifest is missing, damaged, or of another day or run.
+func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
+	path := s.folder.DayManifestPath(day)
+	m, err := s.versions.ReadManifestFile(path, run)
+	if err == nil && DayOf(m.SnapshotAt) != day {
+		err = s.folder.DamagedErr(path, "it is the one of "+DayOf(m.SnapshotAt), nil)
+	}
+	return m, err
+}
+
+// PredatesManifests reports whether a day without a manifest is older than all days and runs with
+// one. Only programs before the first manifests wrote such days.
+func (s *Series) PredatesManifests(day string) bool {
+	known, err := s.ManifestDays()
+	if err != nil {
+		return false
+	}
+	days, _ := s.Index()
+	maps.Copy(known, days)
+	for other := range known {
+		if other <= day {
+			return false
+		}
+	}
+	found, err := filepath.Glob(s.folder.RunManifestPath("*"))
+	return err == nil && !slices.ContainsFunc(found, func(path string) bool {
+		at, ok := RunTime(strings.TrimSuffix(filepath.Base(path), manifestSuffix))
+		return ok && DayOf(at) <= day
+	})
+}
+
+// DayFiles returns the Parquet files of a day by table.
+func (s *Series) DayFiles(day string) map[string]string {
+	files := map[string]string{}
+	for _, t := range s.tables {
+		file := s.folder.Path(SeriesDir, t.Name, DayPrefix+day, t.Name+".parquet")
+		if _, err := os.Stat(file); err == nil {
+			files[t.Name] = file
+		}
+	}
+	return files
+}
+
+// SourceRun is the run whose snapshot a version shows: its own or, for a rebuilt version, the
+// night that it was built from.
+func (m Manifest) SourceRun() string {
+	if m.Kind == ledger.Rebuild && m.Night != "" {
+		return m.Night
+	}
+	return m.RunID
+}
+
+// forgetDays removes days from the index before their files are removed. If the process is killed
+// in between, the next prune removes the rest, and verify reports no lost day.
+func (s *Series) forgetDays(doomed []string) error {
+	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return s.ChangeIndex(func(days map[string]string) {
+		for _, path := range doomed {
+			if filepath.Dir(path) == s.folder.Path(SeriesDir, manifestsDir) {
+				delete(days, DayIn(path))
+			}
+		}
+	})
+}
