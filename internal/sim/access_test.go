@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// scopesOf is the table of spec section 5. The routes of the service state the
-// same once more; one that is not in this table is tested without a scope only.
+// scopesOf is the table of spec section 5. The routes of the service repeat it. A route
+// that is not in this table is tested only without a scope.
 func scopesOf() map[string][]string {
 	return map[string][]string{
 		"/outlets":                              {"outlets.lists"},
@@ -45,7 +45,7 @@ func scopesOf() map[string][]string {
 	}
 }
 
-func TestScopesOpenTheirRoutesAndNoOthers(t *testing.T) {
+func TestScopesGrantTheirRoutesOnly(t *testing.T) {
 	paths := samples(t, sim.New(sim.Options{}), 1)
 	var all []string
 	for _, scopes := range scopesOf() {
@@ -68,7 +68,7 @@ func TestScopesOpenTheirRoutesAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestNoRouteOpensWithoutAScope(t *testing.T) {
+func TestRoutesRequireScopes(t *testing.T) {
 	s := serve(t, sim.Options{Scopes: []string{}, TokenType: "custom"})
 	for pattern, paths := range samples(t, s.service, 1) {
 		want := http.StatusForbidden
@@ -76,7 +76,7 @@ func TestNoRouteOpensWithoutAScope(t *testing.T) {
 			want = http.StatusOK
 		}
 		if got := s.get(paths[0]).status; got != want {
-			t.Errorf("GET %s: status %d, want %d: state its scopes in internal/sim/routes.go", pattern, got, want)
+			t.Errorf("GET %s: status %d, want %d: define its scopes in internal/sim/routes.go", pattern, got, want)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestWrongTokensAreUnauthorized(t *testing.T) {
 	s := serve(t, sim.Options{Token: "pc_right"})
 	for _, token := range []string{"", "pc_wrong", "right", "pc_right ", "PC_RIGHT"} {
 		got, err := s.request(http.MethodGet, "/tags", token)
-		// A header's trailing blank is no part of its value.
+		// Trailing blanks are not part of a header's value.
 		if err != nil || got.status != http.StatusUnauthorized && token != "pc_right " {
 			t.Errorf("token %q: status %d, %v", token, got.status, err)
 		}
@@ -125,7 +125,7 @@ func TestWrongTokensAreUnauthorized(t *testing.T) {
 	}
 }
 
-func TestWritingIsRefusedAndCounted(t *testing.T) {
+func TestWritesAreRejectedAndCounted(t *testing.T) {
 	s := serve(t, sim.Options{})
 	writing := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	for _, method := range writing {
@@ -142,7 +142,7 @@ func TestWritingIsRefusedAndCounted(t *testing.T) {
 	}
 	want := sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200}
 	if log := s.service.Requests(); len(log) != 5 || log[4] != want {
-		t.Errorf("log %+v", log)
+		t.Errorf("the request log is %+v", log)
 	}
 	s.service.ResetRequests()
 	if got := s.service.Stats().Total; got != 0 {
@@ -150,7 +150,7 @@ func TestWritingIsRefusedAndCounted(t *testing.T) {
 	}
 }
 
-func TestRateLimitAnswersRetryAfter(t *testing.T) {
+func TestRateLimitSendsRetryAfter(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	s := serve(t, sim.Options{RateLimit: 0.5, RateBurst: 2, Clock: func() time.Time { return now }})
 	var got []int
@@ -172,10 +172,10 @@ func TestRateLimitAnswersRetryAfter(t *testing.T) {
 	}
 }
 
-func TestServeListensOnLoopbackUntilItsContextEnds(t *testing.T) {
+func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {
 	service := sim.New(sim.Options{})
 	if _, _, err := service.Serve(t.Context(), "0.0.0.0:0"); err == nil || !strings.Contains(err.Error(), "loopback") {
-		t.Errorf("an open address: %v", err)
+		t.Errorf("Serve on a public address returned %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	base, stop, err := service.Serve(ctx, "")
@@ -191,6 +191,6 @@ func TestServeListensOnLoopbackUntilItsContextEnds(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.request(http.MethodGet, "/tags", "pc_demo"); err == nil {
-		t.Error("answers after the stop")
+		t.Error("the service responds after stop")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 type articleStatus struct{ prefix, name, color string }
 
-// The steps of an article, as positions in articleStatuses.
+// Indexes of articleStatuses.
 const (
 	stepAssigned = iota
 	stepBrief
@@ -19,8 +19,8 @@ const (
 	stepPublished
 )
 
-// articleStatuses are the statuses in the order of an article's life. The
-// spec names four of them by way of example.
+// articleStatuses returns the statuses in the usual order. The spec names four of them as
+// examples.
 func articleStatuses() []articleStatus {
 	return []articleStatus{
 		{"writer_assigned", "Writer assigned", "#9aa0a6"},
@@ -33,31 +33,31 @@ func articleStatuses() []articleStatus {
 	}
 }
 
-// statusStep is one entry of an article's history. Entries are only added.
+// statusStep is an entry of an article's status history, which only grows.
 type statusStep struct {
 	status int
 	at     int64
 	note   string
 }
 
-// article fulfils one order item within a campaign.
+// article is the article for one order item within a campaign.
 type article struct {
 	n, campaign, profile, item uint32
 	created, updated           int64
 	history                    []statusStep
-	next                       int      // day of the next status
-	edits                      int      // silent changes after publishing
-	files                      []uint32 // attached when it was begun
+	next                       int      // day of the next status change
+	edits                      int      // changes after publishing that no list shows
+	files                      []uint32 // attached files
 	comments                   []comment
 	commentCount               uint32
 }
 
-// status is the position of the present one in articleStatuses.
+// status returns the index of the current status in articleStatuses.
 func (a *article) status() int       { return a.history[len(a.history)-1].status }
 func (a *article) isPublished() bool { return a.status() == stepPublished }
 
-// articles are the articles and their comments. They do not know their campaigns,
-// which begin them.
+// articles contains the articles and their comments. Campaigns create articles, but
+// articles do not refer to the campaigns' state.
 type articles struct {
 	calendar     *calendar
 	seed         seed
@@ -66,13 +66,13 @@ type articles struct {
 	orders       *orders
 	items        *items
 	files        *files
-	silentChange float64 // share of published ones that change a day without a trace
+	silentChange float64 // share of published articles per day that change without a trace on a list
 	all          []article
-	open         []uint32 // those that are not published
+	open         []uint32 // unpublished articles
 	published    []uint32
 }
 
-// newArticle begins the article of an order item within a campaign.
+// newArticle creates the article of an order item within a campaign.
 func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint32 {
 	n := uint32(len(s.all))
 	at := s.calendar.drawLater(r, c.created)
@@ -86,8 +86,8 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	return n
 }
 
-// stepDay advances open articles and adds comments. Some published articles are
-// edited, which shows on the article only.
+// stepDay advances open articles and adds comments. Some published articles are edited,
+// which only the article itself shows.
 func (s *articles) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		a := &s.all[n]
@@ -108,7 +108,7 @@ func (s *articles) stepDay(r *rand.Rand) {
 }
 
 // advanceArticle gives an article its next status. Two drafts in five are sent back, but
-// every article is published in the end: otherwise its campaign would never end.
+// every article is finally published, so that its campaign can complete.
 func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	next := a.status() + 1
 	switch {
@@ -126,7 +126,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	a.next = s.calendar.drawDay(r, 1, 5)
 }
 
-// articleName is a function of the numbers, so that a name never changes.
+// articleName depends only on the numbers, so that a name never changes.
 func articleName(s seed, n, profile uint32) string {
 	h := s.roll(kindArticle, n, 2)
 	if oneIn(h, 9) {
@@ -135,7 +135,7 @@ func articleName(s seed, n, profile uint32) string {
 	return pick(topics(), h) + " of " + profileName(profile)
 }
 
-// writeWriter writes the block of an article's writer, who may have no last name.
+// writeWriter writes the writer of an article, who may have no last name.
 func writeWriter(e *enc, article uint32) {
 	n := uint32(e.s.roll(kindArticle, article, 3) % uint64(len(people())))
 	e.obj("writer")
@@ -145,7 +145,7 @@ func writeWriter(e *enc, article uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /articles/{id}: its status is one object.
+// renderDetail writes GET /articles/{id}, whose status is an object.
 func (s *articles) renderDetail(e *enc, n uint32) {
 	a := &s.all[n]
 	it := &s.items.all[a.item]
@@ -158,7 +158,7 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.id("profile_id", kindProfile, a.profile)
 	e.when("updated_at", a.updated)
 	writeWriter(e, n)
-	switch p := pick(people(), e.s.roll(kindArticle, n, 4)); n % 4 { // a text, an object, null, or nothing
+	switch p := pick(people(), e.s.roll(kindArticle, n, 4)); n % 4 { // text, object, null or absent
 	case 0:
 		e.str("support_agent", fullName(p))
 	case 1:
@@ -195,8 +195,8 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeLinks writes the documents, which appear as the article moves on. The
-// brief's revision is what a silent edit changes.
+// writeLinks writes the links to documents, which are added as the article advances. A
+// silent edit changes the revision of the brief.
 func (a *article) writeLinks(e *enc) {
 	slug := strconv.Itoa(int(a.n))
 	e.str("brief_doc_url", "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
@@ -208,7 +208,7 @@ func (a *article) writeLinks(e *enc) {
 	a.writeLiveURL(e)
 }
 
-// writeLiveURL writes null or nothing until the article is published.
+// writeLiveURL writes the URL of a published article, and otherwise null or nothing.
 func (a *article) writeLiveURL(e *enc) {
 	if a.isPublished() {
 		e.str("live_url", "https://live.example.com/a/"+strconv.Itoa(int(a.n))+"?utm=x&y=é")
@@ -217,8 +217,8 @@ func (a *article) writeLiveURL(e *enc) {
 	}
 }
 
-// renderRow writes an item of GET /campaigns/{id}/articles: its status
-// is the list of all statuses so far, oldest first.
+// renderRow writes an item of GET /campaigns/{id}/articles, whose status is the list of all
+// statuses so far, oldest first.
 func (s *articles) renderRow(e *enc, n uint32) {
 	a := &s.all[n]
 	e.begin(kindArticle, n)
@@ -240,7 +240,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 		e.strOrNull("notes", step.note)
 		e.str("name", status.name)
 		e.str("prefix", status.prefix)
-		if status.color != "" { // absent here where it is null on the article
+		if status.color != "" { // absent here, but null in the article
 			e.str("color", status.color)
 		}
 		e.end()
@@ -251,7 +251,8 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeRef writes the short form on a campaign. Only publishing changes it.
+// writeRef writes the short form of an article in a campaign, which changes only on
+// publication.
 func (s *articles) writeRef(e *enc, a *article) {
 	e.b = append(e.b, '{')
 	e.id("id", kindArticle, a.n)
@@ -262,8 +263,8 @@ func (s *articles) writeRef(e *enc, a *article) {
 	e.end()
 }
 
-// writeOrderItem writes the order item as articles carry it. Add-ons are the
-// names of the order's other lines that hang on this one, or objects.
+// writeOrderItem writes the order item within an article. Add-ons are the names of the
+// order's other lines that are linked to this one, or objects.
 func (s *articles) writeOrderItem(e *enc, a *article) {
 	it := &s.items.all[a.item]
 	o := &s.orders.all[it.order]

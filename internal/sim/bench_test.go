@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// discard is a response that nobody reads.
+// discard is a response writer that discards the body.
 type discard struct {
 	header http.Header
 	bytes  int
@@ -22,8 +22,8 @@ func (d *discard) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkListingsPage is one page of 100 listings out of a million: what the
-// benchmark of a whole night asks for ten thousand times.
+// BenchmarkListingsPage serves a page of 100 of a million listings, the request that the
+// benchmark of a night makes ten thousand times.
 func BenchmarkListingsPage(b *testing.B) {
 	service := sim.New(sim.Options{Listings: 1_000_000, HistoryDays: 1})
 	out := &discard{header: http.Header{}}
@@ -40,7 +40,7 @@ func BenchmarkListingsPage(b *testing.B) {
 	b.ReportMetric(float64(out.bytes)/float64(b.N)/100, "B/record")
 }
 
-// BenchmarkAdvance is a day of a million listings of which 1 % change.
+// BenchmarkAdvance simulates a day with a million listings, of which 1 % change.
 func BenchmarkAdvance(b *testing.B) {
 	service := sim.New(sim.Options{
 		Listings: 1_000_000, HistoryDays: 1, Outlets: 5_000, ListingChange: 0.01, ListingTurnover: 0.001,

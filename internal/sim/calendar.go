@@ -8,16 +8,15 @@ import (
 
 const daySeconds = 24 * 60 * 60
 
-// birthYears is how long before its first simulated day the oldest records of
-// the world were made.
+// birthYears is the age in years of the oldest records on the first simulated day.
 const birthYears = 2
 
-// calendar is the simulated time.
+// calendar is the simulated clock.
 type calendar struct {
-	start   time.Time // instant of day 0
+	start   time.Time // time of day 0
 	history int       // days before day 0
-	day     int       // 0 is the first day that is served; negative is the past
-	birth   int64     // Unix seconds; nothing is older
+	day     int       // 0 is the first served day; earlier days are negative
+	birth   int64     // Unix time of the oldest possible record
 }
 
 func newCalendar(opts Options) *calendar {
@@ -26,25 +25,26 @@ func newCalendar(opts Options) *calendar {
 	return c
 }
 
-// dayStart is the first second of the 24 hours that lead to a day: the world
-// of day d knows what happened before d days after the start.
+// dayStart returns the first second of the 24 hours before the time of a day: on day d the
+// world includes all events before d days after the start.
 func (c *calendar) dayStart(day int) int64 { return c.start.Unix() + int64(day-1)*daySeconds }
 
-// now is the instant at which the present day is seen.
+// now returns the current simulated time.
 func (c *calendar) now() time.Time {
 	return c.start.Add(time.Duration(c.day) * 24 * time.Hour).UTC()
 }
 
-// dayNumber is the present day counted from the world's first, which is 1.
+// dayNumber returns the number of the current day, counted from 1 for the first simulated
+// day.
 func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.history + 1) }
 
-// numberedDay is the first second of a day by its number.
+// numberedDay returns the first second of a day by its number.
 func (c *calendar) numberedDay(number uint16) int64 { return c.dayStart(int(number) - c.history - 1) }
 
-// drawSecond draws a second of the present day.
+// drawSecond returns a random second of the current day.
 func (c *calendar) drawSecond(r *rand.Rand) int64 { return c.dayStart(c.day) + r.Int64N(daySeconds) }
 
-// drawSeconds draws seconds of the present day in their order.
+// drawSeconds returns random seconds of the current day in ascending order.
 func (c *calendar) drawSeconds(r *rand.Rand, count int) []int64 {
 	out := make([]int64, max(count, 0))
 	for i := range out {
@@ -54,15 +54,15 @@ func (c *calendar) drawSeconds(r *rand.Rand, count int) []int64 {
 	return out
 }
 
-// drawLater draws an instant of the present day that is later than the last one.
+// drawLater returns a random second of the current day, or the one after last if that is
+// later.
 func (c *calendar) drawLater(r *rand.Rand, last int64) int64 { return max(c.drawSecond(r), last+1) }
 
-// drawDay draws a coming day: at least so many days from now, and up to spread
-// days more.
+// drawDay returns a random future day, between least and least+spread days from now.
 func (c *calendar) drawDay(r *rand.Rand, least, spread int) int {
 	return c.day + least + r.IntN(spread+1)
 }
 
-// dueToday is how many records must exist on the present day when a number of
-// them is spread over the past and more follow at the same rate.
+// dueToday returns how many records must exist today, if onDayZero of them are spread
+// evenly over the history and the rate stays the same.
 func (c *calendar) dueToday(onDayZero int) int { return onDayZero * (c.day + c.history) / c.history }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Campaign statuses; plain strings in the spec.
+// Campaign statuses. The spec does not list them.
 const (
 	campaignDraft     = "draft"
 	campaignActive    = "active"
@@ -14,22 +14,22 @@ const (
 	campaignCompleted = "completed"
 )
 
-// campaignDays is how long a campaign takes new articles.
+// campaignDays is the number of days in which a campaign starts articles.
 const campaignDays = 40
 
-// campaign collects articles for a profile. Its updated_at moves with its own
-// fields only: what happens to its articles leaves no trace there.
+// campaign collects articles for a profile. Its updated_at changes only with its own
+// fields, and not with its articles.
 type campaign struct {
 	n, profile       uint32
 	status           string
 	created, updated int64
-	planned          int // articles it wants
-	ends             int // day after which it begins no more
+	planned          int // planned number of articles
+	ends             int // last day on which it starts articles
 	file             int64
 	articles         []uint32
 }
 
-// campaigns are the campaigns, which begin their articles.
+// campaigns contains the campaigns and creates their articles.
 type campaigns struct {
 	calendar  *calendar
 	seed      seed
@@ -40,12 +40,12 @@ type campaigns struct {
 	all       []campaign
 	list      list       // GET /campaigns
 	byProfile [][]uint32 // campaigns of each profile, oldest first
-	open      []uint32   // those that are not completed
-	hidden    bool       // whether the lists leave out the articles
+	open      []uint32   // campaigns that are not completed
+	hidden    bool       // whether the lists omit the articles
 }
 
-// newCampaign starts a campaign for some profile, at or after an instant. Three
-// of four have a questionnaire, whose file is the latest upload.
+// newCampaign creates a campaign for a random profile, at wish or later. Three of four have
+// a questionnaire, whose file is the newest upload.
 func (s *campaigns) newCampaign(r *rand.Rand, wish int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
@@ -64,8 +64,8 @@ func (s *campaigns) newCampaign(r *rand.Rand, wish int64) uint32 {
 	return n
 }
 
-// stepDay starts the day's campaigns, begins articles of open ones, and completes
-// those whose articles are all published.
+// stepDay creates the campaigns of the day, starts articles of open ones, and completes
+// campaigns whose articles are all published.
 func (s *campaigns) stepDay(r *rand.Rand) {
 	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
 		s.newCampaign(r, wish)
@@ -77,7 +77,7 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	})
 }
 
-// beginArticles assigns up to two waiting items of the profile a day.
+// beginArticles starts up to two articles for waiting items of the profile.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.planned || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.ends {
@@ -90,8 +90,8 @@ func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	}
 }
 
-// completeOrPause completes a campaign that begins no more articles once all of
-// them are published, and answers true. Until then it may pause the campaign.
+// completeOrPause completes a campaign that starts no more articles when all are published,
+// and returns true. Before that it may pause the campaign.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 	if s.calendar.day <= c.ends && len(c.articles) < c.planned {
 		if c.status == campaignActive && r.IntN(60) == 0 {
@@ -108,7 +108,7 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 	return true
 }
 
-// campaignName is a function of the numbers, so that a name never changes.
+// campaignName depends only on the numbers, so that a name never changes.
 func campaignName(s seed, n, profile uint32) string {
 	h := s.roll(kindCampaign, n, 2)
 	if oneIn(h, 9) {
@@ -117,7 +117,7 @@ func campaignName(s seed, n, profile uint32) string {
 	return profileName(profile) + ": " + pick(topics(), h)
 }
 
-// renderRow writes an item of the lists: without the questionnaire.
+// renderRow writes an item of the lists, without the questionnaire.
 func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.begin(kindCampaign, n)
 	s.writeFields(e, &s.all[n])
@@ -131,8 +131,8 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /campaigns/{id}. Its questionnaire repeats some of the
-// campaign's texts.
+// renderDetail writes GET /campaigns/{id}. Its questionnaire repeats some texts of the
+// campaign.
 func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
 	e.begin(kindCampaign, n)
@@ -163,7 +163,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeFields writes what the list and the detail always have in common.
+// writeFields writes the common fields of the list and the detail.
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.id("id", kindCampaign, c.n)
 	e.str("name", campaignName(e.s, c.n, c.profile))
@@ -209,8 +209,8 @@ func (s *campaigns) writeArticles(e *enc, c *campaign) {
 	e.close(']')
 }
 
-// renderStatusCounts writes GET /campaigns/{id}/articles/status-count: a map by
-// prefix, or an object with a list.
+// renderStatusCounts writes GET /campaigns/{id}/articles/status-count as a map by prefix or
+// as an object with a list.
 func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	c := &s.all[n]
 	counts := make([]int64, len(articleStatuses()))
@@ -241,7 +241,7 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	e.end()
 }
 
-// insertCampaign starts a campaign that goes on like any other.
+// insertCampaign creates a campaign outside of the daily schedule.
 func (s *campaigns) insertCampaign(r *rand.Rand) {
 	if len(s.byProfile) > 0 {
 		s.newCampaign(r, s.calendar.now().Unix())
@@ -267,7 +267,7 @@ func (s *campaigns) profileView(n uint32) view {
 	return s.listView().with(s.list.newestFirst(s.byProfile[n]))
 }
 
-// articleView shows the articles of a campaign, those begun last first.
+// articleView returns the articles of a campaign, newest first.
 func (s *campaigns) articleView(n uint32) view {
 	return view{order: slices.Clone(s.all[n].articles), toHead: true, kind: kindArticle, render: s.articles.renderRow}
 }

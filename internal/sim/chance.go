@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 )
 
-// seed decides everything in a world that looks random.
+// seed determines all random choices of a world.
 type seed uint64
 
-// kind is a kind of record. Ids of different kinds differ.
+// kind is a type of record. Ids of different kinds differ.
 type kind uint64
 
 const (
@@ -33,8 +33,8 @@ const (
 	kindRoute
 )
 
-// mix is the finaliser of splitmix64: cheap, and every input bit reaches
-// every output bit.
+// mix is the finalizer of splitmix64: it is fast, and every input bit affects every output
+// bit.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -42,27 +42,27 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// roll is a constant random number of record n of a kind. Each salt gives another one.
+// roll returns a random number that is constant for record n of a kind and a salt.
 func (s seed) roll(k kind, n uint32, salt uint64) uint64 {
 	return mix(uint64(s) ^ mix(uint64(k)<<40|uint64(n)) ^ mix(salt)<<1)
 }
 
-// rng draws the events of one day of one subject, so that they do not depend on how
-// often another subject draws.
+// rng returns the random source for the events of one subject on one day, so that subjects
+// do not affect each other.
 func (s seed) rng(day int, subject kind) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(subject))), uint64(int64(day))))
 }
 
-// pick takes one element by a roll.
+// pick returns the element selected by a roll.
 func pick[T any](from []T, roll uint64) T {
 	return from[(roll>>8)%uint64(len(from))]
 }
 
-// oneIn is true for one roll in n.
+// oneIn returns true for one in n rolls.
 func oneIn(roll uint64, n uint64) bool { return (roll>>16)%n == 0 }
 
-// roundByChance rounds an expected number of events up or down by chance, so that the
-// mean is right even if less than one a day is expected.
+// roundByChance rounds an expected number of events up or down at random. The mean is
+// exact, also for less than one event per day.
 func roundByChance(r *rand.Rand, expected float64) int {
 	whole := int(expected)
 	if r.Float64() < expected-float64(whole) {
@@ -71,11 +71,11 @@ func roundByChance(r *rand.Rand, expected float64) int {
 	return whole
 }
 
-// idLen is the length of a UUID's text.
+// idLen is the length of a UUID as text.
 const idLen = 36
 
-// appendID appends the id of record n of a kind: a UUID that holds n itself,
-// masked. So ids need no index, which would be large for a million listings.
+// appendID appends the id of record n of a kind: a UUID with n in masked form. So ids need
+// no index, which would be large for a million listings.
 func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	h := s.roll(k, n, 0)
 	masked := n ^ uint32(s.roll(k, uint32(h), h>>32&0xffff))
@@ -94,10 +94,10 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	return b
 }
 
-// id is appendID as a string.
+// id returns the id of record n of a kind.
 func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
 
-// serial is the number of the record of an id; false if the service has no such id.
+// serial returns the number of the record with an id. It returns false for foreign ids.
 func (s seed) serial(k kind, id string) (uint32, bool) {
 	if len(id) != idLen {
 		return 0, false

@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-func TestSurvivorsAreWhatALongWalkCannotMiss(t *testing.T) {
+func TestSurvivorsOfAWalk(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, path := range paged() {
 			t.Run(fmt.Sprintf("order %d of %s", order, path), func(t *testing.T) {
@@ -28,7 +28,7 @@ func walkUnderChurn(t *testing.T, path string, opts sim.Options) {
 	}
 	inserted, deleted := s.service.Churned(path)
 	if inserted == 0 || deleted == 0 {
-		t.Fatalf("%d inserted, %d deleted", inserted, deleted)
+		t.Fatalf("%d inserted, %d deleted, want some of both", inserted, deleted)
 	}
 	after := ids(t, s.service.Records(path))
 	var want []string
@@ -48,7 +48,7 @@ func walkUnderChurn(t *testing.T, path string, opts sim.Options) {
 	}
 }
 
-// headIsNew checks that churn inserts at the head of a newest-first list.
+// headIsNew checks that churn inserts at the head of a list sorted newest first.
 func headIsNew(t *testing.T, s served, path string) {
 	t.Helper()
 	records := s.service.Records(path)
@@ -59,7 +59,7 @@ func headIsNew(t *testing.T, s served, path string) {
 	}
 }
 
-func TestChurnCountsTheRequestsOfEachList(t *testing.T) {
+func TestChurnPerList(t *testing.T) {
 	s := serve(t, sim.Options{ChurnEvery: 5})
 	for range 50 {
 		s.get("/orders?limit=1")
@@ -72,7 +72,7 @@ func TestChurnCountsTheRequestsOfEachList(t *testing.T) {
 	}
 }
 
-func TestAWorldLivesOnAfterChurn(t *testing.T) {
+func TestAdvanceAfterChurn(t *testing.T) {
 	s := serve(t, sim.Options{ChurnEvery: 1})
 	for _, path := range paged() {
 		s.walk(path, 10)

@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// comment is a remark on an article, or a reply to one. Replies have none.
+// comment is a comment on an article, or a reply to one. Replies have no replies.
 type comment struct {
-	n                uint32 // its number on the article
-	author           int    // position in people
+	n                uint32 // its number within the article
+	author           int    // index of people
 	text             string
 	created, updated int64
 	replies          []comment
 }
 
-// discussArticle adds a remark or a reply to an article, or edits or archives an
-// old remark.
+// discussArticle adds a comment or reply to an article, or edits or archives an old
+// comment.
 func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)
 	if chance < 12 {
@@ -39,7 +39,7 @@ func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	}
 }
 
-// newComment is a remark or a reply that is made today.
+// newComment returns a comment created today.
 func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	at := s.calendar.drawLater(r, a.created)
 	a.commentCount++
@@ -49,13 +49,13 @@ func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	}
 }
 
-// commentRef is a comment's short reference, which is no UUID.
+// commentRef returns the id of a comment, which is not a UUID.
 func commentRef(s seed, article, n uint32) string {
 	short := s.roll(kindComment, article, 0) % 46_656 // three digits in base 36
 	return "c" + strconv.FormatUint(short, 36) + "-" + strconv.Itoa(int(n))
 }
 
-// commentView shows the items of GET /articles/{id}/comments.
+// commentView returns the items of GET /articles/{id}/comments.
 func (s *articles) commentView(n uint32) view {
 	a := &s.all[n]
 	return view{
@@ -68,7 +68,7 @@ func (s *articles) commentView(n uint32) view {
 	}
 }
 
-// writeComment writes a comment; one with a parent is a reply and has no replies.
+// writeComment writes a comment. With a parent it is a reply without replies.
 func writeComment(e *enc, a *article, c *comment, parent uint32) {
 	p := people()[c.author]
 	e.b = append(e.b, '{')

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Delivery is a webhook delivery (spec section 6): the envelope, which is sent in
-// headers, and the body.
+// Delivery is a webhook delivery (spec section 6). The fields of the envelope are sent as
+// headers.
 type Delivery struct {
 	ID, Topic, Source string
-	// SentAt is the timestamp. Zero: no header.
+	// SentAt is the timestamp. Zero means that the header is omitted.
 	SentAt time.Time
 	Body   []byte
 }
 
-// Deliver sends a delivery as the service does and returns the status of the answer.
-// Each secret adds a signature, as during a rotation; without any it is unsigned.
+// Deliver sends a delivery as the service does and returns the status of the response. Each
+// secret adds a signature, as during a rotation. Without secrets the delivery is unsigned.
 func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, secrets ...string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Body))
 	if err != nil {
@@ -52,10 +52,10 @@ func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, s
 	return response.StatusCode, response.Body.Close()
 }
 
-// errNoRecord is for an event about a record that does not exist.
+// errNoRecord means that the record of an event does not exist.
 var errNoRecord = errors.New("the demo service has no such record")
 
-// StatusChange is the delivery about the present status of an article.
+// StatusChange returns a delivery with the current status of an article.
 func (s *Service) StatusChange(article string) (Delivery, error) {
 	raw, ok := s.Object("/articles/" + article)
 	if !ok {
@@ -77,9 +77,9 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 	return s.newDelivery("article.status_changed", article+a.Status.Prefix, body)
 }
 
-// CommentChange is the delivery about the n-th comment of an article; topic is
-// comment.created, comment.updated or comment.archived. Its contents are rich
-// text, a paragraph for each line.
+// CommentChange returns a delivery about the n-th comment of an article. topic is
+// comment.created, comment.updated or comment.archived. The content is rich text with a
+// paragraph for each line.
 func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) {
 	records := s.Records("/articles/" + article + "/comments")
 	if n >= len(records) {
@@ -103,7 +103,7 @@ func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) 
 	return s.newDelivery(topic, c.ID+c.Updated+topic, body)
 }
 
-// richText is a text in the rich text format of comments.
+// richText returns a text in the rich text format of comments.
 func richText(text string) any {
 	var paragraphs []any
 	for line := range strings.SplitSeq(text, "\n") {
@@ -113,7 +113,7 @@ func richText(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// newDelivery makes a delivery. Its id is a function of about, so that the same event
+// newDelivery returns a delivery. Its id is derived from about, so that the same event
 // always has the same id.
 func (s *Service) newDelivery(topic, about string, body any) (Delivery, error) {
 	raw, err := json.Marshal(body)

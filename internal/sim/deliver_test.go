@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestDeliveriesAreSigned holds the signature against one that was made with
-// openssl dgst -sha256 -hmac.
+// TestDeliveriesAreSigned compares the signature with one made by openssl dgst -sha256
+// -hmac.
 func TestDeliveriesAreSigned(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -39,7 +39,7 @@ func TestDeliveriesAreSigned(t *testing.T) {
 	}
 }
 
-func TestDeliveriesTellOfTheWorld(t *testing.T) {
+func TestDeliveriesMatchTheRecords(t *testing.T) {
 	s := sim.New(sim.Options{Seed: 7})
 	s.Advance(3)
 	article := commented(t, s)
@@ -66,11 +66,11 @@ func TestDeliveriesTellOfTheWorld(t *testing.T) {
 		t.Errorf("comment %s, %v", comment.Body, err)
 	}
 	if _, err := s.StatusChange("none"); err == nil {
-		t.Error("an article that there is not has a status")
+		t.Error("StatusChange of an unknown article returned no error")
 	}
 }
 
-// commented finds an article with a comment.
+// commented returns an article with a comment.
 func commented(t *testing.T, s *sim.Service) string {
 	t.Helper()
 	for _, raw := range s.Records("/order-items") {

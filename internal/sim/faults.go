@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// FaultKind is what a fault does to an answer.
+// FaultKind is the effect of a fault on a response.
 type FaultKind int
 
 const (
@@ -20,7 +20,7 @@ const (
 	FaultReset
 	// FaultResetBody resets the connection in the middle of the body.
 	FaultResetBody
-	// FaultTruncate promises the whole body in Content-Length and sends half.
+	// FaultTruncate sends half of the body, with the Content-Length of the whole body.
 	FaultTruncate
 	// FaultHTML answers 200 with an HTML page, as a captive portal does.
 	FaultHTML
@@ -28,15 +28,15 @@ const (
 	FaultBrokenJSON
 	// FaultEmpty answers 200 without a body.
 	FaultEmpty
-	// FaultSlow sends the body in eight parts, Delay before each.
+	// FaultSlow sends the body in eight parts, with Delay before each.
 	FaultSlow
 	// FaultRedirect answers 302 to Location.
 	FaultRedirect
-	// FaultEndlessPages never answers null as next_page; pages beyond the end have
-	// no records.
+	// FaultEndlessPages never sends null as next_page. Pages beyond the end have no
+	// records.
 	FaultEndlessPages
-	// FaultSamePage answers every page with the records of page 1, and next_page
-	// never ends.
+	// FaultSamePage sends the records of page 1 for every page, and never null as
+	// next_page.
 	FaultSamePage
 	// FaultTotals adds Delta to total_records.
 	FaultTotals
@@ -44,33 +44,35 @@ const (
 	FaultRewrite
 )
 
-// Fault is a rule: which requests it affects, and how. Choices by probability
-// depend on the seed and on the count of matching requests, not on time.
+// Fault is a rule about the requests that it affects. Random choices depend only on the
+// seed and the number of matching requests.
 type Fault struct {
-	// Path is the prefix of the affected paths, without the base path. Empty: all.
+	// Path is the prefix of the affected paths, without the base path. Empty means all.
 	Path string
-	// Route is the affected pattern, as in Service.Routes, which separates a list
-	// from its details. Empty: all, and unknown paths.
+	// Route is the affected route, as returned by Service.Routes; it can separate a list
+	// from its details. Empty means all paths, including unknown ones.
 	Route string
-	// Skip is how many matching requests are answered normally first. 0: none.
+	// Skip is the number of matching requests that are answered normally first.
 	Skip int
-	// Times is how many are affected at most. 0: all that follow.
+	// Times is the maximal number of affected requests. 0 means no maximum.
 	Times int
-	// Probability is the share of them that is affected, from 0 to 1. 0: all.
+	// Probability is the share of the matching requests that is affected, from 0 to 1. 0
+	// means all.
 	Probability float64
-	// Kind is what happens to them.
+	// Kind is the effect.
 	Kind FaultKind
-	// Status is for FaultStatus. 0: 500.
+	// Status is the status for FaultStatus. 0 means 500.
 	Status int
-	// RetryAfter is the text of the header, in any form. Empty: no header.
+	// RetryAfter is the value of the Retry-After header. Empty means no header.
 	RetryAfter string
-	// Delay is for FaultSlow, before each part. 0: none.
+	// Delay is the delay for FaultSlow, before each part.
 	Delay time.Duration
-	// Location is for FaultRedirect. Empty: a host that does not exist.
+	// Location is the target of FaultRedirect. Empty means a host that does not exist.
 	Location string
-	// Delta is for FaultTotals, in records.
+	// Delta is the number of records for FaultTotals.
 	Delta int
-	// Rewrite is for FaultRewrite; it may change the bytes. Nil: the body stays.
+	// Rewrite is the function for FaultRewrite. It may modify the body in place. Nil means
+	// no change.
 	Rewrite func(body []byte) []byte
 }
 
@@ -80,13 +82,13 @@ type faults struct {
 	program func(r *http.Request, n int) *Fault
 
 	mu      sync.Mutex // guards the rest
-	rules   []Fault    // never changed in place: answers refer to them
-	matched []int      // requests that each rule matched
-	spoilt  []int      // requests that each rule affected
-	seen    int        // all requests
+	rules   []Fault    // never modified, because replies refer to them
+	matched []int      // number of requests that each rule matched
+	spoilt  []int      // number of requests that each rule affected
+	seen    int        // number of all requests
 }
 
-// setRules replaces the rules; counts start anew.
+// setRules replaces the rules and resets the counts.
 func (f *faults) setRules(rules []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,8 +96,8 @@ func (f *faults) setRules(rules []Fault) {
 	f.matched, f.spoilt = make([]int, len(rules)), make([]int, len(rules))
 }
 
-// chooseFault is the fault for a request, or nil. The first rule that applies wins;
-// the rules after it do not count the request.
+// chooseFault returns the fault for a request, or nil. The first rule that applies is used.
+// Later rules do not count the request.
 func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,14 +126,14 @@ func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 	return nil
 }
 
-// replaceAnswer is the reply of a fault that answers instead of the service, which then
-// does not check the token; false for other faults.
+// replaceAnswer returns the reply of a fault that replaces the service's, which then does
+// not check the token. It returns false for other faults.
 func (f *Fault) replaceAnswer() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
 		return reply{cut: cutBefore}, true
 	case FaultHTML:
-		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(gatePage)}, true
+		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(captivePortalPage)}, true
 	case FaultEmpty:
 		return reply{status: http.StatusOK, mime: jsonMime}, true
 	case FaultRedirect:
@@ -163,5 +165,5 @@ func (f *Fault) spoilReply(out reply) reply {
 	return out
 }
 
-// gatePage is the answer of a captive portal.
-const gatePage = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Network sign-in</h1></body></html>\n"
+// captivePortalPage is the page of a captive portal.
+const captivePortalPage = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Network sign-in</h1></body></html>\n"

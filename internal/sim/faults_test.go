@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-func TestFaultKindsOfAWholeAnswer(t *testing.T) {
+func TestFaultsWithACompleteResponse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault sim.Fault
 		check func(got answer) bool
@@ -65,7 +65,7 @@ func TestFaultKindsOfAWholeAnswer(t *testing.T) {
 	}
 }
 
-func TestFaultsBreakTheConnection(t *testing.T) {
+func TestFaultsThatBreakTheConnection(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind sim.FaultKind
 		want error
@@ -77,13 +77,13 @@ func TestFaultsBreakTheConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, sim.Options{Faults: []sim.Fault{{Kind: tc.kind}}})
 			got, err := s.request(http.MethodGet, "/orders?limit=100", "pc_demo")
-			// Half a body may be overtaken by the reset that follows it.
+			// The reset may arrive before the first half of the body.
 			failed := errors.Join(err, got.err)
 			if !errors.Is(failed, tc.want) && !errors.Is(failed, io.ErrUnexpectedEOF) && !errors.Is(failed, io.EOF) {
 				t.Errorf("error %v", failed)
 			}
 			if json.Valid(got.body) && len(got.body) > 0 {
-				t.Error("the body arrived whole")
+				t.Error("the body is complete")
 			}
 		})
 	}
@@ -98,10 +98,10 @@ func TestFaultsOnPages(t *testing.T) {
 	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultSamePage})
 	first, later := s.page("/orders?page=1"), s.page("/orders?page=12")
 	if !sameBytes(first.Records, later.Records) {
-		t.Error("the same page differs")
+		t.Error("page 2 of FaultSamePage differs from page 1")
 	}
 	if later.NextPage == nil {
-		t.Error("the same page ends")
+		t.Error("FaultSamePage has a last page")
 	}
 	for delta, want := range map[int]int{-3: 197, 50: 250} {
 		s.service.SetFaults(sim.Fault{Kind: sim.FaultTotals, Delta: delta})
@@ -111,7 +111,7 @@ func TestFaultsOnPages(t *testing.T) {
 	}
 }
 
-func TestFaultRulesChooseTheirRequests(t *testing.T) {
+func TestFaultRulesSelectRequests(t *testing.T) {
 	statuses := func(s served, count int) (out []int) {
 		for range count {
 			out = append(out, s.get("/orders?limit=1").status)
@@ -129,11 +129,11 @@ func TestFaultRulesChooseTheirRequests(t *testing.T) {
 		t.Errorf("status %d of another path", got)
 	}
 	if got := s.service.Stats().Spoilt; got != 3 {
-		t.Errorf("%d spoilt, want 3", got)
+		t.Errorf("%d requests with a fault, want 3", got)
 	}
 }
 
-func TestFaultProbabilityDependsOnTheSeedAlone(t *testing.T) {
+func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 	run := func(seed uint64) (out []int) {
 		s := serve(t, sim.Options{Seed: seed, Faults: []sim.Fault{{Probability: 0.3, Status: 500}}})
 		for range 200 {
@@ -152,14 +152,14 @@ func TestFaultProbabilityDependsOnTheSeedAlone(t *testing.T) {
 		t.Errorf("%d of 200 failed at a probability of 0.3", failed)
 	}
 	if !slices.Equal(first, run(7)) {
-		t.Error("the same seed fails otherwise")
+		t.Error("the same seed affects other requests")
 	}
 	if slices.Equal(first, run(8)) {
-		t.Error("another seed fails alike")
+		t.Error("another seed affects the same requests")
 	}
 }
 
-func TestFaultFuncDecidesFirst(t *testing.T) {
+func TestFaultFuncTakesPrecedence(t *testing.T) {
 	s := serve(t, sim.Options{FaultFunc: func(r *http.Request, n int) *sim.Fault {
 		if n == 2 && r.URL.Path == "/tags" {
 			return &sim.Fault{Status: http.StatusTeapot}
@@ -173,7 +173,7 @@ func TestFaultFuncDecidesFirst(t *testing.T) {
 	}
 }
 
-func TestResetAbortsWhereThereIsNoConnection(t *testing.T) {
+func TestResetWithoutConnectionAborts(t *testing.T) {
 	service := sim.New(sim.Options{Faults: []sim.Fault{{Kind: sim.FaultReset}}})
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler {
@@ -183,7 +183,7 @@ func TestResetAbortsWhereThereIsNoConnection(t *testing.T) {
 	service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/tags", nil))
 }
 
-func TestFaultsTellAListFromItsDetails(t *testing.T) {
+func TestFaultRouteSeparatesListAndDetails(t *testing.T) {
 	s := serve(t, sim.Options{Faults: []sim.Fault{{Route: "/orders/{order_id}", Status: 500}}})
 	order := ids(t, s.service.Records("/orders"))[0]
 	for path, want := range map[string]int{"/orders": 200, "/orders/" + order: 500, "/nothing": 404} {

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// file is an upload. Files in use are never deleted.
+// file is an upload. Referenced files are never deleted.
 type file struct {
 	n                uint32
 	size             int64
-	folder           int64 // -1 none
+	folder           int64 // -1 means none
 	created, updated int64
 	used             bool // a campaign or an article refers to it
 }
@@ -21,11 +21,11 @@ type folder struct {
 	renamed          int
 }
 
-// files are the uploads and their folders.
+// files contains the uploads and their folders.
 type files struct {
 	calendar   *calendar
 	seed       seed
-	expected   int // files made until day 0
+	expected   int // files created until day 0
 	all        []file
 	folders    []folder
 	list       list // GET /files
@@ -40,7 +40,7 @@ func newFiles(calendar *calendar, seed seed, opts Options) *files {
 	return s
 }
 
-// newFolder makes a folder at or after an instant.
+// newFolder creates a folder at wish or later.
 func (s *files) newFolder(wish int64) {
 	n := uint32(len(s.folders))
 	at := s.folderList.stamp(wish)
@@ -48,7 +48,7 @@ func (s *files) newFolder(wish int64) {
 	s.folderList.add(n)
 }
 
-// newFile uploads a file at or after an instant.
+// newFile uploads a file at wish or later.
 func (s *files) newFile(r *rand.Rand, wish int64) {
 	n := uint32(len(s.all))
 	at := s.list.stamp(wish)
@@ -58,7 +58,7 @@ func (s *files) newFile(r *rand.Rand, wish int64) {
 	s.list.add(n)
 }
 
-// drawFolder draws a folder that exists; a third of the time none.
+// drawFolder returns a random existing folder, or none in a third of the cases.
 func (s *files) drawFolder(r *rand.Rand) int64 {
 	if len(s.folderList.order) == 0 || r.IntN(3) == 0 {
 		return -1
@@ -66,8 +66,8 @@ func (s *files) drawFolder(r *rand.Rand) int64 {
 	return int64(s.folderList.order[r.IntN(len(s.folderList.order))])
 }
 
-// stepDay uploads the day's files, moves or deletes one now and then, and
-// renames a folder even more rarely.
+// stepDay uploads the files of the day. It occasionally moves or deletes a file, and rarely
+// renames a folder.
 func (s *files) stepDay(r *rand.Rand) {
 	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
 		s.newFile(r, wish)
@@ -97,7 +97,7 @@ func fileURL(s seed, n uint32) string {
 	return "https://files.example.com/" + s.id(kindFile, n) + "?sig=a%2Fb%3D"
 }
 
-// renderFile writes a file, which lists and details show alike.
+// renderFile writes a file, in lists and details.
 func (s *files) renderFile(e *enc, n uint32) {
 	f := &s.all[n]
 	e.begin(kindFile, n)
@@ -121,7 +121,7 @@ func (s *files) renderFile(e *enc, n uint32) {
 	e.end()
 }
 
-// renderFileContent writes what GET /files/{id}/download answers.
+// renderFileContent writes the response of GET /files/{id}/download.
 func renderFileContent(e *enc, n uint32) {
 	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.s, n)+"\n\x00\xff"...)
 }
@@ -143,7 +143,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	e.end()
 }
 
-// insertFile uploads a file out of turn.
+// insertFile uploads a file outside of the daily schedule.
 func (s *files) insertFile(r *rand.Rand) { s.newFile(r, s.calendar.now().Unix()) }
 
 func (s *files) insertFolder(*rand.Rand) { s.newFolder(s.calendar.now().Unix()) }
@@ -166,7 +166,7 @@ func (s *files) listView() view {
 	}
 }
 
-// folderView shows the folders, which have no filter.
+// folderView returns the folders, which have no filters.
 func (s *files) folderView() view {
 	created := byKey(func(n uint32) int64 { return s.folders[n].created })
 	return view{
@@ -177,7 +177,7 @@ func (s *files) folderView() view {
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }
 
-// useNewest marks the newest files as used, so that they are not deleted.
+// useNewest marks the newest files as referenced, so that they are not deleted.
 func (s *files) useNewest(count int) []uint32 {
 	order := s.list.order
 	newest := slices.Clone(order[len(order)-min(count, len(order)):])

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write testdata/answers.golden anew")
 
 const goldenFile = "testdata/answers.golden"
 
-// goldenWorlds are the option sets whose answers must not change.
+// goldenWorlds are options of worlds whose responses must not change.
 func goldenWorlds() map[string]sim.Options {
 	return map[string]sim.Options{
 		"default":   {},
@@ -33,7 +33,7 @@ func goldenWorlds() map[string]sim.Options {
 	}
 }
 
-// goldenQueries are asked of every route: pages, orders and filters.
+// goldenQueries are requested for every route: pages, orders and filters.
 func goldenQueries() []string {
 	return []string{
 		"", "?limit=100", "?limit=7&page=2", "?order_by=asc&limit=50", "?sort_by=name&limit=100", "?include_outlets_data=true",
@@ -44,11 +44,11 @@ func goldenQueries() []string {
 	}
 }
 
-// TestAnswersStayTheSame compares the answers of every route over a few days
-// with those that were recorded: a seed means the same world in every release.
-// A route that is not recorded is not compared. After a wanted change of the
-// world: go test ./internal/sim -run TestAnswersStayTheSame -update.
-func TestAnswersStayTheSame(t *testing.T) {
+// TestResponsesAreStable compares the responses of all routes over a few days with recorded
+// ones: a seed means the same world in every release. Routes that are not recorded are
+// ignored. After an intended change: go test ./internal/sim -run TestResponsesAreStable
+// -update.
+func TestResponsesAreStable(t *testing.T) {
 	got := map[string]string{}
 	for name, opts := range goldenWorlds() {
 		service := sim.New(opts)
@@ -80,13 +80,13 @@ func TestAnswersStayTheSame(t *testing.T) {
 		key, want, _ := strings.Cut(strings.TrimSpace(line), " /")
 		pattern, want, _ := strings.Cut(want, " ")
 		if key += " /" + pattern; got[key] != want {
-			t.Errorf("%s: the answers are others than those recorded in %s: %s, want %s", key, goldenFile, got[key], want)
+			t.Errorf("%s: the responses differ from those recorded in %s: %s, want %s", key, goldenFile, got[key], want)
 		}
 	}
 }
 
-// hashAnswers adds the answers of all routes to a sum for each pattern, in the
-// order of the patterns' texts, since churn makes the order of requests matter.
+// hashAnswers adds the responses of all routes to one hash per route. The order of requests
+// is fixed, since it matters with churn.
 func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) {
 	t.Helper()
 	paths := samples(t, service, 25)
@@ -94,7 +94,7 @@ func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) 
 	slices.Sort(patterns)
 	for _, pattern := range patterns {
 		if pattern == "/auth/token" {
-			continue // it names the scopes of all routes, also of new ones
+			continue // it contains the scopes of all routes, including new ones
 		}
 		if sums[pattern] == nil {
 			sums[pattern] = sha256.New()

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Commission statuses; plain strings in the spec. A paid one stays paid.
+// Commission statuses. The spec does not list them. A paid commission stays paid.
 const (
 	commissionPending  = "pending"
 	commissionOnHold   = "on_hold_review"
@@ -15,29 +15,29 @@ const (
 	commissionRefunded = "refunded"
 )
 
-// What the rolls of an item and its order decide.
+// Salts for the rolls of an item and its order.
 const (
 	commissionRoll = 21 + iota
 	vendorRoll
 	resellerRoll
 )
 
-// item is an order item: a paid line and the commission it brings.
+// item is an order item: a paid line with its commission.
 type item struct {
 	n, order         uint32
-	line             int // its position on the order
+	line             int // its position in the order
 	created, updated int64
 	commission       micros
 	status           string
 	commissionPaid   int64
 	accounted        int64
 	refunded         int64
-	article          int64  // -1 until one is begun
-	campaign         uint32 // that of the article
+	article          int64  // -1 if there is none
+	campaign         uint32 // campaign of the article
 	next             int    // day of the next event
 }
 
-// items are the order items and their commissions.
+// items contains the order items and their commissions.
 type items struct {
 	calendar   *calendar
 	seed       seed
@@ -47,11 +47,11 @@ type items struct {
 	all        []item
 	list       list       // GET /order-items
 	byProfile  [][]uint32 // items of each profile, oldest first
-	unassigned [][]uint32 // those that no article fulfils yet, of each profile
-	open       []uint32   // those with an event to come
+	unassigned [][]uint32 // items without an article, by profile
+	open       []uint32   // items with a future event
 }
 
-// newItem makes the item of one line of an order that was just paid.
+// newItem creates the item of a line of an order that was just paid.
 func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
@@ -71,21 +71,21 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	return n
 }
 
-// nextUnassigned takes the oldest item of a profile that no article fulfils yet.
+// nextUnassigned returns the oldest item of a profile without an article.
 func (s *items) nextUnassigned(profile uint32) uint32 {
 	n := s.unassigned[profile][0]
 	s.unassigned[profile] = s.unassigned[profile][1:]
 	return n
 }
 
-// assignArticle links an item to the article that was begun for it.
+// assignArticle links an item to its new article.
 func (s *items) assignArticle(n uint32, a *article) {
 	it := &s.all[n]
 	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
 }
 
-// stepDay advances the commissions that are due: pending, perhaps on hold, approved, paid,
-// accounted; a few are refunded instead.
+// stepDay advances the commissions that are due: pending, possibly on hold, approved, paid,
+// accounted. A few are refunded instead.
 func (s *items) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		it := &s.all[n]
@@ -93,7 +93,7 @@ func (s *items) stepDay(r *rand.Rand) {
 	})
 }
 
-// advanceItem performs the next event of an item; false after the last one.
+// advanceItem performs the next event of an item. It returns false after the last one.
 func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 	at := max(s.calendar.drawSecond(r), it.updated+1)
 	it.updated = at
@@ -146,7 +146,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.money("product_price", l.price)
 	e.str("product_type", s.products.words.types[t.kind].name)
 	it.writeArticle(e, o.profile)
-	if e.hasValue("client") { // the profile's person
+	if e.hasValue("client") { // the contact of the profile
 		p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))
 		e.obj("client")
 		e.str("first_name", p.first)
@@ -158,7 +158,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeCommission writes the fields that advance with the commission.
+// writeCommission writes the fields that change with the commission.
 func (it *item) writeCommission(e *enc) {
 	e.money("commission_amount", it.commission)
 	e.when("commission_date_paid", it.commissionPaid)
@@ -188,9 +188,8 @@ func (it *item) writeCommission(e *enc) {
 	}
 }
 
-// writeVendor writes the costs, and the invoice once the books are closed.
-// With the commission they leave a margin on most items; a few vendors ask
-// more than the sale brings.
+// writeVendor writes the costs, and the invoice after the accounting. With the commission
+// most items have a positive margin; a few vendors cost more than the sale price.
 func (it *item) writeVendor(e *enc, l line) {
 	vendor := int64(420 + e.s.roll(kindItem, it.n, vendorRoll)%200)
 	if vendor%16 == 0 {
@@ -212,10 +211,10 @@ func (it *item) writeVendor(e *enc, l line) {
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
 
-// isResold reports whether a reseller has a share in the item.
+// isResold reports whether a reseller gets a share of the item.
 func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerRoll), 5) }
 
-// writeArticle writes the article that fulfils the item, if one was begun.
+// writeArticle writes the article of the item, if there is one.
 func (it *item) writeArticle(e *enc, profile uint32) {
 	if it.article < 0 {
 		e.null("article_id")
@@ -270,7 +269,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.end()
 }
 
-// insertItem pays a new one-line order out of band, whose order is real.
+// insertItem pays a new order with one line outside of the daily schedule.
 func (s *items) insertItem(r *rand.Rand) {
 	if !s.orders.canOrder() {
 		return
@@ -279,7 +278,7 @@ func (s *items) insertItem(r *rand.Rand) {
 	s.payOrder(r, o, o.created+1)
 }
 
-// listView shows the items in the order of the payments that made them.
+// listView returns the items in the order of their payments.
 func (s *items) listView() view {
 	return view{
 		order: s.list.order, toHead: true, kind: kindItem, render: s.renderRow,
@@ -298,14 +297,14 @@ func (s *items) listView() view {
 	}
 }
 
-// profileView shows items in another form, ProfileOrderItem of the spec.
+// profileView returns items in the form ProfileOrderItem of the spec.
 func (s *items) profileView(n uint32) view {
 	v := s.listView()
 	v.render = s.renderProfileRow
 	return v.with(s.list.newestFirst(s.byProfile[n]))
 }
 
-// payOrder makes the order items, which share the instant of the payment.
+// payOrder creates the order items, with the time of the payment.
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
 	at = s.list.stamp(at)
 	o.status, o.paid, o.updated = orderPaid, at, at

@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// list is the numbers of the records that a list endpoint shows.
+// list contains the numbers of the records of a list endpoint.
 type list struct {
-	// order is the listing order from its end: the head of a newest-first
-	// list is the last element, so that a new record is an append.
+	// order is the listing order in reverse: the newest record of a list sorted newest
+	// first is the last element, so that a new record is appended.
 	order []uint32
-	// newest is the latest created_at so far; every later record is given a
-	// later one, so that the order of numbers is the order of time.
+	// newest is the latest created_at so far. Later records get a later one, so that the
+	// order of numbers is the order of time.
 	newest int64
-	// scattered is set once new records shall appear anywhere.
+	// scattered means that new records are inserted anywhere.
 	scattered bool
-	// rng draws the places of scattered records.
+	// rng chooses the positions of scattered records.
 	rng *rand.Rand
 
-	removed map[uint32]bool // records that were taken off the list
+	removed map[uint32]bool // deleted records
 	marked  map[uint32]bool // records at the last mark
-	// What churn counts by.
+	// State of churn.
 	requests          int
 	inserted, deleted int
 }
 
-// stamp is the created_at of the next record: the wished instant, or the next second
-// after the newest record.
+// stamp returns the created_at of the next record: wish, or the second after the newest
+// record if that is later.
 func (l *list) stamp(wish int64) int64 {
 	l.newest = max(wish, l.newest+1)
 	return l.newest
 }
 
-// add lists a record as the newest one.
+// add adds a record as the newest one.
 func (l *list) add(n uint32) {
 	if !l.scattered {
 		l.order = append(l.order, n)
@@ -42,7 +42,7 @@ func (l *list) add(n uint32) {
 	l.order = slices.Insert(l.order, l.rng.IntN(len(l.order)+1), n)
 }
 
-// addTied lists records of the same created_at, in the order of their ids.
+// addTied adds records with the same created_at, in the order of their ids.
 func (l *list) addTied(numbers []uint32, s seed, k kind) {
 	numbers = slices.Clone(numbers)
 	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
@@ -51,9 +51,8 @@ func (l *list) addTied(numbers []uint32, s seed, k kind) {
 	}
 }
 
-// remove deletes one record from the list, if it is there. Other records may go
-// on naming it, which is what a reader meets when a parent is deleted between
-// two requests.
+// remove deletes a record from the list, if it is there. Other records may still refer to
+// it, as when a parent is deleted between two requests.
 func (l *list) remove(n uint32) {
 	if i := slices.Index(l.order, n); i >= 0 {
 		l.order = slices.Delete(l.order, i, i+1)
@@ -64,7 +63,7 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// newestFirst reverses numbers that are oldest first, and leaves out removed records.
+// newestFirst reverses numbers in ascending order and omits deleted records.
 func (l *list) newestFirst(numbers []uint32) []uint32 {
 	var out []uint32
 	for _, n := range slices.Backward(numbers) {
@@ -75,13 +74,13 @@ func (l *list) newestFirst(numbers []uint32) []uint32 {
 	return out
 }
 
-// scatter puts the list into a stable pseudo-random order.
+// scatter puts the list into a stable pseudorandom order.
 func (l *list) scatter(r *rand.Rand) {
 	l.scattered, l.rng = true, r
 	r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
 }
 
-// mark stores which records are listed now.
+// mark stores the set of the listed records.
 func (l *list) mark() {
 	l.marked = make(map[uint32]bool, len(l.order))
 	for _, n := range l.order {
@@ -89,12 +88,12 @@ func (l *list) mark() {
 	}
 }
 
-// byKey compares two records by what a function says of each.
+// byKey returns a comparison of records by a key.
 func byKey[K cmp.Ordered](key func(n uint32) K) func(a, b uint32) int {
 	return func(a, b uint32) int { return cmp.Compare(key(a), key(b)) }
 }
 
-// countTo is 0, 1, 2 and so on.
+// countTo returns 0, 1, 2 up to count-1.
 func countTo(count int) []uint32 {
 	out := make([]uint32, count)
 	for i := range out {
@@ -103,13 +102,13 @@ func countTo(count int) []uint32 {
 	return out
 }
 
-// churn changes the list while it is walked: for every so many requests it
-// inserts one record and removes another one. The seed decides when within the count
-// each of the two happens, so that they sometimes hide each other in the total.
+// churn changes the list while it is walked: once in every requests it inserts a record and
+// deletes another. The seed determines when the two happen, so that they sometimes cancel
+// in the total.
 func (l *list) churn(s seed, every int, insert func(r *rand.Rand), remove func(n uint32)) {
 	phase := uint64(l.requests % every)
 	l.requests++
-	// A fresh source for each event.
+	// Each event has its own random source.
 	source := func() *rand.Rand { return s.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
 	if phase == s.roll(kindRoute, 0, 1)%uint64(every) {
 		insert(source())
@@ -121,24 +120,24 @@ func (l *list) churn(s seed, every int, insert func(r *rand.Rand), remove func(n
 	}
 }
 
-// view is what one list request sees: numbers in listing order and what can
-// be done with them.
+// view is the content of a list at the time of a request: numbers in listing order, and how
+// to sort, filter and render them.
 type view struct {
 	order  []uint32
-	toHead bool // order is from the end, as in list
+	toHead bool // order is reversed, as in list
 	kind   kind
 	render func(e *enc, n uint32)
-	// sortKeys compare records, by the fields of sort_by.
+	// sortKeys are comparisons by the name of a sort_by field.
 	sortKeys map[string]func(a, b uint32) int
-	// filters are the values of a record that a filter may ask for, by its key. A key
-	// that is not known filters nothing.
+	// filters return the values of a record by the key of a filter. Unknown keys are
+	// ignored.
 	filters map[string]func(n uint32) []string
 }
 
-// len is the number of records before paging.
+// len returns the number of records before paging.
 func (v view) len() int { return len(v.order) }
 
-// at is the number of the i-th record in listing order.
+// at returns the number of the i-th record in listing order.
 func (v view) at(i int) uint32 {
 	if v.toHead {
 		return v.order[len(v.order)-1-i]
@@ -146,7 +145,7 @@ func (v view) at(i int) uint32 {
 	return v.order[i]
 }
 
-// numbers copies the listing order, head first.
+// numbers returns a copy of the numbers in listing order.
 func (v view) numbers() []uint32 {
 	out := slices.Clone(v.order)
 	if v.toHead {
@@ -155,7 +154,7 @@ func (v view) numbers() []uint32 {
 	return out
 }
 
-// with is the view of other numbers, head first.
+// with returns a view of other numbers in listing order.
 func (v view) with(order []uint32) view {
 	v.order, v.toHead = order, false
 	return v

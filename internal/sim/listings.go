@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// listings are the products on sale, on the two lists that show them.
+// listings contains the products on sale and the two lists with them.
 type listings struct {
 	calendar         *calendar
 	seed             seed
 	products         *products
 	outlets          *outlets
-	change, turnover float64 // shares of the listings a day
+	change, turnover float64 // shares of the listings per day
 	onSale           list    // GET /products/listings
 	outletRows       list    // GET /outlets
 }
 
-// newListings makes the products that are older than the world's first day, spread
-// over two years before it. One in 64 shares its second with the one before it; within
-// such a pair the ids decide the order.
+// newListings creates the products that are older than the first day, spread over two
+// years. One in 64 has the same created_at as the one before it; such pairs are sorted by
+// id.
 func newListings(products *products, opts Options) *listings {
 	s := &listings{
 		calendar: products.calendar, seed: products.seed, products: products, outlets: products.outlets,
@@ -51,8 +51,8 @@ func newListings(products *products, opts Options) *listings {
 	return s
 }
 
-// stepDay moves prices, withdraws listings and brings new ones. A fifth
-// of the changed rows change by the authorities of their outlets.
+// stepDay changes prices, and withdraws and adds listings. A fifth of the changed rows
+// change because of the authority of their outlets.
 func (s *listings) stepDay(r *rand.Rand) {
 	onSale := len(s.onSale.order)
 	if onSale == 0 {
@@ -80,7 +80,7 @@ func (s *listings) stepDay(r *rand.Rand) {
 	}
 }
 
-// drawOnSale draws a product that is listed; any product when none is.
+// drawOnSale returns a random listed product, or any product if none is listed.
 func (s *listings) drawOnSale(r *rand.Rand) uint32 {
 	for {
 		n := uint32(r.IntN(len(s.products.all)))
@@ -90,15 +90,14 @@ func (s *listings) drawOnSale(r *rand.Rand) uint32 {
 	}
 }
 
-// removeProduct withdraws one product and removes it from both lists.
+// removeProduct withdraws a product and deletes it from both lists.
 func (s *listings) removeProduct(n uint32) {
 	s.products.withdrawProduct(n)
 	s.onSale.remove(n)
 	s.outletRows.remove(n)
 }
 
-// viewOf shows one of the two lists. A filter by channels compares those that
-// channelsOf returns.
+// viewOf returns one of the two lists. Filters by channel use the channels of channelsOf.
 func (s *listings) viewOf(l *list, render func(e *enc, n uint32), channelsOf func(n uint32) []channel) view {
 	ofChannels := func(value func(c channel) string) func(n uint32) []string {
 		return func(n uint32) (values []string) {
@@ -126,10 +125,10 @@ func (s *listings) viewOf(l *list, render func(e *enc, n uint32), channelsOf fun
 	}
 }
 
-// outletOf is the outlet of a product.
+// outletOf returns the outlet of a product.
 func (s *listings) outletOf(n uint32) *outlet { return &s.outlets.all[n%uint32(len(s.outlets.all))] }
 
-// sortKeys order products by the fields of sort_by.
+// sortKeys returns comparisons by the fields of sort_by.
 func (s *listings) sortKeys() map[string]func(a, b uint32) int {
 	byPrice := byKey(s.products.priceOf)
 	return map[string]func(a, b uint32) int{
@@ -143,24 +142,25 @@ func (s *listings) sortKeys() map[string]func(a, b uint32) int {
 	}
 }
 
-// insertListing lists one more product, which is no outlet row.
+// insertListing adds a product that is not in GET /outlets.
 func (s *listings) insertListing(*rand.Rand) {
 	s.onSale.add(s.products.addProduct(s.onSale.stamp(s.calendar.now().Unix())))
 }
 
-// insertOutletRow lists one more product on GET /outlets alone.
+// insertOutletRow adds a product to GET /outlets only.
 func (s *listings) insertOutletRow(*rand.Rand) {
 	at := max(s.outletRows.stamp(s.calendar.now().Unix()), s.onSale.newest+1)
 	s.outletRows.newest = at
 	s.outletRows.add(s.products.addProduct(at))
 }
 
-// outletRowView shows GET /outlets: one channel of the outlet that fits is enough.
+// outletRowView returns GET /outlets. A row matches a filter if one of its channels does.
 func (s *listings) outletRowView() view {
 	return s.viewOf(&s.outletRows, s.renderOutletRow, func(n uint32) []channel { return s.outletOf(n).channels })
 }
 
-// listingView shows GET /products/listings: the channel of the listing must fit.
+// listingView returns GET /products/listings. The channel of the listing must match a
+// filter.
 func (s *listings) listingView() view {
 	return s.viewOf(&s.onSale, s.renderListing, func(n uint32) []channel {
 		t := s.products.traitsOf(n)
@@ -170,8 +170,8 @@ func (s *listings) listingView() view {
 	})
 }
 
-// outletProductView are the products on sale of one outlet. Their numbers are
-// congruent to the outlet's, so the others need not be looked at.
+// outletProductView returns the products on sale of an outlet. Their numbers are congruent
+// to the outlet's, so that no others are read.
 func (s *listings) outletProductView(outlet uint32) view {
 	var order []uint32
 	for n := int(outlet); n < len(s.products.all); n += len(s.outlets.all) {
@@ -186,7 +186,7 @@ func (s *listings) outletProductView(outlet uint32) view {
 func (s *listings) renderListing(e *enc, n uint32) {
 	t := s.products.traitsOf(n)
 	e.begin(kindProduct, n)
-	e.escape = false // its texts are rendered ahead
+	e.escape = false // its texts are already escaped
 	s.products.writeHead(e, n, t)
 	writeExampleLinks(e, n, t)
 	e.when("created_at", s.products.createdAt(n))
@@ -198,7 +198,7 @@ func (s *listings) renderListing(e *enc, n uint32) {
 	e.end()
 }
 
-// renderOutletRow writes an item of GET /outlets, whose id is a product's.
+// renderOutletRow writes an item of GET /outlets, whose id is that of a product.
 func (s *listings) renderOutletRow(e *enc, n uint32) {
 	t := s.products.traitsOf(n)
 	o := &s.outlets.all[t.outlet]
@@ -214,7 +214,7 @@ func (s *listings) renderOutletRow(e *enc, n uint32) {
 	e.end()
 }
 
-// categoryView counts the items of GET /products/categories.
+// categoryView returns the items of GET /products/categories.
 func (s *listings) categoryView() view {
 	counts := make([]int64, len(s.products.words.types))
 	for _, n := range s.onSale.order {

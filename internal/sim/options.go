@@ -7,137 +7,132 @@ import (
 	"time"
 )
 
-// Envelope is the shape in which a list answers (spec 4.1).
+// Envelope is the format of list responses (spec 4.1).
 type Envelope int
 
 const (
-	// EnvelopeMixed gives each endpoint its default shape: paginated where the
-	// spec's request column says pagination, elsewhere a mix of all three.
+	// EnvelopeMixed uses a default format for each endpoint: paginated where the request
+	// column of the spec says pagination, and otherwise one of the three.
 	EnvelopeMixed Envelope = iota
 	// EnvelopePaginated is the object with records, totals and page numbers.
 	EnvelopePaginated
 	// EnvelopeArray is a bare JSON array.
 	EnvelopeArray
-	// EnvelopeRecords is an object with records and nothing else.
+	// EnvelopeRecords is an object with records only.
 	EnvelopeRecords
 )
 
-// ListOrder is the order of a list that is requested without sort_by.
+// ListOrder is the order of a list without sort_by.
 type ListOrder int
 
 const (
-	// NewestFirst lists by created_at, latest first, ties by id.
+	// NewestFirst sorts by created_at descending, then by id.
 	NewestFirst ListOrder = iota
-	// Unordered lists in a stable pseudo-random order; new records appear
-	// anywhere in it. That costs time in proportion to the list.
+	// Unordered is a stable pseudorandom order in which new records are inserted anywhere.
+	// An insertion takes time proportional to the list.
 	Unordered
 )
 
-// Options are the options of the service. The zero value is the world of the demo.
-// For counts and shares, 0 means the default and a negative value means none.
+// Options are the options of the service. The zero value is the world of the demo. For
+// counts and shares 0 means the default, and a negative value means zero.
 type Options struct {
-	// Seed decides everything that looks random. Zero is a seed like any other.
+	// Seed determines everything that looks random. Zero is a valid seed.
 	Seed uint64
-	// Start is the simulated instant of day 0. Defaults to 2026-11-01T00:00:00Z.
+	// Start is the simulated time of day 0. Defaults to 2026-11-01T00:00:00Z.
 	Start time.Time
-	// HistoryDays is the number of simulated days before day 0. Campaigns and
-	// orders are spread over them, so that after a longer past a smaller share of
-	// them is live. Defaults to 120.
+	// HistoryDays is the number of simulated days before day 0. Campaigns and orders are
+	// spread over them, so with a longer history a smaller share is live. Defaults to 120.
 	HistoryDays int
 
-	// Outlets is their number, which does not change. Defaults to 120.
+	// Outlets is the number of outlets, which is constant. Defaults to 120.
 	Outlets int
 	// Listings is the number of products on sale on day 0. Defaults to 400.
 	Listings int
-	// Profiles is their number, which does not change. Defaults to 12.
+	// Profiles is the number of profiles, which is constant. Defaults to 12.
 	Profiles int
-	// Campaigns is their number on day 0; more start at the same daily rate.
+	// Campaigns is the number of campaigns on day 0. More start at the same daily rate.
 	// Defaults to 40.
 	Campaigns int
-	// Orders is their number on day 0; more are made at the same daily rate.
+	// Orders is the number of orders on day 0. More are made at the same daily rate.
 	// Defaults to 200.
 	Orders int
-	// Files is their number on day 0, without the deleted; more follow at the same
+	// Files is the number of files on day 0, without deleted ones. More follow at the same
 	// daily rate, and a few are deleted. Defaults to 60.
 	Files int
-	// Folders is their number, which does not change. Defaults to 8.
+	// Folders is the number of folders, which is constant. Defaults to 8.
 	Folders int
 
-	// ListingChange is the share of listings whose row changes a day, by prices and
-	// authorities together. Defaults to 0.06.
+	// ListingChange is the share of listings whose row changes per day, by price or by
+	// authority. Defaults to 0.06.
 	ListingChange float64
-	// ListingTurnover is the share of listings withdrawn a day; as many are added.
+	// ListingTurnover is the share of listings withdrawn per day. As many are added.
 	// Defaults to 0.01.
 	ListingTurnover float64
-	// SilentChange is the share of outlets and of published articles whose
-	// detail changes a day without any trace on a list. Defaults to 0.002.
+	// SilentChange is the share of outlets and of published articles per day whose detail
+	// changes without a trace on a list. Defaults to 0.002.
 	SilentChange float64
-	// HiddenDetail makes details show what their list rows do not: campaign rows leave
-	// out articles, and the outlet of an order's line has the field revision, which
-	// SilentChange raises. False: list rows show both as far as the details do.
+	// HiddenDetail gives details fields that their list rows do not have: campaign rows
+	// omit the articles, and the outlet in an order's line has the field revision, which
+	// SilentChange increases. Otherwise list rows contain both like the details.
 	HiddenDetail bool
 
-	// Token is the accepted token. One that does not begin with pc_ is never
-	// accepted (spec section 5). Defaults to pc_demo.
+	// Token is the accepted token. One that does not begin with pc_ is never accepted (spec
+	// section 5). Defaults to pc_demo.
 	Token string
-	// TokenType is full_access, custom, read_only or any other text. Defaults
-	// to read_only.
+	// TokenType is full_access, custom, read_only or any other text. Defaults to read_only.
 	TokenType string
-	// Scopes are those of the token. Nil means those of all routes; an empty list is
-	// a token without any.
+	// Scopes are the scopes of the token. Nil means those of all routes. An empty list
+	// means none.
 	Scopes []string
-	// ArticleNeedsFullAccess answers GET /articles/{id} to full_access tokens
-	// only; the spec does not show its scope. False: articles.read is enough.
+	// ArticleNeedsFullAccess restricts GET /articles/{id} to full_access tokens; the spec
+	// does not show its scope. Otherwise articles.read is enough.
 	ArticleNeedsFullAccess bool
 
-	// BasePath is the prefix of every path, for example /v1. Empty: none.
+	// BasePath is a prefix of every path, such as /v1.
 	BasePath string
-	// PageCap is the highest limit, in records; a higher one is silently lowered.
-	// Defaults to 100.
+	// PageCap is the maximal page size. Higher limits are lowered silently. Defaults to
+	// 100.
 	PageCap int
-	// Envelope is the shape of the endpoints whose envelope the spec does not
-	// show. Defaults to EnvelopeMixed.
+	// Envelope is the format of endpoints whose envelope the spec does not show. Defaults
+	// to EnvelopeMixed.
 	Envelope Envelope
-	// PageUntotalled cuts arrays and records objects of such endpoints into pages
-	// too, without totals. False: they have all records.
+	// PageUntotalled also pages the arrays and records objects of these endpoints, without
+	// totals. Otherwise they contain all records.
 	PageUntotalled bool
 
-	// Encodings are the codings, of zstd and gzip, in which it answers who accepts
-	// them, the first that is accepted. Others are ignored. Empty: every answer is
-	// plain.
+	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
+	// Others are ignored. Empty means that all responses are plain.
 	Encodings []string
-	// PackedBytes is how many bytes of packed answers are stored, so that an answer
-	// that is asked for again is not packed again: a benchmark should measure its
-	// client. 0: none.
+	// PackedBytes is the size of a cache of compressed responses, in bytes, so that
+	// benchmarks do not measure the compression of the service. 0 means no cache.
 	PackedBytes int64
 
-	// Order is the default order of the lists. Defaults to NewestFirst.
+	// Order is the default order of lists. Defaults to NewestFirst.
 	Order ListOrder
-	// ChurnEvery is the number of requests for a list after which one record was
-	// inserted into it and one deleted from it. 0: none.
+	// ChurnEvery is the number of requests of a list after which one record was inserted
+	// and one deleted. 0 means no churn.
 	ChurnEvery int
 
-	// RateLimit is the number of requests answered per second; others get 429 with
-	// Retry-After. 0: no limit.
+	// RateLimit is the number of requests answered per second. Others get a 429 with
+	// Retry-After. 0 means no limit.
 	RateLimit float64
-	// RateBurst is how many are answered at once. Defaults to RateLimit, at least 1.
+	// RateBurst is the number of requests answered at once. Defaults to RateLimit, at least
+	// 1.
 	RateBurst int
 	// Clock is the clock of the rate limiter. Defaults to time.Now.
 	Clock func() time.Time
 
-	// ValueFaults are mistakes in the values of records, each on one day. Where several
-	// are due, all apply. Empty: none.
+	// ValueFaults are wrong values in records, each on one day. All that are due apply.
 	ValueFaults []ValueFault
 
-	// Faults are rules; the first that matches a request applies to its answer.
+	// Faults are rules for broken responses. The first matching rule applies.
 	Faults []Fault
-	// FaultFunc decides before the rules; n counts all requests from 1. If it
-	// returns nil, the rules decide. It is called for one request at a time and must
-	// not call the service.
+	// FaultFunc takes precedence over Faults; n counts all requests from 1. If it returns
+	// nil, the rules apply. Calls are serialized and must not call the service.
 	FaultFunc func(r *http.Request, n int) *Fault
 }
 
-// withDefaults is the options with the defaults filled in.
+// withDefaults returns the options with the defaults filled in.
 func (o Options) withDefaults() Options {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
@@ -168,7 +163,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// optionValue reads a count or share: 0 is the default, a negative number none.
+// optionValue returns a count or share: the default for 0, and 0 for a negative number.
 func optionValue[N int | float64](n, otherwise N) N {
 	if n == 0 {
 		return otherwise

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Order statuses. The spec gives them as plain strings without a list.
+// Order statuses. The spec does not list them.
 const (
 	orderPending   = "pending_payment"
 	orderOnHold    = "awaiting_po_approval"
@@ -15,7 +15,7 @@ const (
 	orderCancelled = "cancelled"
 )
 
-// order is a checkout for a profile. Once paid it stays paid.
+// order is an order of a profile. Once paid it stays paid.
 type order struct {
 	n, profile                              uint32
 	status                                  string
@@ -23,24 +23,24 @@ type order struct {
 	subtotal, fee, discount, credits, total micros
 	lines                                   []line
 	next                                    int  // day of the next event
-	pays                                    bool // whether that event is the payment
+	pays                                    bool // whether the next event is the payment
 }
 
-// line is a product on an order. Its item exists once the order is paid.
+// line is a product in an order. Its item exists once the order is paid.
 type line struct {
 	product  uint32
 	quantity int64
 	price    micros
 	addOn    bool
-	linked   int // line it is an add-on to; -1 none
+	linked   int // line that it is an add-on to, or -1
 	item     int64
 }
 
-// salePrice is what the line costs the client.
+// salePrice returns the price of the line for the client.
 func (l line) salePrice() micros { return l.price * micros(l.quantity) }
 
-// orders are the orders. They do not know their items: the payment, which is a
-// function from outside, makes those.
+// orders contains the orders. It does not refer to their items, which the function passed
+// to stepDay creates on payment.
 type orders struct {
 	calendar  *calendar
 	seed      seed
@@ -51,11 +51,11 @@ type orders struct {
 	all       []order
 	list      list       // GET /orders
 	byProfile [][]uint32 // orders of each profile, oldest first
-	open      []uint32   // those with an event to come
-	hidden    bool       // whether the detail shows the revision of its outlets
+	open      []uint32   // orders with a future event
+	hidden    bool       // whether details contain the revision of outlets
 }
 
-// newOrder makes the next order at or after an instant.
+// newOrder creates an order at wish or later.
 func (s *orders) newOrder(r *rand.Rand, wish int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
@@ -69,7 +69,7 @@ func (s *orders) newOrder(r *rand.Rand, wish int64) uint32 {
 		o.next = s.calendar.drawDay(r, 7, 7)
 	}
 	o.updated = o.created
-	// One to four products that are on sale, some as add-ons.
+	// One to four listed products, some as add-ons.
 	for i := range 1 + r.IntN(4) {
 		p := s.listings.drawOnSale(r)
 		l := line{product: p, quantity: 1, price: s.products.priceOf(p), linked: -1, item: -1}
@@ -89,7 +89,7 @@ func (s *orders) newOrder(r *rand.Rand, wish int64) uint32 {
 	return n
 }
 
-// computeAmounts computes the amounts, so that they agree to the last digit.
+// computeAmounts computes amounts that agree to the last digit.
 func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()
@@ -104,8 +104,8 @@ func (o *order) computeAmounts(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepDay makes the orders of the day and advances the open ones: a payment, which it
-// leaves to pay, a fulfilment, or the end of an unpaid order.
+// stepDay creates the orders of the day and advances open ones: by a payment, for which it
+// calls pay, a fulfilment, or the cancellation of an unpaid order.
 func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64)) {
 	if len(s.listings.onSale.order) > 0 {
 		for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
@@ -136,8 +136,8 @@ func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64
 	}
 }
 
-// renderRow writes an order as the lists show it: team nested, name and
-// email empty.
+// renderRow writes an order as in the lists: with a nested team, and without name and
+// email.
 func (s *orders) renderRow(e *enc, n uint32) {
 	o := &s.all[n]
 	e.begin(kindOrder, n)
@@ -155,8 +155,8 @@ func (s *orders) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /orders/{order_id}: name and email at top level, team
-// empty. The query may ask for the outlets of the lines.
+// renderDetail writes GET /orders/{order_id}: with name and email at top level, and without
+// team. The query may request the outlets of the lines.
 func (s *orders) renderDetail(e *enc, n uint32, query url.Values) {
 	full := query.Get("include_outlets_data")
 	o := &s.all[n]
@@ -172,7 +172,7 @@ func (s *orders) renderDetail(e *enc, n uint32, query url.Values) {
 	e.end()
 }
 
-// writeFields writes what the list and the detail have in common.
+// writeFields writes the common fields of the list and the detail.
 func (o *order) writeFields(e *enc) {
 	e.id("id", kindOrder, o.n)
 	e.id("profile_id", kindProfile, o.profile)
@@ -223,8 +223,7 @@ func (o *order) writeFields(e *enc) {
 	e.optStr("checkout_link", "https://pay.example.com/c/"+short)
 }
 
-// writeLines writes the lines of an order. Without a payment they have neither id nor
-// order_id.
+// writeLines writes the lines of an order. Unpaid lines have neither id nor order_id.
 func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
 	for _, l := range o.lines {
@@ -263,17 +262,17 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.close(']')
 }
 
-// canOrder reports whether the world has what an order needs.
+// canOrder reports whether there are products and profiles.
 func (s *orders) canOrder() bool { return len(s.products.all) > 0 && len(s.byProfile) > 0 }
 
-// insertOrder makes an order that goes on like any other.
+// insertOrder creates an order outside of the daily schedule.
 func (s *orders) insertOrder(r *rand.Rand) {
 	if s.canOrder() {
 		s.newOrder(r, s.calendar.now().Unix())
 	}
 }
 
-// newSingleLine makes an order of one line, which the caller pays at once.
+// newSingleLine creates an order with one line, which the caller pays at once.
 func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
 	o := &s.all[s.newOrder(r, wish)]
 	o.lines, o.subtotal = o.lines[:1], 0
@@ -282,7 +281,7 @@ func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
 	return o
 }
 
-// listView and profileView show the same records.
+// listView returns GET /orders. profileView returns the same records for one profile.
 func (s *orders) listView() view {
 	return view{
 		order: s.list.order, toHead: true, kind: kindOrder, render: s.renderRow,

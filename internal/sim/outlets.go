@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// channel is one way in which an outlet publishes.
+// channel is a publication channel of an outlet.
 type channel struct {
 	n                  uint32
 	kind, placement    string
 	authority, ranking int64
 	doFollow           bool
 	disclaimer         int
-	// listing is what the channel's product listings copy from it and from its
-	// outlet: one piece, because the pieces of a thousand outlets are not in
-	// the processor's cache.
+	// listing contains the fields that the channel's listings copy from it and from its
+	// outlet, in one string: separate strings of a thousand outlets would not fit into the
+	// processor's cache.
 	listing string
 }
 
-// outlet is a publication. Its number is fixed, its authority is not.
+// outlet is a publication. Its number is constant, its authority is not.
 type outlet struct {
 	n                uint32
 	name             string
@@ -28,18 +28,19 @@ type outlet struct {
 	tags             []int
 	channels         []channel
 	created, updated int64
-	edits            int // changes that only the detail shows
+	edits            int // changes that only the detail contains
 
-	// Parts that a million listings copy, rendered when the outlet changes.
+	// Rendered parts that a million listings copy. They are updated when the outlet
+	// changes.
 	listing, summaries, tagList string
 	indexed, nameText           string
 }
 
-// outlets are the publications and their channels.
+// outlets contains the publications and their channels.
 type outlets struct {
 	calendar     *calendar
 	seed         seed
-	silentChange float64 // share of details that change a day without a trace
+	silentChange float64 // share of details per day that change without a trace on a list
 	all          []outlet
 }
 
@@ -51,17 +52,17 @@ func newOutlets(calendar *calendar, seed seed, opts Options) *outlets {
 	return s
 }
 
-// maxChannels is the most that one outlet has; channel numbers build on it.
+// maxChannels is the maximal number of channels of an outlet. Channel numbers depend on it.
 const maxChannels = 4
 
-// newOutlet makes an outlet. One in twenty does not say where it is.
+// newOutlet creates an outlet. One in twenty has no location.
 func (s *outlets) newOutlet(n uint32) outlet {
 	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
 		n: n, place: pick(cities(), s.seed.roll(kindOutlet, n, 3)),
 		created: s.calendar.birth + int64(h%(365*daySeconds)),
 	}
-	// A made-up masthead, or one of the names that break things.
+	// A generated name, or one with special characters.
 	if name := s.seed.roll(kindOutlet, n, 4); oneIn(name, 7) {
 		o.name = pick(oddNames(), mix(name))
 	} else {
@@ -87,7 +88,7 @@ func (s *outlets) newOutlet(n uint32) outlet {
 	return o
 }
 
-// renderParts writes the parts of an outlet that its listings copy.
+// renderParts renders the parts of an outlet that its listings copy.
 func (s *outlets) renderParts(o *outlet) {
 	e := &enc{s: s.seed, record: s.seed.roll(kindOutlet, o.n, 1)}
 	quoted := string(appendString(nil, o.name, false))
@@ -121,7 +122,7 @@ func (s *outlets) renderParts(o *outlet) {
 			e.id("channel_id", kindChannel, c.n)
 			e.str("channel_type", c.kind)
 			c.writeMeasures(e)
-			switch c.n % 5 { // null, the whole record, or a text
+			switch c.n % 5 { // null, the whole record or a text
 			case 0:
 				e.null("disclaimer")
 			case 1:
@@ -136,21 +137,21 @@ func (s *outlets) renderParts(o *outlet) {
 	}
 }
 
-// writeSite writes what every form of an outlet shows of its site.
+// writeSite writes the website fields of an outlet.
 func (o *outlet) writeSite(e *enc) {
 	e.optStr("website_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/?ref=a&b=<c>")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(o.n))+".png")
 }
 
-// writePlace writes where the outlet is.
+// writePlace writes the location of an outlet.
 func (o *outlet) writePlace(e *enc) {
 	e.optStr("city", o.place.name)
 	e.optStr("state", o.place.state)
-	// No chance here: the filter by country must agree with what is shown.
+	// The country is never omitted, because it must agree with the filter by country.
 	e.strOrNull("country", o.place.country)
 }
 
-// writeTags writes the tags as strings, as objects, or as both in one list.
+// writeTags writes the tags as strings, as objects, or as a mix.
 func (o *outlet) writeTags(e *enc) {
 	e.arr("tags")
 	for i, tag := range o.tags {
@@ -166,7 +167,7 @@ func (o *outlet) writeTags(e *enc) {
 	e.close(']')
 }
 
-// writeMeasures writes what changes when an outlet gains or loses authority.
+// writeMeasures writes the fields that depend on the authority of the outlet.
 func (c *channel) writeMeasures(e *enc) {
 	if c.n%11 == 0 {
 		e.null("is_do_follow")
@@ -177,7 +178,7 @@ func (c *channel) writeMeasures(e *enc) {
 	e.num("domain_ranking", c.ranking)
 }
 
-// writeDisclaimer writes the disclaimer as a channel's two flat fields.
+// writeDisclaimer writes the disclaimer as two flat fields of a channel.
 func (c *channel) writeDisclaimer(e *enc) {
 	d := disclaimers()[c.disclaimer]
 	e.str("disclaimer_name", d.name)
@@ -192,14 +193,14 @@ func writeDisclaimer(e *enc, n uint32) {
 	e.strOrNull("description", d.description)
 }
 
-// writeRef writes the embedded reference to an outlet; lean is id and name.
+// writeRef writes an embedded outlet. With lean it has only id and name.
 func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, lean)
 	e.end()
 }
 
-// writeRevisedRef adds how often the outlet was edited, which no list shows.
+// writeRevisedRef adds the number of edits, which no list contains.
 func (s *outlets) writeRevisedRef(e *enc, n uint32) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, false)
@@ -243,7 +244,7 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeDetail writes a channel as the outlet's detail shows it.
+// writeDetail writes a channel within the outlet's detail.
 func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.b = append(e.b, '{')
 	e.id("id", kindChannel, c.n)
@@ -266,7 +267,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	}
 	e.close(']')
 	c.writeMeasures(e)
-	// The spec describes this field as boolean; it is anything.
+	// The spec describes this field as boolean, but it can have any type.
 	shapes := []string{
 		`true`, `false`, `null`, ``, `"Unlimited"`, `"5"`, `"2 links"`, `3`,
 		`true`, `"unlimited"`, `"1 link"`, `"Up to 4"`,
@@ -278,7 +279,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.end()
 }
 
-// stepDay changes so many authorities, and details that no list shows.
+// stepDay changes some authorities, and details that no list contains.
 func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 	for range authorities {
 		o := &s.all[r.IntN(len(s.all))]
@@ -295,8 +296,8 @@ func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 	}
 }
 
-// locationsOf writes one of the three location lists: each distinct value once, as
-// text or as an object with a name.
+// locationsOf returns one of the three location lists: each distinct value once, as text or
+// as an object with a name.
 func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, string, url.Values) bool {
 	return func(e *enc, _ string, _ url.Values) bool {
 		seen := map[string]bool{"": true}
@@ -324,7 +325,7 @@ func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, strin
 	}
 }
 
-// tagView lists the tags, which have no id, in a fixed order.
+// tagView returns the tags, which have no id, in a fixed order.
 func tagView() view {
 	return view{order: countTo(len(tagNames())), render: func(e *enc, n uint32) {
 		e.b = append(e.b, '{')
@@ -333,7 +334,7 @@ func tagView() view {
 	}}
 }
 
-// disclaimerView lists the records of GET /outlet-disclaimers.
+// disclaimerView returns GET /outlet-disclaimers.
 func disclaimerView() view {
 	return view{order: countTo(len(disclaimers())), kind: kindDisclaimer, render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)

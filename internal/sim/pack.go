@@ -12,14 +12,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// minPacked is the length from which an answer is packed: less is not worth it, as
-// servers have it.
+// minPacked is the minimal length of compressed responses. Servers usually have such a
+// threshold.
 const minPacked = 256
 
-// packer packs answers and stores some of them packed.
+// packer compresses responses and caches some of them.
 type packer struct {
 	codings []string
-	// limit bounds the bytes in stored.
+	// limit is the maximal size of stored, in bytes.
 	limit   int64
 	zstd    *zstd.Encoder
 	writers sync.Pool // of *gzip.Writer
@@ -29,7 +29,7 @@ type packer struct {
 	size   int64
 }
 
-// storedKey is an answer in a coding.
+// storedKey identifies a compressed response.
 type storedKey struct {
 	coding string
 	sum    xxh3.Uint128
@@ -42,18 +42,17 @@ func newPacker(opts Options) *packer {
 			p.codings = append(p.codings, coding)
 		}
 	}
-	p.zstd, _ = zstd.NewWriter(nil) // only options can fail
+	p.zstd, _ = zstd.NewWriter(nil) // only invalid options fail
 	if len(p.codings) > 0 {
-		// The first use makes channels for the later ones, which may not belong to the
-		// synctest bubble of one of them.
+		// The first call creates channels that later calls use. They must not belong to the
+		// synctest bubble of a later caller.
 		p.zstd.EncodeAll([]byte{0}, nil)
 	}
 	p.writers.New = func() any { return gzip.NewWriter(nil) }
 	return p
 }
 
-// choose returns the coding for an answer: the first of the service's own that the
-// request accepts; none is empty.
+// choose returns the first of the configured encodings that the request accepts, or "".
 func (p *packer) choose(accepted []string) string {
 	for _, coding := range p.codings {
 		if slices.ContainsFunc(accepted, func(header string) bool { return accepts(header, coding) }) {
@@ -63,7 +62,8 @@ func (p *packer) choose(accepted []string) string {
 	return ""
 }
 
-// accepts reports whether a header Accept-Encoding takes a coding (RFC 9110, 12.5.3).
+// accepts reports whether an Accept-Encoding header includes an encoding (RFC 9110,
+// 12.5.3).
 func accepts(header, coding string) bool {
 	other := false
 	for part := range strings.SplitSeq(header, ",") {
@@ -83,8 +83,8 @@ func accepts(header, coding string) bool {
 	return other
 }
 
-// pack packs the body of a reply, unless it is short. The packed body is the packer's
-// own and must not be changed.
+// pack compresses the body of a reply, unless it is short. The compressed body belongs to
+// the packer and must not be modified.
 func (p *packer) pack(out reply, coding string) reply {
 	if coding == "" || len(out.body) < minPacked {
 		return out
@@ -124,7 +124,7 @@ func (p *packer) compress(body []byte, coding string) []byte {
 	w := p.writers.Get().(*gzip.Writer)
 	defer p.writers.Put(w)
 	w.Reset(&out)
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // a buffer accepts all writes
 	_ = w.Close()
 	return out.Bytes()
 }

@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// unpack undoes the coding that an answer names.
+// unpack decodes a response body.
 func unpack(t *testing.T, coding string, body []byte) []byte {
 	t.Helper()
 	var plain io.Reader = bytes.NewReader(body)
@@ -33,7 +33,7 @@ func unpack(t *testing.T, coding string, body []byte) []byte {
 	return body
 }
 
-func TestAnswersArePackedWhenAsked(t *testing.T) {
+func TestContentEncoding(t *testing.T) {
 	const path = "/products/listings?limit=100"
 	ask := func(s *sim.Service, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -61,10 +61,10 @@ func TestAnswersArePackedWhenAsked(t *testing.T) {
 		for range 2 {
 			got := ask(service, c.accept)
 			if coding := got.Header().Get("Content-Encoding"); coding != c.coding {
-				t.Errorf("%q of %v is answered in %q, want %q", c.accept, c.encodings, coding, c.coding)
+				t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, coding, c.coding)
 			}
 			if !bytes.Equal(unpack(t, c.coding, got.Body.Bytes()), want) {
-				t.Errorf("%q of %v holds another answer", c.accept, c.encodings)
+				t.Errorf("Accept-Encoding %q with %v: the decoded body differs", c.accept, c.encodings)
 			}
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// defaultLimit is the page size of a request that names none (spec 4.1).
+// defaultLimit is the page size of requests without a limit (spec 4.1).
 const defaultLimit = 25
 
-// errBadQuery gets the answer 400.
+// errBadQuery is answered with status 400.
 var errBadQuery = errors.New("limit and page must be whole numbers from 1")
 
-// page is the part of a list that a request asks for.
+// page is the requested part of a list.
 type page struct {
 	limit, number int
 }
 
-// parsePage reads limit and page; a limit beyond the cap becomes the cap.
+// parsePage parses limit and page. A limit above the cap becomes the cap.
 func parsePage(query url.Values, limitCap int) (page, error) {
 	limit, err := parsePositive(query.Get("limit"), defaultLimit)
 	if err != nil {
@@ -30,7 +30,7 @@ func parsePage(query url.Values, limitCap int) (page, error) {
 	return page{limit: min(limit, limitCap), number: number}, err
 }
 
-// parsePositive reads a whole number from 1; an empty text is the default.
+// parsePositive parses a positive integer. An empty text means the default.
 func parsePositive(text string, otherwise int) (int, error) {
 	if text == "" {
 		return otherwise, nil
@@ -42,7 +42,7 @@ func parsePositive(text string, otherwise int) (int, error) {
 	return n, nil
 }
 
-// bounds is the half-open range of the page within so many records.
+// bounds returns the half-open range of the page within total records.
 func (p page) bounds(total int) (from, to int) {
 	if p.number > total/p.limit+1 {
 		return total, total
@@ -51,12 +51,11 @@ func (p page) bounds(total int) (from, to int) {
 	return from, min(from+p.limit, total)
 }
 
-// filterName is the name of a parameter: filters[key], or filters[key][0].
+// filterName matches a filter parameter: filters[key] or filters[key][0].
 var filterName = regexp.MustCompile(`^filters\[([^\]]*)\](\[\d{1,9}\])?$`)
 
-// parseFilters reads filters[key]=v and filters[key][0]=v. The form with bare
-// brackets is ignored without an error, as is a list-valued key without an
-// index.
+// parseFilters parses filters[key]=v and filters[key][0]=v. Empty brackets, and list-valued
+// keys without an index, are ignored silently.
 func parseFilters(query url.Values) map[string][]string {
 	lists := []string{"disclaimer_ids", "placement_types", "channel_types", "tags", "product_ids"}
 	filters := map[string][]string{}
@@ -70,8 +69,8 @@ func parseFilters(query url.Values) map[string][]string {
 	return filters
 }
 
-// filterAndSort applies the filters and the order that a request asks for, ties by
-// id. Without a known field the default order stays; order_by=asc reverses it.
+// filterAndSort applies the requested filters and order, with ties sorted by id. Without a
+// known field the default order applies; order_by=asc reverses it.
 func (v view) filterAndSort(query url.Values, s seed) view {
 	for key, values := range parseFilters(query) {
 		if of := v.filters[key]; of != nil {
@@ -101,7 +100,7 @@ func (v view) filterAndSort(query url.Values, s seed) view {
 	return v.with(order)
 }
 
-// writeList writes what a list request answers.
+// writeList writes the response to a list request.
 func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts *Options) error {
 	p, err := parsePage(query, opts.PageCap)
 	if err != nil {
@@ -119,8 +118,8 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	case fault.Kind == FaultSamePage:
 		from, to = page{p.limit, 1}.bounds(v.len())
 	}
-	// Worlds of odd seeds have the numbers before the records; the spec promises no
-	// order of fields.
+	// Worlds with odd seeds have the numbers before the records, because the spec promises
+	// no order of fields.
 	numbersFirst := e.s%2 == 1
 	if shape == EnvelopeArray {
 		e.b = append(e.b, '[')
@@ -144,7 +143,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	return nil
 }
 
-// writeNumbers writes the totals and the neighbours of a page.
+// writeNumbers writes the totals and page numbers.
 func writeNumbers(e *enc, records int, p page, fault *Fault) {
 	total := records
 	if fault.Kind == FaultTotals {

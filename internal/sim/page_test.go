@@ -15,12 +15,12 @@ import (
 	"placementsync/internal/sim"
 )
 
-// paged are the top-level lists that answer pages in the demo's world.
+// paged are the top-level lists that have pages in the demo's world.
 func paged() []string {
 	return []string{"/outlets", "/products/listings", "/orders", "/order-items", "/campaigns", "/files"}
 }
 
-func TestPagesUniteToAllRecords(t *testing.T) {
+func TestPagesContainAllRecords(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, seed := range []uint64{0, 1} {
 			s := serve(t, sim.Options{Seed: seed, Order: order})
@@ -35,7 +35,7 @@ func TestPagesUniteToAllRecords(t *testing.T) {
 	}
 }
 
-func TestPageNumbersAgree(t *testing.T) {
+func TestPageNumbers(t *testing.T) {
 	s := serve(t, sim.Options{})
 	next := func(n int) *int { return &n }
 	for query, want := range map[string]envelope{
@@ -64,7 +64,7 @@ func TestPageNumbersAgree(t *testing.T) {
 	}
 }
 
-func TestCapIsSilent(t *testing.T) {
+func TestPageCapIsSilent(t *testing.T) {
 	s := serve(t, sim.Options{PageCap: 10})
 	if got := s.page("/orders?limit=100"); len(got.Records) != 10 || got.TotalPages != 20 {
 		t.Errorf("%d records of %d pages", len(got.Records), got.TotalPages)
@@ -82,7 +82,7 @@ func TestEmptyListHasNoPages(t *testing.T) {
 	}
 }
 
-func TestNonsensePagesAreBadRequests(t *testing.T) {
+func TestInvalidPagesAreBadRequests(t *testing.T) {
 	s := serve(t, sim.Options{})
 	for _, query := range []string{"limit=0", "limit=-1", "limit=ten", "page=0", "page=1.5"} {
 		if got := s.get("/orders?" + query).status; got != http.StatusBadRequest {
@@ -91,7 +91,7 @@ func TestNonsensePagesAreBadRequests(t *testing.T) {
 	}
 }
 
-// created parses created_at in every form that the service writes.
+// created parses created_at in all formats of the service.
 func created(t *testing.T, raw json.RawMessage) time.Time {
 	t.Helper()
 	var dated struct {
@@ -130,7 +130,7 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 		}
 	}
 	if ties == 0 {
-		t.Error("no tie seen")
+		t.Error("no records with equal created_at found")
 	}
 }
 
@@ -204,7 +204,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestFilteredRecordsFit(t *testing.T) {
+func TestFilteredRecordsMatch(t *testing.T) {
 	s := serve(t, sim.Options{})
 	got := s.page("/products/listings?limit=100&filters[country]=Germany&filters[channel_types][0]=NEWSLETTER&filters[channel_types][1]=PODCAST")
 	want := 0
@@ -219,7 +219,7 @@ func TestFilteredRecordsFit(t *testing.T) {
 	}
 }
 
-func TestEnvelopesOfOpenEndpoints(t *testing.T) {
+func TestEnvelopeOption(t *testing.T) {
 	first := func(body []byte) string { return string(body[:min(12, len(body))]) }
 	for envelope, want := range map[sim.Envelope]byte{
 		sim.EnvelopePaginated: '{', sim.EnvelopeArray: '[', sim.EnvelopeRecords: '{',
@@ -237,17 +237,17 @@ func TestEnvelopesOfOpenEndpoints(t *testing.T) {
 			}
 		}
 		if body := s.get("/orders").body; body[0] != '{' {
-			t.Errorf("envelope %d changes a shape that the spec shows", envelope)
+			t.Errorf("envelope %d changes a format that the spec shows", envelope)
 		}
 	}
 }
 
-// envelopeFields tells an absent total from a zero one.
+// envelopeFields distinguishes an absent total from zero.
 type envelopeFields struct {
 	TotalRecords *int `json:"total_records"`
 }
 
-func TestUntotalledListsMayBePaged(t *testing.T) {
+func TestPageUntotalled(t *testing.T) {
 	whole := serve(t, sim.Options{Envelope: sim.EnvelopeArray})
 	if got := len(recordsIn(t, whole.get("/order-items?limit=10&page=2").body)); got != len(whole.service.Records("/order-items")) {
 		t.Errorf("%d records, want all", got)
@@ -256,7 +256,7 @@ func TestUntotalledListsMayBePaged(t *testing.T) {
 	all := cut.service.Records("/order-items")
 	got := recordsIn(t, cut.get("/order-items?limit=10&page=2").body)
 	if !sameBytes(all[10:20], got) {
-		t.Error("page 2 is not records 11 to 20")
+		t.Error("page 2 does not contain records 11 to 20")
 	}
 	if got := recordsIn(t, cut.get("/order-items?limit=10&page=9999").body); len(got) != 0 {
 		t.Errorf("%d records beyond the end", len(got))

@@ -2,24 +2,23 @@ package sim
 
 import "strconv"
 
-// words are the vocabulary, laid out once because a page of listings reads it a
-// thousand times.
+// words contains the vocabulary as slices, because a page of listings reads it a thousand
+// times.
 type words struct {
 	placements, sentences, requirements []string
 	types                               []productType
 }
 
-// product is all that is remembered of a product; everything else is a
-// function of the seed, its number and these. A listing thus costs 16 bytes:
-// these 12 and 4 in the list's order.
+// product is the state of a product. All other properties are derived from the seed and its
+// number, so a listing takes only 16 bytes: 12 here and 4 in the list's order.
 type product struct {
 	created   uint32 // seconds since the world's birth
-	version   uint16 // how often the row changed
-	changed   uint16 // day of the last change, counted from 1; 0 never
-	withdrawn uint16 // day on which it left the lists; 0 still there
+	version   uint16 // number of changes of the row
+	changed   uint16 // day number of the last change, or 0
+	withdrawn uint16 // day number of the withdrawal, or 0
 }
 
-// traits are the fixed properties of a product, read off one roll.
+// traits are the constant properties of a product, derived from a roll.
 type traits struct {
 	roll      uint64
 	outlet    uint32
@@ -28,7 +27,7 @@ type traits struct {
 	kind      int
 }
 
-// products are all products that were ever on sale.
+// products contains all products that were ever on sale.
 type products struct {
 	calendar *calendar
 	seed     seed
@@ -37,25 +36,25 @@ type products struct {
 	all      []product
 }
 
-// addProduct makes the next product, created at an instant in Unix seconds.
+// addProduct adds a product created at a Unix time.
 func (s *products) addProduct(created int64) uint32 {
 	s.all = append(s.all, product{created: uint32(created - s.calendar.birth)})
 	return uint32(len(s.all) - 1)
 }
 
-// changePrice gives a product another row today.
+// changePrice changes the row of a product today.
 func (s *products) changePrice(n uint32) {
 	s.all[n].version++
 	s.all[n].changed = s.calendar.dayNumber()
 }
 
-// withdrawProduct ends the sale of a product today.
+// withdrawProduct withdraws a product today.
 func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawn = s.calendar.dayNumber() }
 
-// isWithdrawn reports whether the sale of a product has ended.
+// isWithdrawn reports whether a product was withdrawn.
 func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawn != 0 }
 
-// renderDetail writes GET /products/{product_id}, also of a withdrawn one.
+// renderDetail writes GET /products/{product_id}, also for withdrawn products.
 func (s *products) renderDetail(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.begin(kindProduct, n)
@@ -79,7 +78,7 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeName appends the name as JSON text: the type and the outlet's name.
+// writeName writes the name: the type and the outlet's name.
 func (s *products) writeName(e *enc, n uint32, t traits) {
 	e.b = append(e.b, '"')
 	e.b = append(e.b, s.words.types[t.kind].label...)
@@ -92,7 +91,7 @@ func (s *products) writeName(e *enc, n uint32, t traits) {
 	e.b = append(e.b, '"', ',')
 }
 
-// writeHead writes what every form of a product begins with.
+// writeHead writes the first fields of all forms of a product.
 func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.id("id", kindProduct, n)
 	e.key("name")
@@ -110,8 +109,8 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
 }
 
-// writeDescription appends what is said of the placement, which no other one
-// shares, and then two to five sentences out of the desk's stock.
+// writeDescription writes a unique sentence about the placement, and then two to five stock
+// sentences.
 func (s *products) writeDescription(e *enc, t traits) {
 	facts, sentences := mix(t.roll), uint64(len(s.words.sentences))
 	e.b = append(e.b, '"')
@@ -124,7 +123,7 @@ func (s *products) writeDescription(e *enc, t traits) {
 	e.b = strconv.AppendUint(e.b, facts>>32, 36)
 	e.b = append(e.b, ". "...)
 	for i := range 2 + t.roll>>44%4 {
-		// A stride of 3 through ten sentences repeats none.
+		// A stride of 3 through ten sentences never repeats one.
 		e.b = append(e.b, s.words.sentences[(t.roll>>12+3*i)%sentences]...)
 	}
 	e.b = append(e.b, '"', ',')
@@ -151,7 +150,8 @@ func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.close(']')
 }
 
-// writePrices writes two or three tiers; a tenth of them in euros as well.
+// writePrices writes two or three tiers, and for a tenth of the products also prices in
+// euros.
 func (s *products) writePrices(e *enc, n uint32, t traits) {
 	base := s.priceOf(n)
 	currency := "USD"
@@ -172,8 +172,8 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 	e.close(']')
 }
 
-// writeTier writes one price. Its amount is a number, or the same as text; its
-// currency and its tier may be missing.
+// writeTier writes a price. Its amount is a number or a text; its currency and tier may be
+// absent.
 func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.b = append(e.b, '{')
 	e.key("unit_amount")
@@ -195,8 +195,7 @@ func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.end()
 }
 
-// writeIncludes writes what comes with a product: a list, an empty one, null,
-// or nothing at all.
+// writeIncludes writes the included placements: a list, an empty list, null or nothing.
 func (s *products) writeIncludes(e *enc, roll uint64) {
 	switch roll >> 8 % 8 {
 	case 0:
@@ -208,7 +207,7 @@ func (s *products) writeIncludes(e *enc, roll uint64) {
 	s.writeIncludeList(e, roll)
 }
 
-// writeIncludeList writes up to three items of what comes with a product.
+// writeIncludeList writes a list of up to three included placements.
 func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.arr("includes")
 	for i := range roll >> 8 % 4 {
@@ -224,7 +223,7 @@ func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.close(']')
 }
 
-// traitsOf reads the traits off the product's roll; nothing of it is stored.
+// traitsOf derives the traits of a product from its roll.
 func (s *products) traitsOf(n uint32) traits {
 	h := s.seed.roll(kindProduct, n, 2)
 	outlets := uint32(len(s.outlets.all))
@@ -235,11 +234,11 @@ func (s *products) traitsOf(n uint32) traits {
 	}
 }
 
-// isOutletRow reports whether a product stands on GET /outlets too: the first of
-// each outlet and every third after it, so that an outlet may appear twice.
+// isOutletRow reports whether a product is also in GET /outlets: the first of each outlet
+// and every third after it, so that an outlet may occur twice.
 func (s *products) isOutletRow(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
 
-// priceOf is what a product costs at its present version in the standard tier.
+// priceOf returns the current price of a product in the standard tier.
 func (s *products) priceOf(n uint32) micros {
 	h := s.seed.roll(kindProduct, n, 3)
 	base := 40 + h%400*5
@@ -257,10 +256,10 @@ func (s *products) priceOf(n uint32) micros {
 	return m / 10_000 * 10_000 // whole cents
 }
 
-// createdAt is the instant in Unix seconds.
+// createdAt returns the Unix time of creation.
 func (s *products) createdAt(n uint32) int64 { return s.calendar.birth + int64(s.all[n].created) }
 
-// updatedAt moves with the product's own row, not with its outlet's.
+// updatedAt changes with the product's own row, not with its outlet.
 func (s *products) updatedAt(n uint32) int64 {
 	p := s.all[n]
 	if day := max(p.changed, p.withdrawn); day > 0 {
@@ -270,7 +269,7 @@ func (s *products) updatedAt(n uint32) int64 {
 	return s.createdAt(n)
 }
 
-// hasProduct reports whether a product answers; withdrawn ones do for a while.
+// hasProduct reports whether a product is served. Withdrawn ones are for a while.
 func (s *products) hasProduct(n uint32) bool {
 	return int(n) < len(s.all) && !(s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8))
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The partner's one team.
+// The only team of the partner.
 const (
 	teamName  = "Partner & Söhne"
 	teamEmail = "team@example.com"
@@ -17,14 +17,14 @@ type profile struct {
 	created, updated, generated int64
 }
 
-// profiles are the clients.
+// profiles contains the clients.
 type profiles struct {
 	calendar *calendar
 	seed     seed
 	all      []profile
 }
 
-// newProfiles makes the profiles; all are older than the first simulated day.
+// newProfiles creates the profiles, which are older than the first simulated day.
 func newProfiles(calendar *calendar, seed seed, opts Options) *profiles {
 	s := &profiles{calendar: calendar, seed: seed}
 	for n := range uint32(opts.Profiles) {
@@ -34,7 +34,8 @@ func newProfiles(calendar *calendar, seed seed, opts Options) *profiles {
 	return s
 }
 
-// profileName is a company's name, numbered when there are more than names.
+// profileName returns the name of a company, with a number if there are more profiles than
+// names.
 func profileName(n uint32) string {
 	names := companies()
 	name := names[int(n)%len(names)]
@@ -44,7 +45,7 @@ func profileName(n uint32) string {
 	return name
 }
 
-// stepDay regenerates the overview of one profile every few days.
+// stepDay changes the overview of one profile every few days.
 func (s *profiles) stepDay(r *rand.Rand) {
 	if len(s.all) == 0 || r.IntN(4) > 0 {
 		return
@@ -63,7 +64,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
 	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.record))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
-	switch place := pick(cities(), e.s.roll(kindProfile, n, 3)); n % 4 { // a text, an object, null, or nothing
+	switch place := pick(cities(), e.s.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
 	case 0:
 		e.str("location", place.name+", "+place.country)
 	case 1:
@@ -104,7 +105,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeProfileRef writes the embedded reference to a profile.
+// writeProfileRef writes an embedded profile.
 func writeProfileRef(e *enc, n uint32) {
 	e.obj("profile")
 	e.id("id", kindProfile, n)
@@ -113,12 +114,12 @@ func writeProfileRef(e *enc, n uint32) {
 	e.end()
 }
 
-// teamView shows all profiles, since there is one team.
+// teamView returns all profiles, since there is one team.
 func (s *profiles) teamView(uint32) view {
 	return view{order: countTo(len(s.all)), toHead: true, kind: kindProfile, render: s.renderRow}
 }
 
-// isTeam reports whether a number is that of the one team.
+// isTeam reports whether a number is that of the team.
 func isTeam(n uint32) bool { return n == 0 }
 
 func (s *profiles) hasProfile(n uint32) bool { return int(n) < len(s.all) }

@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// enc appends JSON without reflection. It writes a comma after every value; closing a
-// bracket removes the last one.
+// enc appends JSON without reflection. It writes a comma after every value, and removes the
+// last one when a bracket is closed.
 type enc struct {
 	b []byte
 	s seed
-	// record is the roll of the record being written: it fixes which optional
-	// fields are absent or null, so that they stay so from day to day.
+	// record is the roll of the current record. It determines which optional fields are
+	// absent or null, so that they stay so.
 	record uint64
-	// escape writes strings as a service would that emits ASCII only.
+	// escape makes strings ASCII only.
 	escape bool
 }
 
-// renderPart renders into a string of its own.
+// renderPart renders into a separate string.
 func (e *enc) renderPart(write func()) string {
 	e.b = e.b[:0]
 	write()
 	return string(e.b)
 }
 
-// reset makes the encoder like new but keeps its buffer.
+// reset clears the encoder but keeps its buffer.
 func (e *enc) reset() { *e = enc{b: e.b[:0], s: e.s} }
 
 // begin opens a top-level record and sets its roll.
@@ -39,7 +39,7 @@ func (e *enc) begin(k kind, n uint32) {
 // end closes an object.
 func (e *enc) end() { e.close('}') }
 
-// close writes a closing bracket in place of the comma before it, if any.
+// close writes a closing bracket and removes the comma before it.
 func (e *enc) close(bracket byte) {
 	if last := len(e.b) - 1; e.b[last] == ',' {
 		e.b[last] = bracket
@@ -49,51 +49,51 @@ func (e *enc) close(bracket byte) {
 	e.b = append(e.b, ',')
 }
 
-// trim removes the comma after a whole document.
+// trim removes the comma after a complete document.
 func (e *enc) trim() {
 	if last := len(e.b) - 1; last >= 0 && e.b[last] == ',' {
 		e.b = e.b[:last]
 	}
 }
 
-// key writes a field's name, which never needs escapes.
+// key writes a field name, which must not need escapes.
 func (e *enc) key(key string) {
 	e.b = append(e.b, '"')
 	e.b = append(e.b, key...)
 	e.b = append(e.b, '"', ':')
 }
 
-// obj opens an object; the caller closes it with end.
+// obj opens an object. The caller closes it with end.
 func (e *enc) obj(key string) {
 	e.key(key)
 	e.b = append(e.b, '{')
 }
 
-// arr opens a list; the caller closes it with close(']').
+// arr opens a list. The caller closes it with close(']').
 func (e *enc) arr(key string) {
 	e.key(key)
 	e.b = append(e.b, '[')
 }
 
-// raw writes a field whose value is JSON text already.
+// raw writes a field whose value is JSON.
 func (e *enc) raw(key, json string) {
 	e.key(key)
 	e.b = append(e.b, json...)
 	e.b = append(e.b, ',')
 }
 
-// fragment writes fields or values that end with their comma already.
+// fragment writes rendered fields or values, which end with a comma.
 func (e *enc) fragment(json string) { e.b = append(e.b, json...) }
 
 func (e *enc) null(key string) { e.raw(key, "null") }
 
-// str writes a text field.
+// str writes a string field.
 func (e *enc) str(key, value string) {
 	e.key(key)
 	e.value(value)
 }
 
-// word writes a string that is known to need no escapes.
+// word writes a string field that needs no escapes.
 func (e *enc) word(key, value string) {
 	e.key(key)
 	e.b = append(e.b, '"')
@@ -101,7 +101,7 @@ func (e *enc) word(key, value string) {
 	e.b = append(e.b, '"', ',')
 }
 
-// strOrNull writes a text field; an empty text is null.
+// strOrNull writes a string field, or null for an empty string.
 func (e *enc) strOrNull(key, value string) {
 	if value == "" {
 		e.null(key)
@@ -110,12 +110,12 @@ func (e *enc) strOrNull(key, value string) {
 	}
 }
 
-// value writes a string that is a list's element.
+// value writes a string as an element of a list.
 func (e *enc) value(s string) {
 	e.b = append(appendString(e.b, s, e.escape), ',')
 }
 
-// num writes a whole number.
+// num writes an integer field.
 func (e *enc) num(key string, n int64) {
 	e.key(key)
 	e.b = append(strconv.AppendInt(e.b, n, 10), ',')
@@ -133,7 +133,7 @@ func (e *enc) id(key string, k kind, n uint32) {
 	e.b = append(e.s.appendID(e.b, k, n), '"', ',')
 }
 
-// when writes an instant in Unix seconds; 0 is null.
+// when writes a Unix time, or null for 0.
 func (e *enc) when(key string, sec int64) {
 	if sec == 0 {
 		e.null(key)
@@ -143,14 +143,14 @@ func (e *enc) when(key string, sec int64) {
 	e.b = append(appendTime(e.b, sec), ',')
 }
 
-// money writes an amount as a number, with or without noise.
+// money writes an amount as a number, in various notations.
 func (e *enc) money(key string, m micros) {
 	e.key(key)
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// hasValue reports whether an optional field of the current record has a value: one in
-// sixteen is null and one in sixteen absent. It writes the null.
+// hasValue reports whether an optional field of the current record has a value. One in
+// sixteen is null, which it writes, and one in sixteen absent.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
@@ -164,35 +164,35 @@ func (e *enc) hasValue(key string) bool {
 	return true
 }
 
-// optStr writes a text that may be missing; an empty one is null.
+// optStr writes an optional string. An empty one is null.
 func (e *enc) optStr(key, value string) {
 	if e.hasValue(key) {
 		e.strOrNull(key, value)
 	}
 }
 
-// optNum writes a whole number that may be missing.
+// optNum writes an optional integer.
 func (e *enc) optNum(key string, n int64) {
 	if e.hasValue(key) {
 		e.num(key, n)
 	}
 }
 
-// optFlag writes a boolean that may be missing.
+// optFlag writes an optional boolean.
 func (e *enc) optFlag(key string, v bool) {
 	if e.hasValue(key) {
 		e.flag(key, v)
 	}
 }
 
-// optMoney writes an amount that may be missing.
+// optMoney writes an optional amount.
 func (e *enc) optMoney(key string, m micros) {
 	if e.hasValue(key) {
 		e.money(key, m)
 	}
 }
 
-// writeUnknown writes fields that the spec does not list, on a few records.
+// writeUnknown writes fields that the spec does not list, in a few records.
 func (e *enc) writeUnknown() {
 	switch e.record >> 20 % 24 {
 	case 0:
@@ -204,8 +204,8 @@ func (e *enc) writeUnknown() {
 	}
 }
 
-// appendString appends a JSON string. With ascii set, everything beyond ASCII
-// and the slash are escaped, which is the same text in other bytes.
+// appendString appends a JSON string. With ascii all non-ASCII characters and slashes are
+// escaped.
 func appendString(b []byte, s string, ascii bool) []byte {
 	b = append(b, '"')
 	copied := 0
@@ -229,7 +229,7 @@ func needsEscape(c byte, ascii bool) bool {
 	return c < ' ' || c == '"' || c == '\\' || ascii && (c == '/' || c >= utf8.RuneSelf)
 }
 
-// appendEscaped appends a character as an escape, the shortest there is.
+// appendEscaped appends the shortest escape of a character.
 func appendEscaped(b []byte, r rune) []byte {
 	switch {
 	case r == '/' || r == '"' || r == '\\':
@@ -245,16 +245,15 @@ func appendEscaped(b []byte, r rune) []byte {
 	return appendUnit(b, r)
 }
 
-// appendUnit appends one UTF-16 unit as an escape.
+// appendUnit appends the escape of a UTF-16 unit.
 func appendUnit(b []byte, r rune) []byte {
 	const digits = "0123456789abcdef"
 	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// appendTime appends an instant as a JSON string in one of the forms of ISO
-// 8601: Z or an offset or no zone at all, and 0, 3, 6 or 9 digits of fraction. The
-// form is a function of the instant, so that records made in the same second are
-// exactly equal in time and the order of a list is the order of the texts' instants.
+// appendTime appends a Unix time as a JSON string in one of the ISO 8601 formats: with Z,
+// an offset or no zone, and with 0, 3, 6 or 9 digits of fraction. The format and the
+// fraction depend only on the time, so that records of the same second have equal times.
 func appendTime(b []byte, sec int64) []byte {
 	h := mix(uint64(sec))
 	layout, zone := "2006-01-02T15:04:05.000000", time.UTC
@@ -279,15 +278,15 @@ func appendTime(b []byte, sec int64) []byte {
 // micros is an amount of money in millionths of its currency.
 type micros int64
 
-// dollars is the amount of n whole units.
+// dollars returns an amount of n whole units.
 func dollars(n int64) micros { return micros(n) * 1_000_000 }
 
-// share is a part of an amount, rounded down to the millionth.
+// share returns a part of an amount, rounded down to the millionth.
 func (m micros) share(perMille int64) micros { return m / 1000 * micros(perMille) }
 
-// appendMoney appends an amount as a JSON number. Some carry the noise of
-// binary floating point, some trailing zeros, some an exponent; all of them
-// round to the same six decimals. The form is a function of the amount.
+// appendMoney appends an amount as a JSON number. Some have the noise of binary floating
+// point, some trailing zeros, some an exponent; all round to the same six decimals. The
+// notation depends only on the amount.
 func appendMoney(b []byte, m micros) []byte {
 	value := float64(m) / 1e6
 	switch h := mix(uint64(m)); {
@@ -301,7 +300,7 @@ func appendMoney(b []byte, m micros) []byte {
 	return appendDecimal(b, m)
 }
 
-// appendDecimal appends an amount in its shortest plain form.
+// appendDecimal appends an amount in its shortest notation without an exponent.
 func appendDecimal(b []byte, m micros) []byte {
 	if m < 0 {
 		b, m = append(b, '-'), -m

@@ -9,13 +9,13 @@ import (
 
 const jsonMime = "application/json"
 
-// cut is where a connection is broken.
+// cut is the point at which a connection is broken.
 type cut int
 
 const (
 	cutNowhere cut = iota
 	cutBefore      // before the first byte
-	cutReset       // in the middle, by a reset
+	cutReset       // in the middle, with a reset
 	cutShort       // in the middle, by closing
 )
 
@@ -25,14 +25,14 @@ type reply struct {
 	mime       string
 	retryAfter string
 	location   string
-	coding     string // of the body; empty: plain
+	coding     string // of the body; empty means plain
 	body       []byte
 	cut        cut
 	slow       bool
 	delay      time.Duration
 }
 
-// errorReply is the answer of an error; the spec does not show its body.
+// errorReply returns an error response, whose body the spec does not show.
 func errorReply(status int, message string) reply {
 	e := enc{b: []byte{'{'}}
 	e.obj("error")
@@ -44,7 +44,7 @@ func errorReply(status int, message string) reply {
 	return reply{status: status, mime: jsonMime, body: e.b}
 }
 
-// send writes the reply, or as much of it as its fault allows.
+// send writes the reply, or the part of it that its fault allows.
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	if out.cut == cutBefore {
 		resetConnection(rw)
@@ -62,7 +62,7 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(out.status)
 	switch {
 	case out.cut != cutNowhere:
-		// Less than Content-Length says: net/http then closes the connection.
+		// After fewer bytes than Content-Length, net/http closes the connection.
 		_, _ = rw.Write(out.body[:len(out.body)/2])
 		_ = http.NewResponseController(rw).Flush()
 		if out.cut == cutReset {
@@ -81,12 +81,12 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(rw).Flush()
 		}
 	default:
-		// An error means that the client has gone.
+		// An error means that the client has disconnected.
 		_, _ = rw.Write(out.body)
 	}
 }
 
-// waitFor sleeps; false if the client gave up meanwhile.
+// waitFor sleeps. It returns false if the client disconnects.
 func waitFor(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return r.Context().Err() == nil
@@ -101,11 +101,11 @@ func waitFor(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// resetConnection drops the connection so that the peer sees a reset, not an end.
+// resetConnection closes the connection with a TCP reset.
 func resetConnection(rw http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
-		// HTTP/2 and recorders have no connection to close: abort the request.
+		// HTTP/2 and test recorders cannot be hijacked: abort the request.
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {

@@ -6,32 +6,32 @@ import (
 	"sync"
 )
 
-// maxLogged limits the list of requests; the counters have no limit.
+// maxLogged limits the list of requests. The counters have no limit.
 const maxLogged = 1 << 20
 
 // Request is one request that the service received.
 type Request struct {
 	Method string
-	// Path is path and query as they were sent.
+	// Path is the requested path with the query.
 	Path string
-	// Route is the pattern of spec 4.2 that answered; empty when none did.
+	// Route is the pattern of spec 4.2, or empty for an unknown path.
 	Route string
-	// Status is that of the answer; 0 if a fault broke the connection.
+	// Status is the status of the response, or 0 if a fault broke the connection.
 	Status int
 }
 
-// Stats are counts over all requests since the start or the last
-// ResetRequests.
+// Stats are counts of requests since the start or the last ResetRequests.
 type Stats struct {
-	// Total is all requests.
+	// Total counts all requests.
 	Total int
-	// Throttled is the answers 429 of the rate limit, not those of faults.
+	// Throttled counts the responses 429 of the rate limit, without those of faults.
 	Throttled int
-	// Spoilt is the requests with a fault.
+	// Spoilt counts the requests with a fault.
 	Spoilt int
-	// Bytes is the length of all bodies as they are sent, also of those that a fault cut.
+	// Bytes counts the bytes of all bodies as sent, including the missing parts of
+	// truncated ones.
 	Bytes int64
-	// Routes counts by pattern of spec 4.2, Methods by HTTP method.
+	// Routes counts by pattern of spec 4.2, and Methods by HTTP method.
 	Routes, Methods map[string]int
 }
 
@@ -42,7 +42,7 @@ type requestLog struct {
 	stats Stats
 }
 
-// logRequest counts a request and, within bounds, lists it.
+// logRequest counts a request and adds it to the list, up to maxLogged.
 func (q *requestLog) logRequest(request Request, bytes int, throttled, spoilt bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,14 +63,14 @@ func (q *requestLog) logRequest(request Request, bytes int, throttled, spoilt bo
 	}
 }
 
-// Requests lists the requests received so far, in the order of their answers.
+// Requests returns the requests so far, in the order of their responses.
 func (q *requestLog) Requests() []Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.log)
 }
 
-// Stats counts the requests received so far.
+// Stats returns the counts so far.
 func (q *requestLog) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +79,7 @@ func (q *requestLog) Stats() Stats {
 	return out
 }
 
-// ResetRequests empties the list and sets all counts to zero.
+// ResetRequests clears the list and all counts.
 func (q *requestLog) ResetRequests() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,46 +7,46 @@ import (
 	"strings"
 )
 
-// route is one readable endpoint of spec 4.2. It answers either a list or an
-// object. Its literal is all that an endpoint needs beside its handler.
+// route is an endpoint of spec 4.2 that answers GET with a list or an object. Apart from
+// its functions it contains everything about the endpoint.
 type route struct {
 	pattern string
-	// scopes are all needed (spec section 5); none means any valid token. The
-	// default token has the scopes of all routes.
+	// scopes are all required (spec section 5). Nil means that any valid token is enough.
+	// The default token has the scopes of all routes.
 	scopes []string
-	// fullAccess means that only a token of type full_access may read it.
+	// fullAccess means that a token of type full_access is required.
 	fullAccess bool
-	// shape is the list's envelope; open lets Options.Envelope change it,
-	// because the spec does not show it.
+	// shape is the list's envelope. open lets Options.Envelope replace it, because the spec
+	// does not show it.
 	shape Envelope
 	open  bool
-	// list answers a list endpoint; false when the parent does not exist.
+	// list returns a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
-	// object writes an object endpoint; false when there is none.
+	// object writes an object. It returns false if there is none.
 	object func(e *enc, id string, query url.Values) bool
-	// top is the list behind a list endpoint without a parent; insert and
-	// remove change it while it is walked.
+	// top is the list of an endpoint without a parent. insert and remove change it while it
+	// is walked.
 	top    *list
 	insert func(r *rand.Rand)
 	remove func(n uint32)
-	// binary marks the one answer that is no JSON.
+	// binary marks the endpoint whose response is not JSON.
 	binary bool
 }
 
-// routes are all endpoints that answer GET.
+// routes returns all endpoints that answer GET.
 func (w *world) routes() []route {
 	return slices.Concat(w.marketRoutes(), w.orderRoutes(), w.contentRoutes())
 }
 
-// marketRoutes list the literal location paths before the one with a parameter
-// that would match them.
+// marketRoutes returns the routes of the market. Literal location paths must precede the
+// pattern with a parameter that also matches them.
 func (w *world) marketRoutes() []route {
 	read, readProducts := []string{"outlets.read"}, []string{"products.read"}
 	return []route{
 		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, shape: EnvelopePaginated,
-			list: whole(w.listings.outletRowView), top: &w.listings.outletRows,
+			list: topLevelList(w.listings.outletRowView), top: &w.listings.outletRows,
 			insert: w.listings.insertOutletRow, remove: w.listings.removeProduct,
 		},
 		{
@@ -58,70 +58,71 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
 			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, open: true,
-			list: w.under(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
+			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: whole(tagView)},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: topLevelList(tagView)},
 		{
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, open: true,
-			list: whole(disclaimerView),
+			list: topLevelList(disclaimerView),
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, shape: EnvelopePaginated,
-			list: whole(w.listings.listingView), top: &w.listings.onSale,
+			list: topLevelList(w.listings.listingView), top: &w.listings.onSale,
 			insert: w.listings.insertListing, remove: w.listings.removeProduct,
 		},
-		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: whole(w.listings.categoryView)},
+		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: topLevelList(w.listings.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }
 
-// orderRoutes are the routes of orders and of what belongs to a profile.
+// orderRoutes returns the routes of orders and profiles.
 func (w *world) orderRoutes() []route {
 	lists := []string{"orders.lists"}
 	return []route{
 		{
 			pattern: "/orders", scopes: lists, shape: EnvelopePaginated,
-			list: whole(w.orders.listView), top: &w.orders.list,
+			list: topLevelList(w.orders.listView), top: &w.orders.list,
 			insert: w.orders.insertOrder, remove: w.orders.list.remove,
 		},
 		{
 			pattern: "/order-items", scopes: lists, shape: EnvelopePaginated, open: true,
-			list: whole(w.items.listView), top: &w.items.list,
+			list: topLevelList(w.items.listView), top: &w.items.list,
 			insert: w.items.insertItem, remove: w.items.list.remove,
 		},
-		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byIDAsked(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
+		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byIDWithQuery(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
 			pattern: "/profiles/{id}/orders", scopes: lists, shape: EnvelopePaginated, open: true,
-			list: w.under(kindProfile, w.profiles.hasProfile, w.orders.profileView),
+			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.orders.profileView),
 		},
 		{
 			pattern: "/profiles/{id}/order-items", scopes: lists, shape: EnvelopeArray,
-			list: w.under(kindProfile, w.profiles.hasProfile, w.items.profileView),
+			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
 			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, shape: EnvelopePaginated, open: true,
-			list: w.under(kindTeam, isTeam, w.profiles.teamView),
+			list: w.listBelow(kindTeam, isTeam, w.profiles.teamView),
 		},
 		{
 			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopeArray, open: true,
-			list: w.under(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
+			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
 		},
 	}
 }
 
-// contentRoutes: the spec does not show the scope of /articles/{id}.
+// contentRoutes returns the routes of articles and files. The spec does not show the scope
+// of /articles/{id}.
 func (w *world) contentRoutes() []route {
 	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, open: true,
-			list: whole(w.campaigns.listView), top: &w.campaigns.list,
+			list: topLevelList(w.campaigns.listView), top: &w.campaigns.list,
 			insert: w.campaigns.insertCampaign, remove: w.campaigns.list.remove,
 		},
 		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
 			pattern: "/campaigns/{id}/articles", scopes: read, shape: EnvelopeRecords, open: true,
-			list: w.under(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
+			list: w.listBelow(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
 		},
 		{
 			pattern: "/campaigns/{id}/articles/status-count", scopes: read,
@@ -133,30 +134,30 @@ func (w *world) contentRoutes() []route {
 		},
 		{
 			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, shape: EnvelopeRecords,
-			list: w.under(kindArticle, w.articles.hasArticle, w.articles.commentView),
+			list: w.listBelow(kindArticle, w.articles.hasArticle, w.articles.commentView),
 		},
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, open: true,
-			list: whole(w.files.listView), top: &w.files.list,
+			list: topLevelList(w.files.listView), top: &w.files.list,
 			insert: w.files.insertFile, remove: w.files.list.remove,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, open: true,
-			list: whole(w.files.folderView), top: &w.files.folderList,
+			list: topLevelList(w.files.folderView), top: &w.files.folderList,
 			insert: w.files.insertFolder, remove: w.files.folderList.remove,
 		},
 	}
 }
 
-// whole is the list function of an endpoint without a parent.
-func whole(of func() view) func(string) (view, bool) {
+// topLevelList returns the list function of an endpoint without a parent.
+func topLevelList(of func() view) func(string) (view, bool) {
 	return func(string) (view, bool) { return of(), true }
 }
 
-// under is the list function of an endpoint below one record.
-func (w *world) under(k kind, has func(n uint32) bool, of func(n uint32) view) func(string) (view, bool) {
+// listBelow returns the list function of an endpoint below a record.
+func (w *world) listBelow(k kind, has func(n uint32) bool, of func(n uint32) view) func(string) (view, bool) {
 	return func(parent string) (view, bool) {
 		if n, ok := w.seed.serial(k, parent); ok && has(n) {
 			return of(n), true
@@ -165,13 +166,13 @@ func (w *world) under(k kind, has func(n uint32) bool, of func(n uint32) view) f
 	}
 }
 
-// byID is the object function of an endpoint that answers one record.
+// byID returns the object function of an endpoint for single records.
 func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint32)) func(*enc, string, url.Values) bool {
-	return w.byIDAsked(k, has, func(e *enc, n uint32, _ url.Values) { render(e, n) })
+	return w.byIDWithQuery(k, has, func(e *enc, n uint32, _ url.Values) { render(e, n) })
 }
 
-// byIDAsked is byID for an endpoint whose query changes its answer.
-func (w *world) byIDAsked(k kind, has func(n uint32) bool, render func(e *enc, n uint32, query url.Values)) func(*enc, string, url.Values) bool {
+// byIDWithQuery is like byID, for an endpoint with query parameters.
+func (w *world) byIDWithQuery(k kind, has func(n uint32) bool, render func(e *enc, n uint32, query url.Values)) func(*enc, string, url.Values) bool {
 	return func(e *enc, id string, query url.Values) bool {
 		n, ok := w.seed.serial(k, id)
 		if ok = ok && has(n); ok {
@@ -181,7 +182,7 @@ func (w *world) byIDAsked(k kind, has func(n uint32) bool, render func(e *enc, n
 	}
 }
 
-// renderToken writes GET /auth/token. Some of its types are not shown.
+// renderToken writes GET /auth/token. The spec does not show some of its types.
 func (w *world) renderToken(e *enc, _ string, _ url.Values) bool {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")
@@ -203,7 +204,7 @@ type router struct {
 	segments [][]string
 }
 
-// newRouter splits the patterns once.
+// newRouter splits the patterns.
 func newRouter(routes []route) router {
 	r := router{routes: routes}
 	for i := range routes {
@@ -212,7 +213,7 @@ func newRouter(routes []route) router {
 	return r
 }
 
-// allScopes are the scopes of all routes, each once.
+// allScopes returns the scopes of all routes without duplicates.
 func (r router) allScopes() []string {
 	var scopes []string
 	for _, rt := range r.routes {
@@ -225,8 +226,8 @@ func (r router) allScopes() []string {
 	return scopes
 }
 
-// find answers the route and the value of its parameter. A route without
-// parameters stands before the one that would match it too.
+// find returns the route of a path and the value of its parameter. Routes without
+// parameters precede those that also match.
 func (r router) find(path string) (found *route, id string) {
 	parts := strings.Split(path, "/")
 	for i, pattern := range r.segments {

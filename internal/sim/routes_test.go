@@ -11,9 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// required are the fields that the spec marks with * and those without which
-// a record could not be joined to others. A route that is not listed must answer
-// records, whatever their fields.
+// required are the fields that the spec marks with *, and those needed to join records. A
+// route that is not listed must return records with any fields.
 func required() map[string][]string {
 	return map[string][]string{
 		"/auth/token":                           {"source", "team_id", "token_type", "scopes", "pro_pricing_enabled"},
@@ -48,7 +47,7 @@ func required() map[string][]string {
 	}
 }
 
-func TestEveryRouteAnswersAsSpecified(t *testing.T) {
+func TestRoutesHaveRequiredFields(t *testing.T) {
 	s := serve(t, sim.Options{})
 	paths := samples(t, s.service, 40)
 	for pattern := range required() {
@@ -65,7 +64,7 @@ func TestEveryRouteAnswersAsSpecified(t *testing.T) {
 				if got.status != http.StatusOK {
 					t.Fatalf("GET %s: status %d: %s", path, got.status, got.body)
 				}
-				if fields == nil && listed { // no JSON
+				if fields == nil && listed { // not JSON
 					records++
 					continue
 				}
@@ -75,13 +74,13 @@ func TestEveryRouteAnswersAsSpecified(t *testing.T) {
 				}
 			}
 			if records == 0 {
-				t.Error("no record seen")
+				t.Error("no record found")
 			}
 		})
 	}
 }
 
-// recordsIn finds the records of a body by its shape.
+// recordsIn returns the records of a body according to its shape.
 func recordsIn(t *testing.T, body []byte) []json.RawMessage {
 	t.Helper()
 	if !json.Valid(body) {
@@ -115,7 +114,7 @@ func checkFields(t *testing.T, raw json.RawMessage, fields []string) {
 	}
 }
 
-func TestAccessorsAnswerTheServedBytes(t *testing.T) {
+func TestRecordsAndObjectEqualResponses(t *testing.T) {
 	s := serve(t, sim.Options{Seed: 3})
 	for pattern, paths := range samples(t, s.service, 3) {
 		for _, path := range paths {
@@ -146,7 +145,7 @@ func rawBytes(records []json.RawMessage) [][]byte {
 	return out
 }
 
-func TestUnknownIsNotFound(t *testing.T) {
+func TestUnknownPathsAreNotFound(t *testing.T) {
 	s := serve(t, sim.Options{})
 	order := ids(t, s.service.Records("/orders"))[0]
 	for _, path := range []string{
@@ -160,17 +159,17 @@ func TestUnknownIsNotFound(t *testing.T) {
 	}
 }
 
-func TestBasePathStandsBeforeEveryRoute(t *testing.T) {
+func TestBasePath(t *testing.T) {
 	s := serve(t, sim.Options{BasePath: "/api/v2"})
 	if got := s.get("/api/v2/tags").status; got != http.StatusOK {
 		t.Errorf("below the base path: status %d", got)
 	}
 	if got := s.get("/tags").status; got != http.StatusNotFound {
-		t.Errorf("beside the base path: status %d", got)
+		t.Errorf("outside the base path: status %d", got)
 	}
 }
 
-func TestOutletBlocksAreLeanUnlessAskedFor(t *testing.T) {
+func TestOutletBlocksAreLeanByDefault(t *testing.T) {
 	s := serve(t, sim.Options{})
 	full := 0
 	for _, id := range ids(t, s.service.Records("/orders"))[:50] {
@@ -208,7 +207,7 @@ func lineOutlets(t *testing.T, body []byte) []map[string]any {
 	return out
 }
 
-func TestTeamIsNestedOnTheListAndFlatOnTheDetail(t *testing.T) {
+func TestTeamInListAndDetail(t *testing.T) {
 	s := serve(t, sim.Options{})
 	for _, raw := range s.service.Records("/orders")[:30] {
 		row := record(t, raw)

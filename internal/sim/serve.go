@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// ServeHTTP answers one request: 405 for anything but GET, then faults, the
-// rate limit, the token, the scopes, and at last the endpoint.
+// ServeHTTP handles a request. Methods other than GET get a 405. Then it applies faults,
+// the rate limit, the token and the scopes, and finally calls the endpoint.
 func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return
@@ -42,7 +42,7 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	out.send(rw, r)
 }
 
-// answerRequest makes the reply; its body may be the buffer's.
+// answerRequest returns the reply. Its body may be in the buffer of e.
 func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, fault *Fault) (out reply, throttled bool) {
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
@@ -69,8 +69,8 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 	return fault.spoilReply(out), false
 }
 
-// reserveTurn takes a turn of the rate limit. If there is none, limited is true and
-// retryAfter is the wait in whole seconds.
+// reserveTurn reserves a request of the rate limit. If the limit is reached, it returns the
+// waiting time in whole seconds and true.
 func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	if s.limiter == nil {
 		return "", false
@@ -85,7 +85,7 @@ func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 
-// refuseRequest is the reply to a request that is not allowed; false if it is.
+// refuseRequest returns the reply to a request that is not allowed, or false.
 func (s *Service) refuseRequest(r *http.Request, rt *route) (reply, bool) {
 	s.mu.RLock()
 	token := s.token
@@ -101,7 +101,7 @@ func (s *Service) refuseRequest(r *http.Request, rt *route) (reply, bool) {
 	return reply{}, false
 }
 
-// isAllowed reports whether the token's scopes open a route (spec section 5).
+// isAllowed reports whether the token has the scopes of a route (spec section 5).
 func (s *Service) isAllowed(rt *route) bool {
 	if s.opts.TokenType == "full_access" {
 		return true
@@ -117,8 +117,8 @@ func (s *Service) isAllowed(rt *route) bool {
 	return true
 }
 
-// renderAnswer writes the answer of an endpoint under the lock of the world. It is sent
-// later, so that a slow reader does not block the world.
+// renderAnswer renders the response of an endpoint while it holds the lock of the world.
+// The response is sent later, so that slow clients do not block the world.
 func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -144,12 +144,12 @@ func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, f
 	return out
 }
 
-// errNotLoopback refuses an address that other machines could reach.
+// errNotLoopback rejects addresses that other machines can reach.
 var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
 
-// Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends
-// or stop is called. stop waits for the requests in flight; it may be called more
-// than once. The base URL includes Options.BasePath.
+// Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends or stop
+// is called. stop waits for requests in flight and may be called more than once. The base
+// URL includes Options.BasePath.
 func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
 	addr = cmp.Or(addr, "127.0.0.1:0")
 	var listen net.ListenConfig

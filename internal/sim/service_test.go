@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// served is a service behind real HTTP.
+// served is a service with a real HTTP server.
 type served struct {
 	t       *testing.T
 	service *sim.Service
@@ -29,12 +29,12 @@ func serve(t *testing.T, opts sim.Options) served {
 	return served{t, service, server.URL}
 }
 
-// answer is a response whose body was read, as far as it could be.
+// answer is a response whose body was read as far as possible.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	err    error // of reading the body
+	err    error // error of reading the body
 }
 
 // request sends one request with the token and does not follow redirects.
@@ -57,7 +57,7 @@ func (s served) request(method, path, token string) (answer, error) {
 	return answer{response.StatusCode, response.Header, body, err}, nil
 }
 
-// get sends a GET with the default token; the answer must arrive whole.
+// get sends a GET with the default token. The response must be complete.
 func (s served) get(path string) answer {
 	s.t.Helper()
 	got, err := s.request(http.MethodGet, path, "pc_demo")
@@ -67,7 +67,7 @@ func (s served) get(path string) answer {
 	return got
 }
 
-// envelope is that of spec 4.1.
+// envelope is the envelope of spec 4.1.
 type envelope struct {
 	Records      []json.RawMessage `json:"records"`
 	TotalRecords int               `json:"total_records"`
@@ -90,7 +90,7 @@ func (s served) page(path string) envelope {
 	return out
 }
 
-// walk unites all pages of a list by following next_page.
+// walk reads all pages of a list by following next_page.
 func (s served) walk(path string, limit int) []json.RawMessage {
 	s.t.Helper()
 	var out []json.RawMessage
@@ -104,7 +104,7 @@ func (s served) walk(path string, limit int) []json.RawMessage {
 	}
 }
 
-// record reads a record of any kind as fields.
+// record parses a record.
 func record(t *testing.T, raw json.RawMessage) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -114,12 +114,12 @@ func record(t *testing.T, raw json.RawMessage) map[string]any {
 	return out
 }
 
-// sameBytes compares records as they were sent.
+// sameBytes compares records byte by byte.
 func sameBytes(a, b []json.RawMessage) bool {
 	return slices.EqualFunc(a, b, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
-// ids are the ids of records, in their order.
+// ids returns the ids of records in order.
 func ids(t *testing.T, records []json.RawMessage) []string {
 	t.Helper()
 	var out []string
@@ -135,8 +135,8 @@ func ids(t *testing.T, records []json.RawMessage) []string {
 	return out
 }
 
-// samples fills the patterns of all routes with ids that exist: for each route
-// the paths of up to so many parents.
+// samples returns paths with existing ids for each route, for at most the given number of
+// parents.
 func samples(t *testing.T, service *sim.Service, most int) map[string][]string {
 	t.Helper()
 	parents := map[string][]string{
@@ -169,7 +169,7 @@ func samples(t *testing.T, service *sim.Service, most int) map[string][]string {
 	return out
 }
 
-// values are the distinct texts of one field of records, where it is one.
+// values returns the distinct strings of a field.
 func values(t *testing.T, records []json.RawMessage, field string) []string {
 	t.Helper()
 	var out []string

@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// shapes are the forms that a field must take somewhere in the demo's world.
-// A path steps into lists by [] and into objects by name.
+// shapes are the forms of fields that must occur in the demo's world. In a path [] means
+// the items of a list.
 func shapes() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"/outlets/{outlet_id}": {
@@ -89,7 +89,7 @@ func shapes() map[string]map[string][]string {
 	}
 }
 
-func TestEveryShapeOccursInTheDefaultWorld(t *testing.T) {
+func TestShapesOccurInTheDefaultWorld(t *testing.T) {
 	service := sim.New(sim.Options{})
 	service.Advance(1)
 	paths := samples(t, service, 1000)
@@ -119,7 +119,7 @@ func TestEveryShapeOccursInTheDefaultWorld(t *testing.T) {
 	}
 }
 
-// note follows a path into a value and notes the shapes at its end.
+// note collects the shapes of the values at a path.
 func note(seen map[string]bool, value any, path []string) {
 	if len(path) == 0 {
 		for _, shape := range shapesOf(value) {
@@ -143,10 +143,10 @@ func note(seen map[string]bool, value any, path []string) {
 	}
 }
 
-// absent stands for a field that is not there.
+// absent represents a missing field.
 type absent struct{}
 
-// shapesOf names a value's shape, and the value itself where it is short.
+// shapesOf returns the name of a value's shape, and the value itself if it is short.
 func shapesOf(value any) []string {
 	switch v := value.(type) {
 	case absent:
@@ -168,7 +168,7 @@ func shapesOf(value any) []string {
 	return []string{"object"}
 }
 
-// everything is all the text that the default world serves.
+// everything returns all responses of the default world as one text.
 func everything(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -178,7 +178,7 @@ func everything(t *testing.T) string {
 	return all.String()
 }
 
-func TestTextsAndTimesOfEveryForm(t *testing.T) {
+func TestTextsAndTimesOfAllForms(t *testing.T) {
 	all := everything(t)
 	for name, pattern := range map[string]string{
 		"a time with Z":          `"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"`,
@@ -202,13 +202,12 @@ func TestTextsAndTimesOfEveryForm(t *testing.T) {
 		"a right-to-left script": `صحيفة`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(all) {
-			t.Errorf("never seen: %s", name)
+			t.Errorf("does not occur: %s", name)
 		}
 	}
 }
 
-// TestMoneyAddsUp reads the amounts of orders as exact decimals, rounds the
-// noise away, and adds.
+// TestMoneyAddsUp adds the amounts of orders as exact decimals, after rounding the noise.
 func TestMoneyAddsUp(t *testing.T) {
 	for _, raw := range sim.New(sim.Options{}).Records("/orders") {
 		var order struct {
@@ -230,12 +229,12 @@ func TestMoneyAddsUp(t *testing.T) {
 	}
 }
 
-// micro is a number rounded to six decimals.
+// micro returns a number rounded to six decimals.
 func micro(t *testing.T, n json.Number) *big.Rat {
 	t.Helper()
 	exact, ok := new(big.Rat).SetString(n.String())
 	if !ok {
-		t.Fatalf("%q is no number", n)
+		t.Fatalf("%q is not a number", n)
 	}
 	rounded, _ := new(big.Rat).SetString(exact.FloatString(6))
 	return rounded

@@ -1,11 +1,10 @@
-// Package sim is the demo service: a marketplace in memory that answers every
-// readable endpoint of the service's specification, for the demo, for tests
-// and for benchmarks.
+// Package sim is the demo service: an in-memory marketplace that serves every readable
+// endpoint of the service's specification. The demo, tests and benchmarks use it.
 //
-// It is a second, independent reading of docs/service.md and must not import
-// anything of this project: nobody would see a mistake that the client and its
-// test partner share. Its world is a function of a seed and of the number of
-// simulated days, and contains every oddity that the specification allows.
+// It is a second, independent implementation of docs/service.md and must not import other
+// packages of this project: a test cannot find a mistake that it shares with the client.
+// Its world depends only on a seed and on the number of simulated days, and contains every
+// oddity that the specification allows.
 package sim
 
 import (
@@ -19,8 +18,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Service is the demo service: an http.Handler around a simulated world. All
-// methods are safe for concurrent use.
+// Service is the demo service: an http.Handler for a simulated world. All methods are safe
+// for concurrent use.
 type Service struct {
 	requestLog
 	opts    Options
@@ -35,7 +34,7 @@ type Service struct {
 	world *world
 }
 
-// New makes the service on its day 0.
+// New returns a service on day 0.
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
 	w := newWorld(opts)
@@ -54,8 +53,7 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Advance simulates so many days. Two days at once are the same as twice one
-// day.
+// Advance simulates days. Advancing by two days equals advancing twice by one.
 func (s *Service) Advance(days int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,32 +62,32 @@ func (s *Service) Advance(days int) {
 	}
 }
 
-// Day is the number of simulated days since the start.
+// Day returns the number of simulated days since the start.
 func (s *Service) Day() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.world.calendar.day
 }
 
-// Now is the simulated instant, in UTC. All records are older, except those that
-// churn inserted.
+// Now returns the simulated time in UTC. All records are older, except those inserted by
+// churn.
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.world.calendar.now()
 }
 
-// TeamID is the id of the partner's team, which GET /auth/token returns.
+// TeamID returns the id of the partner's team, as in GET /auth/token.
 func (s *Service) TeamID() string { return seed(s.opts.Seed).id(kindTeam, 0) }
 
-// SetToken rotates the token: requests with the old one get 401 from now on.
+// SetToken rotates the token. Requests with the old one get a 401.
 func (s *Service) SetToken(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.token = token
 }
 
-// SetFaults replaces the rules of Options.Faults and starts their counts anew.
+// SetFaults replaces Options.Faults and resets their counts.
 func (s *Service) SetFaults(rules ...Fault) { s.faults.setRules(rules) }
 
 // SetValueFaults replaces Options.ValueFaults.
@@ -99,8 +97,7 @@ func (s *Service) SetValueFaults(faults ...ValueFault) {
 	s.world.opts.ValueFaults = slices.Clone(faults)
 }
 
-// Routes are the patterns of all endpoints that answer GET, as spec 4.2 writes
-// them.
+// Routes returns the patterns of all endpoints that answer GET, as in spec 4.2.
 func (s *Service) Routes() []string {
 	var out []string
 	for _, rt := range s.router.routes {
@@ -109,10 +106,9 @@ func (s *Service) Routes() []string {
 	return out
 }
 
-// Records are the records that a full walk of a list endpoint would see at
-// this moment, in listing order and byte for byte as they are served. The path
-// is for example /orders or /campaigns/<id>/articles; a path that is unknown or
-// that answers an object has none.
+// Records returns the records that a complete walk of a list endpoint would read now, in
+// listing order and byte for byte as served. Examples for path are /orders and
+// /campaigns/<id>/articles. It returns nil for an unknown path or an object.
 func (s *Service) Records(path string) []json.RawMessage {
 	rt, id := s.router.find(path)
 	if rt == nil || rt.list == nil {
@@ -135,8 +131,8 @@ func (s *Service) Records(path string) []json.RawMessage {
 	return out
 }
 
-// Object is what GET of an object endpoint answers at this moment, byte for
-// byte; false if it answers 404 or a list. The path may have a query.
+// Object returns the current response of an object endpoint, byte for byte. It returns
+// false for a 404 or a list. The path may have a query.
 func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
 	rt, id := s.router.find(path)
@@ -154,7 +150,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	return s.world.distort(e.b, rt), true
 }
 
-// MarkStart stores which records the top-level lists hold now, for Survivors.
+// MarkStart stores the current records of the top-level lists for Survivors.
 func (s *Service) MarkStart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,9 +159,9 @@ func (s *Service) MarkStart() {
 	}
 }
 
-// Survivors are the ids of the records of a top-level list, for example of
-// /orders, that have been listed since MarkStart without a break: a complete
-// walk in between cannot miss them. No record returns after its removal.
+// Survivors returns the ids of the records of a top-level list, such as /orders, that have
+// been listed continuously since MarkStart. A complete walk cannot miss them. Deleted
+// records never return.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.router.find(path)
 	if rt == nil || rt.top == nil {
@@ -183,8 +179,8 @@ func (s *Service) Survivors(path string) []string {
 	return out
 }
 
-// Churned is how many records churn inserted into a top-level list and deleted
-// from it so far.
+// Churned returns the numbers of records that churn has inserted into and deleted from a
+// top-level list.
 func (s *Service) Churned(path string) (inserted, deleted int) {
 	rt, _ := s.router.find(path)
 	if rt == nil || rt.top == nil {

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// ValueFaultKind is a mistake in the values of records: whole answers in good form that
-// cannot be right.
+// ValueFaultKind is a kind of wrong values in records. The responses are well-formed.
 type ValueFaultKind int
 
 const (
@@ -22,39 +21,39 @@ const (
 	ValueHundredths
 	// ValueZeroPrices makes the prices of products 0.
 	ValueZeroPrices
-	// ValueCurrency names EUR wherever a price is in USD.
+	// ValueCurrency replaces the currency USD by EUR.
 	ValueCurrency
 	// ValueAmounts multiplies the amounts of orders and order items by 100.
 	ValueAmounts
-	// ValueCommissions makes commissions a fifth higher than the sale price.
+	// ValueCommissions sets commissions to 120 % of the sale price.
 	ValueCommissions
-	// ValueField leaves out Field wherever it appears.
+	// ValueField omits Field everywhere.
 	ValueField
-	// ValueStatuses writes "state_" before each status of an order, a commission, a
-	// campaign and an article.
+	// ValueStatuses adds the prefix "state_" to the statuses of orders, commissions,
+	// campaigns and articles.
 	ValueStatuses
-	// ValueOutletsShuffled names the next outlet in each listing and order.
+	// ValueOutletsShuffled replaces the outlet of each listing and order by the next one.
 	ValueOutletsShuffled
-	// ValueOutletsUnknown names outlets in each listing and order that do not exist.
+	// ValueOutletsUnknown replaces the outlet of each listing and order by one that does
+	// not exist.
 	ValueOutletsUnknown
-	// ValueDates moves every instant a day ahead.
+	// ValueDates moves all times a day forward.
 	ValueDates
 )
 
-// ValueFault makes the service answer wrong values on one simulated day. The world does not
-// change: on other days the answers are those of a service without the fault.
+// ValueFault makes the service send wrong values on one simulated day. The world itself
+// does not change: on other days the responses are as without the fault.
 type ValueFault struct {
 	Kind ValueFaultKind
-	// Day is the simulated day on which the answers are wrong.
+	// Day is the simulated day with wrong values.
 	Day int
-	// Share is the share of the records that are affected, from 0 to 1, chosen by their ids.
-	// 0: all.
+	// Share is the share of affected records, from 0 to 1, selected by id. 0 means all.
 	Share float64
-	// Field is for ValueField, such as domain_authority.
+	// Field is the field of ValueField, such as domain_authority.
 	Field string
 }
 
-// valueFaults are those of the present day.
+// valueFaults returns the faults of the current day.
 func (w *world) valueFaults() (today []ValueFault) {
 	for _, f := range w.opts.ValueFaults {
 		if f.Day == w.calendar.day {
@@ -64,7 +63,7 @@ func (w *world) valueFaults() (today []ValueFault) {
 	return today
 }
 
-// distort applies the value faults of the present day to a document of a route.
+// distort applies the value faults of the current day to a response of a route.
 func (w *world) distort(document []byte, rt *route) []byte {
 	today := w.valueFaults()
 	if len(today) == 0 || rt.binary {
@@ -72,7 +71,7 @@ func (w *world) distort(document []byte, rt *route) []byte {
 	}
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber() // keeps each digit of an amount
+	decoder.UseNumber() // keeps all digits of amounts
 	if err := decoder.Decode(&value); err != nil {
 		return document
 	}
@@ -99,7 +98,7 @@ func (w *world) distort(document []byte, rt *route) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// affects reports whether a record is one of the share.
+// affects reports whether a record is in the affected share.
 func (f ValueFault) affects(record map[string]any) bool {
 	id, _ := record["id"].(string)
 	if f.Share <= 0 || id == "" {
@@ -110,7 +109,8 @@ func (f ValueFault) affects(record map[string]any) bool {
 	return float64(mix(sum.Sum64())) < f.Share*math.MaxUint64
 }
 
-// spoil changes an object and the objects in it. within is the field that holds it.
+// spoil changes an object and its nested objects. within is the name of the field with the
+// object.
 func (f ValueFault) spoil(w *world, pattern, within string, object map[string]any) {
 	if sale, ok := object["sale_price"].(json.Number); ok && f.Kind == ValueCommissions {
 		object["commission_amount"] = scale(sale.String(), 6, 5)
@@ -152,7 +152,7 @@ func (f ValueFault) spoil(w *world, pattern, within string, object map[string]an
 				object[key] = "state_" + text
 			}
 		case ValueOutletsShuffled, ValueOutletsUnknown:
-			// The outlet's own record keeps its id, and so do its channels.
+			// The id of the outlet itself and those of its channels stay.
 			if pattern != "/outlets/{outlet_id}" && (key == "outlet_id" || key == "id" && within == "outlet") {
 				object[key] = f.otherOutlet(w, value)
 			}
@@ -164,7 +164,7 @@ func (f ValueFault) spoil(w *world, pattern, within string, object map[string]an
 	}
 }
 
-// orderAmounts are the fields of orders and order items that hold amounts.
+// orderAmounts returns the amount fields of orders and order items.
 func orderAmounts() []string {
 	return []string{
 		"total", "subtotal", "processing_fee", "discount", "credits_applied", "price", "sale_price", "product_price",
@@ -172,7 +172,7 @@ func orderAmounts() []string {
 	}
 }
 
-// priceOf is the wrong price for one that may be a number or a text.
+// priceOf returns the wrong price for a price that is a number or a text.
 func (f ValueFault) priceOf(value any) any {
 	numerator, denominator := int64(100), int64(1)
 	switch f.Kind {
@@ -200,7 +200,7 @@ func scale(amount string, numerator, denominator int64) json.Number {
 	return json.Number(value.FloatString(6))
 }
 
-// otherOutlet is the next outlet, or one that does not exist.
+// otherOutlet returns the id of the next outlet, or of one that does not exist.
 func (f ValueFault) otherOutlet(w *world, id any) any {
 	text, _ := id.(string)
 	n, ok := w.seed.serial(kindOutlet, text)
@@ -213,7 +213,7 @@ func (f ValueFault) otherOutlet(w *world, id any) any {
 	return w.seed.id(kindOutlet, (n+1)%uint32(len(w.outlets.all)))
 }
 
-// nextDay is an instant a day later; other texts stay.
+// nextDay returns a time a day later. Other texts are returned unchanged.
 func nextDay(text string) string {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {

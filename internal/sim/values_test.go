@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// leaves are the values of all records of a list by record and path, as texts.
+// leaves returns the values of all records of a list as texts, by record and path.
 func leaves(t *testing.T, service *sim.Service, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -44,13 +44,12 @@ func leaves(t *testing.T, service *sim.Service, path string) map[string]string {
 	return out
 }
 
-// TestValueFaultsChangeTheirFieldsOnTheirDay compares each fault with a service without it:
-// the fields that differ on the day are those of the fault, and no field differs on the days
-// before and after.
-func TestValueFaultsChangeTheirFieldsOnTheirDay(t *testing.T) {
+// TestValueFaults compares a service with each fault to one without it: on the day of the
+// fault exactly the fields of the fault differ, and on the days before and after no field.
+func TestValueFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  sim.ValueFault
-		fields []string // that differ, by their last name
+		fields []string // differing fields, by the last name of their path
 	}{
 		"cents":     {sim.ValueFault{Kind: sim.ValueCents}, []string{"unit_amount"}},
 		"hundredth": {sim.ValueFault{Kind: sim.ValueHundredths}, []string{"unit_amount"}},
@@ -93,7 +92,7 @@ func TestValueFaultsChangeTheirFieldsOnTheirDay(t *testing.T) {
 	}
 }
 
-// TestValueFaultsAreExact holds some wrong values to the digit.
+// TestValueFaultsAreExact checks some wrong values exactly.
 func TestValueFaultsAreExact(t *testing.T) {
 	service := sim.New(sim.Options{})
 	prices := func(faults ...sim.ValueFault) (all []*big.Rat) {
@@ -145,7 +144,7 @@ func TestValueFaultsAreExact(t *testing.T) {
 	read := func(each func(o order)) {
 		for _, raw := range service.Records("/order-items") {
 			var o order
-			if err := json.Unmarshal(raw, &o); err == nil && o.Paid != nil { // a time without a zone is none for Go
+			if err := json.Unmarshal(raw, &o); err == nil && o.Paid != nil { // time.Time rejects a time without a zone
 				each(o)
 			}
 		}
@@ -155,10 +154,10 @@ func TestValueFaultsAreExact(t *testing.T) {
 	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueDates})
 	read(func(o order) {
 		if after++; !o.Paid.Equal(before[o.ID].AddDate(0, 0, 1)) {
-			t.Errorf("order item %s was paid %v, and %v before", o.ID, o.Paid, before[o.ID])
+			t.Errorf("order item %s was paid %v, but %v before", o.ID, o.Paid, before[o.ID])
 		}
 	})
 	if after == 0 || after != len(before) {
-		t.Errorf("%d and %d items were paid", after, len(before))
+		t.Errorf("%d items were paid, but %d before", after, len(before))
 	}
 }

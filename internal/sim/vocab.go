@@ -1,10 +1,10 @@
 package sim
 
-// Words of the world. They are functions, not variables, so that nothing can change
-// them.
+// The vocabulary of the world. It consists of functions instead of variables, so that it is
+// immutable.
 
-// oddNames are names as people really type them into such a service: markup,
-// spreadsheet formulas, quotes, line breaks, emoji and foreign scripts.
+// oddNames are names with markup, spreadsheet formulas, quotes, line breaks, emoji and
+// foreign scripts, as people enter them.
 func oddNames() []string {
 	return []string{
 		`<b>Bold</b> & "Quoted" Weekly`,
@@ -27,7 +27,7 @@ func oddNames() []string {
 
 type city struct{ country, code, state, name string }
 
-// cities are places of outlets; some countries have no states.
+// cities are locations of outlets. Some countries have no states.
 func cities() []city {
 	return []city{
 		{"United States", "US", "New York", "New York"},
@@ -49,7 +49,7 @@ func cities() []city {
 	}
 }
 
-// mastheads and beats make up the names of outlets.
+// mastheads and beats are combined into names of outlets.
 func mastheads() []string {
 	return []string{
 		"Times", "Herald", "Post", "Chronicle", "Gazette", "Tribune", "Journal",
@@ -73,7 +73,7 @@ func tagNames() []string {
 	}
 }
 
-// channelTypes are those of spec 2.7, and one that is not listed there.
+// channelTypes are those of spec 2.7 and an unlisted one.
 func channelTypes() []string {
 	return []string{
 		"WEBSITE", "WEBSITE", "WEBSITE", "WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL",
@@ -82,7 +82,7 @@ func channelTypes() []string {
 	}
 }
 
-// placementTypes are those of spec 2.7, and one that is not listed there.
+// placementTypes are those of spec 2.7 and an unlisted one.
 func placementTypes() []string {
 	return []string{
 		"FULL_FEATURE", "FULL_FEATURE", "PRESS_RELEASE", "PRESS_RELEASE",
@@ -92,7 +92,7 @@ func placementTypes() []string {
 
 type disclaimer struct{ name, description string }
 
-// disclaimers are the records of GET /outlet-disclaimers; one describes nothing.
+// disclaimers are the records of GET /outlet-disclaimers. One has no description.
 func disclaimers() []disclaimer {
 	return []disclaimer{
 		{"Sponsored", "Marked as sponsored content above the headline."},
@@ -118,7 +118,7 @@ func productTypes() []productType {
 	}
 }
 
-// requirements are JSON strings ready to be copied.
+// requirements are JSON strings, including their quotes.
 func requirements() []string {
 	return []string{
 		`"No gambling, CBD or adult topics. Two do-follow links at most. Images must be at least 1200x675 pixels and free of text."`,
@@ -132,7 +132,7 @@ func requirements() []string {
 	}
 }
 
-// sentences are parts of descriptions: JSON text without the quotes around it.
+// sentences are parts of descriptions: JSON text without quotes.
 func sentences() []string {
 	return []string{
 		`A dedicated piece written by the editorial desk and published on the main site, with an author page, a permanent address and indexing by the major search engines. `,
@@ -148,7 +148,7 @@ func sentences() []string {
 	}
 }
 
-// metadataShapes are all shapes that an order's metadata takes.
+// metadataShapes are all shapes of the metadata of orders.
 func metadataShapes() []string {
 	return []string{
 		`null`, `{}`, `{"source":"partner-portal","utm":{"campaign":"q4","ids":[1,2.5,"3"]}}`,
@@ -159,7 +159,7 @@ func metadataShapes() []string {
 
 type person struct{ first, last string }
 
-// people write articles and comments and buy; one has no last name.
+// people are writers, commenters and buyers. One has no last name.
 func people() []person {
 	return []person{
 		{"Ana", "García Márquez"}, {"Bo", "Li"}, {"Chidi", "Okafor"},
@@ -169,7 +169,7 @@ func people() []person {
 	}
 }
 
-// fullName joins first and last name, if there is one.
+// fullName joins the first and last name.
 func fullName(p person) string {
 	if p.last == "" {
 		return p.first
@@ -186,7 +186,7 @@ func companies() []string {
 	}
 }
 
-// topics begin the names of campaigns and articles.
+// topics are the beginnings of the names of campaigns and articles.
 func topics() []string {
 	return []string{
 		"Launch", "Series A", "Founder story", "Product update", "Year in review",
@@ -194,7 +194,7 @@ func topics() []string {
 	}
 }
 
-// remarks are what people comment and what editors note on a status.
+// remarks are comments, and notes of editors on statuses.
 func remarks() []string {
 	return []string{
 		"Please use the new logo.", "Looks good to me 👍",

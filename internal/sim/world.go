@@ -1,9 +1,8 @@
 package sim
 
-// world is the state of the service on one simulated day. Each part
-// owns the records of its kind and knows only parts that stand before it here.
-// Records are named by their number; none is ever removed from its part, so
-// that a number stays valid for whatever still names it.
+// world is the state of the service on a simulated day. Each part contains the records of
+// one kind and refers only to parts above it. Records are identified by number and never
+// removed from their part, so that references stay valid.
 type world struct {
 	opts     Options
 	seed     seed
@@ -55,7 +54,7 @@ func newWorld(opts Options) *world {
 	return w
 }
 
-// topLists are the lists that can be paged, scattered and churned.
+// topLists returns the lists that can be paged, scattered and churned.
 func (w *world) topLists() []*list {
 	return []*list{
 		&w.listings.outletRows, &w.listings.onSale, &w.orders.list, &w.items.list,
@@ -63,7 +62,7 @@ func (w *world) topLists() []*list {
 	}
 }
 
-// stepDay simulates one day. Each part draws from a source of its own.
+// stepDay simulates one day. Each part has its own random source.
 func (w *world) stepDay() {
 	w.calendar.day++
 	day := w.calendar.day

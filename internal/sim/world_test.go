@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// snapshot is everything that a service lists, and the answers of its objects.
+// snapshot returns all lists and objects of a service.
 func snapshot(t *testing.T, service *sim.Service) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -27,7 +27,7 @@ func snapshot(t *testing.T, service *sim.Service) map[string]string {
 	return out
 }
 
-func TestSameSeedSameBytes(t *testing.T) {
+func TestSameSeedGivesSameBytes(t *testing.T) {
 	one, two := sim.New(sim.Options{Seed: 5}), sim.New(sim.Options{Seed: 5})
 	one.Advance(3)
 	for range 3 {
@@ -35,7 +35,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 	a, b := snapshot(t, one), snapshot(t, two)
 	if len(a) != len(b) || len(a) < 1000 {
-		t.Fatalf("%d and %d answers", len(a), len(b))
+		t.Fatalf("%d and %d responses", len(a), len(b))
 	}
 	for path, want := range a {
 		if b[path] != want {
@@ -48,7 +48,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-func TestEachDayDiffers(t *testing.T) {
+func TestDaysDiffer(t *testing.T) {
 	service := sim.New(sim.Options{})
 	for day := range 5 {
 		want := time.Date(2026, 11, 1+day, 0, 0, 0, 0, time.UTC)
@@ -68,7 +68,7 @@ func TestEachDayDiffers(t *testing.T) {
 	}
 }
 
-func TestSizesAreThoseAskedFor(t *testing.T) {
+func TestSizesFollowTheOptions(t *testing.T) {
 	service := sim.New(sim.Options{
 		Outlets: 50, Listings: 321, Profiles: 5, Campaigns: 77, Orders: 300, Folders: 3, HistoryDays: 400,
 	})
@@ -102,7 +102,7 @@ func TestChangedShareOfListings(t *testing.T) {
 	}
 }
 
-// past is what must never be taken back.
+// past contains the values that must never change.
 type past struct {
 	paid     map[string]any // date_paid by order
 	history  map[string][]any
@@ -131,7 +131,7 @@ func remember(t *testing.T, service *sim.Service) past {
 	return out
 }
 
-func TestThePastIsNeverTakenBack(t *testing.T) {
+func TestThePastDoesNotChange(t *testing.T) {
 	service := sim.New(sim.Options{})
 	silent, grown := 0, 0
 	before := remember(t, service)
@@ -157,7 +157,7 @@ func TestThePastIsNeverTakenBack(t *testing.T) {
 		before = after
 	}
 	if grown == 0 || silent == 0 {
-		t.Errorf("%d histories grew, %d behind an unchanged campaign row", grown, silent)
+		t.Errorf("%d histories grew, %d of them with an unchanged campaign row", grown, silent)
 	}
 }
 
@@ -175,7 +175,7 @@ func checkGrown(t *testing.T, id string, before, after []any) {
 	}
 }
 
-func TestUpdatedAtMovesWithARowsOwnFieldsAlone(t *testing.T) {
+func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 	service := sim.New(sim.Options{})
 	moved := 0
 	for range 6 {
@@ -201,7 +201,7 @@ func TestUpdatedAtMovesWithARowsOwnFieldsAlone(t *testing.T) {
 	}
 }
 
-func TestReferencesHold(t *testing.T) {
+func TestReferencesAreValid(t *testing.T) {
 	s := serve(t, sim.Options{Seed: 2})
 	s.service.Advance(14)
 	orders := ids(t, s.service.Records("/orders"))
@@ -228,11 +228,11 @@ func TestReferencesHold(t *testing.T) {
 		}
 	}
 	if withdrawn == 0 || missing == 0 {
-		t.Errorf("%d items of withdrawn products, %d of forgotten ones", withdrawn, missing)
+		t.Errorf("%d items of withdrawn products, %d of products that are no longer served", withdrawn, missing)
 	}
 }
 
-// checkArticle follows an item to its article, its campaign and back.
+// checkArticle follows the references from an item to its article, its campaign and back.
 func (s served) checkArticle(id string, item map[string]any, items []string) {
 	s.t.Helper()
 	article := record(s.t, s.get("/articles/"+id).body)
@@ -242,7 +242,7 @@ func (s served) checkArticle(id string, item map[string]any, items []string) {
 	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
 	at := slices.Index(ids(s.t, rows), id)
 	if at < 0 {
-		s.t.Fatalf("article %s is not among its campaign's", id)
+		s.t.Fatalf("article %s is not in its campaign", id)
 	}
 	row := record(s.t, rows[at])
 	if row["order_item_id"] != item["id"] || !slices.Contains(items, item["id"].(string)) {
@@ -251,11 +251,11 @@ func (s served) checkArticle(id string, item map[string]any, items []string) {
 	statuses := row["status"].([]any)
 	last := statuses[len(statuses)-1].(map[string]any)
 	if last["prefix"] != article["status"].(map[string]any)["prefix"] {
-		s.t.Errorf("article %s stands at %v, its history at %v", id, article["status"], last["prefix"])
+		s.t.Errorf("article %s has status %v, but its history ends with %v", id, article["status"], last["prefix"])
 	}
 }
 
-func TestLineItemsHaveIDsOncePaid(t *testing.T) {
+func TestPaidLineItemsHaveIDs(t *testing.T) {
 	service := sim.New(sim.Options{})
 	items := ids(t, service.Records("/order-items"))
 	unpaid := 0
@@ -267,7 +267,7 @@ func TestLineItemsHaveIDsOncePaid(t *testing.T) {
 				t.Errorf("order %s paid %v has line id %q", order["id"], order["date_paid"], id)
 			}
 			if ok && !slices.Contains(items, id) {
-				t.Errorf("line %s is no order item", id)
+				t.Errorf("line %s is not an order item", id)
 			}
 			if !ok {
 				unpaid++
@@ -275,6 +275,6 @@ func TestLineItemsHaveIDsOncePaid(t *testing.T) {
 		}
 	}
 	if unpaid == 0 {
-		t.Error("no unpaid line seen")
+		t.Error("no unpaid line found")
 	}
 }
