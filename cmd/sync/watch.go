@@ -324,11 +324,11 @@ func describeResult(r watch.Result) string {
 		text = "not read: " + strings.Join(r.Unread, "; ")
 	case r.SeenBefore:
 		text = r.At.Run + " was looked at before"
-	case r.Err != nil && r.Waiting == 0:
+	case r.Err != nil && r.Pending == 0:
 		text = "failed"
 	}
-	if r.Waiting > 0 {
-		text += fmt.Sprintf("; waiting to be sent: %d", r.Waiting)
+	if r.Pending > 0 {
+		text += fmt.Sprintf("; waiting to be sent: %d", r.Pending)
 	}
 	return text
 }

@@ -316,7 +316,7 @@ func look() daemon.Inspection {
 		Verified: []integrity.VerifyRecord{
 			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
 			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", Damaged: []string{"a", "b"}}},
-		Watches: []watch.Status{{Watch: "bills", Looked: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Waiting: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
+		Watches: []watch.Status{{Watch: "bills", Evaluated: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Pending: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
 	}
 }
 

@@ -71,8 +71,8 @@ func (s status) WatchTable() page.Table {
 	t := page.Table{Caption: "Watches", RowHeads: true,
 		Heads: []page.Head{{Label: "Watch"}, {Label: "Last look at"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"}}}
 	for _, w := range s.Inspection.Watches {
-		row := page.Row{Cells: []page.Cell{{Text: w.Watch}, stampOr(w.Looked.At, "not yet"), page.CountCell(int64(w.Found)), page.CountCell(int64(w.Waiting)), stampOr(w.Sent, "never")}}
-		if w.Waiting > 0 {
+		row := page.Row{Cells: []page.Cell{{Text: w.Watch}, stampOr(w.Evaluated.At, "not yet"), page.CountCell(int64(w.Found)), page.CountCell(int64(w.Pending)), stampOr(w.Sent, "never")}}
+		if w.Pending > 0 {
 			row.Class = "behind"
 		}
 		t.Rows = append(t.Rows, row)

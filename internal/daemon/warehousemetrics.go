@@ -125,9 +125,9 @@ func watchMetrics() []metric {
 	}
 	name := []string{"watch"}
 	return []metric{
-		{"watch_snapshot_timestamp_seconds", "The snapshot that a watch last looked at; 0: none.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Looked.At) })},
+		{"watch_snapshot_timestamp_seconds", "The snapshot that a watch last looked at; 0: none.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
 		{"watch_findings", "What a watch found in that snapshot.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
-		{"watch_waiting_messages", "Messages of a watch that no receiver took yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Waiting) })},
+		{"watch_waiting_messages", "Messages of a watch that no receiver took yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
 		{"watch_sent_timestamp_seconds", "When a message of a watch last reached all its receivers; 0: never.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
 	}
 }

@@ -1,11 +1,10 @@
-// Package notify reports how a night ended: an alert if it failed, was partial or was
-// stopped by a gate, or if what follows it failed, and a heartbeat if it was complete.
+// Package notify sends an alert if a night failed, was partial or was stopped by a gate, or
+// if work after it failed, and a heartbeat if it was complete. It also delivers messages of
+// other packages to channels: a webhook, a chat or e-mail.
 //
-// It delivers messages of others too, to channels: JSON, a chat or e-mail.
-//
-// It must not know what a night or a message is about: the caller fills them. A report
-// that cannot be sent is a line of the log, and no error of the night; a message that
-// cannot be sent is an error, and its sender's to send again.
+// It must not know nights or watches: the caller fills alerts and messages. A failed alert
+// is logged and is not an error of the night. A failed message is returned as an error; the
+// caller sends it again.
 package notify
 
 import (
@@ -20,72 +19,72 @@ import (
 
 // Events of an alert.
 const (
-	Failed  = "failed"  // nothing was published
-	Partial = "partial" // published, but some streams have earlier rows or none
-	Gate    = "gate"    // a gate refused to publish what was read
-	Damaged = "damaged" // a verification found damage
-	// Unverified says that a verification failed: it found out nothing.
-	Unverified = "unverified"
-	Behind     = "behind" // published, but what follows a publish failed, such as a backup
-	Full       = "full"   // the inbox of webhooks takes no more events
-	// Recovered says that what was behind has caught up.
-	Recovered = "recovered"
+	Failed     = "failed"     // the night was not published
+	Partial    = "partial"    // published, but some streams have earlier rows or none
+	Gate       = "gate"       // a gate stopped the publishing
+	Damaged    = "damaged"    // a verification found damage
+	Unverified = "unverified" // a verification failed without a result
+	Behind     = "behind"     // published, but work after it failed, such as a backup
+	Full       = "full"       // the webhook inbox is full
+	Recovered  = "recovered"  // Behind or Full has ended
 )
 
 // Inbox is the Alert.Work of Full, and of its Recovered.
 const Inbox = "inbox"
 
-// Config has the receivers. Both addresses are secrets, since such receivers put the
-// credential into the path: no error and no line of the log contains them.
+// Config has the receivers. Both addresses are secrets because such receivers put the
+// credential into the path. Errors and log lines never contain them.
 type Config struct {
-	// FailureURL gets alerts; "": none are sent.
+	// FailureURL receives alerts. Empty disables them.
 	FailureURL string
-	// HeartbeatURL is called after a complete night; "": never.
+	// HeartbeatURL is called after a complete night. Empty disables the heartbeat.
 	HeartbeatURL string
 	// UserAgent is sent with each request.
 	UserAgent string
 	// Timeout limits one attempt. Defaults to 10 seconds.
 	Timeout time.Duration
-	// Backoff is the time before the second of three attempts; before the third it
-	// is four times that. Defaults to 2 seconds.
+	// Backoff is the time before the second of three attempts. The time before the third
+	// is four times as long. Defaults to 2 seconds.
 	Backoff time.Duration
-	// Proxy chooses a proxy for a request by HTTP; nil: none.
+	// Proxy is that of [http.Transport].
 	Proxy func(*http.Request) (*url.URL, error)
 }
 
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
-// Text and ignore the rest.
+// Text and ignore the other fields.
 type Alert struct {
-	// Text says in three lines what happened, since when, and what to do.
+	// Text has three lines: the event, its start and effect, and the remedy. Alert sets it.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`
-	// Work is what is behind, such as backup; empty for other events.
+	// Work is the kind of work that failed or recovered, such as backup. It is empty for
+	// other events.
 	Work      string    `json:"work,omitempty"`
 	ExitCode  int       `json:"exit_code"`
 	Error     string    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
-	// Since is when what the alert is about began, and Times how many nights, or attempts,
-	// in a row ended like this one.
+	// Since is the start of the problem. Defaults to StartedAt.
 	Since time.Time `json:"since"`
-	Times int       `json:"times"`
-	// SnapshotAt is the time of the snapshot that readers have; zero: none.
+	// Times is the number of nights or attempts in a row with this result.
+	Times int `json:"times"`
+	// SnapshotAt is the time of the snapshot that readers see. Zero means that there is
+	// none.
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	// SnapshotUnknown is set where nobody could look which one they have.
+	// SnapshotUnknown is set if the snapshot that readers see could not be determined.
 	SnapshotUnknown bool `json:"-"`
-	// Advice says what to do. Defaults to what the event needs.
+	// Advice tells the operator what to do. It has a default for each event.
 	Advice string `json:"advice"`
-	// Streams are those that should have been read, and were not, or not wholly.
+	// Streams are the incomplete streams of a partial night.
 	Streams []Stream `json:"streams"`
 	Program string   `json:"program_version"`
 }
 
-// Stream is a stream that should have been read, and was not, or not wholly.
+// Stream is a stream that was not read, or not completely.
 type Stream struct {
 	Stream string `json:"stream"`
 	Grade  string `json:"grade"`
-	// Standing is the grade in the words of people.
+	// Standing is the grade in plain words.
 	Standing string `json:"standing"`
 	Reason   string `json:"reason"`
 }
@@ -97,15 +96,15 @@ type Notifier struct {
 	http *http.Client
 }
 
-// New returns a notifier that logs what it sends.
+// New returns a notifier that logs each alert.
 func New(cfg Config, log *slog.Logger) *Notifier {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
 	cfg.Backoff = cmp.Or(cfg.Backoff, 2*time.Second)
 	return &Notifier{cfg: cfg, log: log, http: newClient(cfg)}
 }
 
-// Alert posts a to the failure address, if there is one. It reports whether nothing is
-// left to send.
+// Alert posts a to the failure address, if one is configured. It returns false if the alert
+// has to be sent again.
 func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	if n.cfg.FailureURL == "" {
 		return true
@@ -131,7 +130,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	return false
 }
 
-// Heartbeat calls the heartbeat address, if there is one.
+// Heartbeat calls the heartbeat address, if one is configured.
 func (n *Notifier) Heartbeat(ctx context.Context) {
 	if n.cfg.HeartbeatURL == "" {
 		return
@@ -140,5 +139,5 @@ func (n *Notifier) Heartbeat(ctx context.Context) {
 		n.log.WarnContext(ctx, "heartbeat not sent", "error", err)
 		return
 	}
-	n.log.DebugContext(ctx, "heartbeat sent") // as every night
+	n.log.DebugContext(ctx, "heartbeat sent")
 }

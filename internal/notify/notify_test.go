@@ -21,14 +21,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// receiver is a real server that answers with these statuses in turn, and with the
-// last one from then on.
+// receiver is a real server that responds with the given statuses in turn and then repeats
+// the last one.
 type receiver struct {
 	mu       sync.Mutex
 	statuses []int
 	got      []string // method, path and body
-	kind     string   // Content-Type of the last one
+	kind     string   // Content-Type of the last request
 }
+
+var _ http.Handler = (*receiver)(nil)
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, _ := io.ReadAll(q.Body)
@@ -44,8 +46,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(status)
 }
 
-// notifierOf returns one that reports to r under a secret path, and its log.
-func notifierOf(t *testing.T, r *receiver) (*notify.Notifier, *strings.Builder) {
+// newLoggedNotifier returns a notifier for secret addresses of r, and its log.
+func newLoggedNotifier(t *testing.T, r *receiver) (*notify.Notifier, *strings.Builder) {
 	t.Helper()
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
@@ -54,15 +56,15 @@ func notifierOf(t *testing.T, r *receiver) (*notify.Notifier, *strings.Builder) 
 		UserAgent: "test", Backoff: time.Millisecond}, slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
-func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
+func TestAlertBody(t *testing.T) {
 	t.Parallel()
 	r := &receiver{statuses: []int{200}}
-	notifier, _ := notifierOf(t, r)
+	notifier, _ := newLoggedNotifier(t, r)
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Times: 3,
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
 	if len(r.got) != 1 || r.kind != "application/json" {
-		t.Fatalf("the receiver got %q as %s", r.got, r.kind)
+		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.got, r.kind)
 	}
 	body, ok := strings.CutPrefix(r.got[0], "POST /T0/s3cret ")
 	if !ok {
@@ -75,10 +77,10 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	want := map[string]any{
 		"text": "placementsync: night 20261120T020000Z is published, but partial: orders is carried: GET /orders answered 503\n" +
 			"Since 2026-11-18 02:00 UTC, 3 nights in a row. Readers see tonight's rows of all other streams.\n" +
-			"To do: nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers.",
+			"To do: nothing, if the next night reads them; else run placementsync check, which tests the token and the service.",
 		"event": "partial", "run_id": "20261120T020000Z", "exit_code": 3.0, "program_version": "v1",
 		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z", "since": "2026-11-18T02:00:00Z", "times": 3.0,
-		"advice":  "nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers.",
+		"advice":  "nothing, if the next night reads them; else run placementsync check, which tests the token and the service.",
 		"streams": []any{map[string]any{"stream": "orders", "grade": "carried_forward", "standing": "carried", "reason": "GET /orders answered 503\nmore"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -86,9 +88,9 @@ func TestAlertIsReadableByPeopleAndPrograms(t *testing.T) {
 	}
 }
 
-// TestAlertsAreShort: each kind says in three lines of at most 600 characters what happened,
-// since when and what to do, whatever the service answered and however much is wrong.
-func TestAlertsAreShort(t *testing.T) {
+// TestAlertTexts checks that each alert has three lines and at most 600 characters, even if
+// it quotes a long response of the service.
+func TestAlertTexts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	long := strings.Repeat(`it answered "{\"ä\":\"\\n\"}" `, 100) + "\nand more"
@@ -97,35 +99,35 @@ func TestAlertsAreShort(t *testing.T) {
 		streams[i] = notify.Stream{Stream: "campaign_status_counts", Standing: "not proven", Reason: long}
 	}
 	for name, c := range map[string]struct {
-		alert             notify.Alert
-		what, since, toDo string
+		alert               notify.Alert
+		event, effect, toDo string
 	}{
 		"failed": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
 			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "repair the cause, then run placementsync run"},
-		"not begun":  {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "repair the cause"},
-		"unknown":    {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "repair the cause"},
-		"unverified": {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. What an earlier one found stays true.", "repair the cause"},
-		"long":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
-		"partial":    {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
+		"not started":      {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "repair the cause"},
+		"unknown snapshot": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "repair the cause"},
+		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "repair the cause"},
+		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
+		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
 		"a step behind the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
 			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see tonight's rows.", "repair the cause; the next night completes it."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "a", Standing: "carried"}, {Stream: "b", Standing: "not read", Reason: "403"}}},
 			"partial: a is carried; b is not read: 403", "Since ", "nothing, if"},
 		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
-		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 is not published, a gate refused it: it answered", "Readers have", "look at the service. If the loss is true, run placementsync run --allow-mass-delete"},
-		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "a gate refused it", "Readers have", "check the disk."},
+		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "a gate stopped the publishing of night r1: it answered", "Readers have", "check the service. If it lost the records for good, run placementsync run --allow-mass-delete"},
+		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "a gate stopped the publishing of night r1", "Readers have", "check the disk."},
 		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: it answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, and placementsync backup at once."},
-		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the lake after night r1 failed", "Since ", "repair the cause; the next night tries again, and placementsync lake publish --all at once."},
+		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: it answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, or run placementsync backup now."},
+		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the lake after night r1 failed", "Since ", "repair the cause; the next night tries again, or run placementsync lake publish --all now."},
 		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the watch has caught up: it has night r1", "It was behind since 2026-11-20 02:00 UTC.", "nothing."},
-		"a stranger's text": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
+		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
 			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "repair"},
-		"a stranger's reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
+		"markup in a reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := &receiver{statuses: []int{200}}
-			notifier, _ := notifierOf(t, r)
+			notifier, _ := newLoggedNotifier(t, r)
 			notifier.Alert(t.Context(), c.alert)
 			if len(r.got) != 1 {
 				t.Fatalf("the receiver got %q", r.got)
@@ -136,45 +138,45 @@ func TestAlertsAreShort(t *testing.T) {
 			}
 			lines := strings.Split(got.Text, "\n")
 			if n := utf8.RuneCountInString(got.Text); n > 600 || len(lines) != 3 || strings.Contains(got.Text, `\"`) || strings.Contains(got.Text, `\\`) {
-				t.Fatalf("it has %d characters in %d lines:\n%s", n, len(lines), got.Text)
+				t.Fatalf("the text has %d characters in %d lines, want at most 600 in 3, without escapes:\n%s", n, len(lines), got.Text)
 			}
-			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.what) || !strings.Contains(lines[1], c.since) || !strings.HasPrefix(lines[2], "To do: "+c.toDo) {
-				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.what, c.since, c.toDo)
+			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.event) || !strings.Contains(lines[1], c.effect) || !strings.HasPrefix(lines[2], "To do: "+c.toDo) {
+				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.event, c.effect, c.toDo)
 			}
 		})
 	}
 }
 
-func TestReceiverIsTriedAFewTimes(t *testing.T) {
+func TestHeartbeatIsRetried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		statuses []int
-		calls    int
-		fails    string
+		requests int
+		logged   string
 	}{
-		{"at once", []int{204}, 1, ""},
-		{"after a fault", []int{503, 429, 200}, 3, ""},
-		{"never", []int{500}, 3, "the receiver answered 500"},
-		{"refused", []int{404}, 1, "the receiver answered 404"},
-		{"moved", []int{302}, 1, "the receiver answered 302"},
+		{"success", []int{204}, 1, ""},
+		{"success after transient errors", []int{503, 429, 200}, 3, ""},
+		{"transient error", []int{500}, 3, "the receiver answered 500"},
+		{"permanent error", []int{404}, 1, "the receiver answered 404"},
+		{"redirect", []int{302}, 1, "the receiver answered 302"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := &receiver{statuses: c.statuses}
-			notifier, log := notifierOf(t, r)
+			notifier, log := newLoggedNotifier(t, r)
 			notifier.Heartbeat(t.Context())
-			if len(r.got) != c.calls || !strings.HasPrefix(r.got[0], "GET /beat-s3cret") {
-				t.Errorf("the receiver got %q, want %d calls", r.got, c.calls)
+			if len(r.got) != c.requests || !strings.HasPrefix(r.got[0], "GET /beat-s3cret") {
+				t.Errorf("the receiver got %q, want %d requests", r.got, c.requests)
 			}
-			if !strings.Contains(log.String(), c.fails) || strings.Contains(log.String(), "s3cret") {
-				t.Errorf("logged is %s, want %q and no secret", log, c.fails)
+			if !strings.Contains(log.String(), c.logged) || strings.Contains(log.String(), "s3cret") {
+				t.Errorf("log is %s, want %q and no secret", log, c.logged)
 			}
 		})
 	}
 }
 
-func TestFaultsOfTheNetworkHoldNoSecret(t *testing.T) {
+func TestNetworkErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
@@ -183,12 +185,12 @@ func TestFaultsOfTheNetworkHoldNoSecret(t *testing.T) {
 		notifier := notify.New(notify.Config{FailureURL: address, Backoff: time.Millisecond}, slog.New(slog.NewTextHandler(&log, nil)))
 		notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
 		if !strings.Contains(log.String(), "not sent") || strings.Contains(log.String(), "s3cret") {
-			t.Errorf("logged is %s", &log)
+			t.Errorf("log is %s, want \"not sent\" without the secret", &log)
 		}
 	}
 }
 
-func TestAReceiverThatHangsIsLeft(t *testing.T) {
+func TestHeartbeatStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -200,17 +202,17 @@ func TestAReceiverThatHangsIsLeft(t *testing.T) {
 	notifier := notify.New(notify.Config{HeartbeatURL: server.URL}, slog.New(slog.NewTextHandler(&log, nil)))
 	notifier.Heartbeat(ctx)
 	if !strings.Contains(log.String(), "context canceled") {
-		t.Errorf("logged is %s", &log)
+		t.Errorf("log is %s, want \"context canceled\"", &log)
 	}
 }
 
-func TestNobodyIsToldWithoutAnAddress(t *testing.T) {
+func TestEmptyAddressesDisableNotifications(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	notifier := notify.New(notify.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
 	notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
 	notifier.Heartbeat(t.Context())
 	if log.Len() > 0 {
-		t.Errorf("logged is %s", &log)
+		t.Errorf("log is %s, want it empty", &log)
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"placementsync/internal/plural"
 )
 
-// describe is the alert for people: a line each for what happened, since when, and what to
-// do. Whoever reads it stands in front of a telephone.
+// describe returns the text of the alert. Its three lines are the event, its start and
+// effect, and the remedy; they are short enough for a telephone.
 func (a Alert) describe() string {
-	const most = 300 // of the first line; the others are bounded by their words
-	return "placementsync: " + shortenText(a.describeEvent(), most) + "\n" + a.describeSince() + "\nTo do: " + shortenText(a.Advice, most/2)
+	const maxEvent, maxAdvice = 300, 150 // characters
+	return "placementsync: " + sanitizeText(a.describeEvent(), maxEvent) + "\n" + a.describeEffect() + "\nTo do: " + sanitizeText(a.Advice, maxAdvice)
 }
 
-// describeEvent says what happened.
 func (a Alert) describeEvent() string {
 	text := ""
 	switch a.Event {
@@ -37,7 +36,7 @@ func (a Alert) describeEvent() string {
 	case Behind:
 		text = fmt.Sprintf("the %s after night %s failed", a.Work, a.Run)
 	case Gate:
-		text = fmt.Sprintf("night %s is not published, a gate refused it", a.Run)
+		text = fmt.Sprintf("a gate stopped the publishing of night %s", a.Run)
 	default:
 		text = "night " + a.Run + " failed"
 		if a.Run == "" {
@@ -50,43 +49,42 @@ func (a Alert) describeEvent() string {
 	return text + ": " + a.Error
 }
 
-// describeStreams names the first streams that the night lacks, each with the beginning of
-// its reason.
+// describeStreams lists the first incomplete streams with the beginning of the reason.
 func (a Alert) describeStreams() string {
-	const shown, most = 3, 90
+	const maxStreams, maxReason = 3, 90
 	var parts []string
 	for i, s := range a.Streams {
-		if i == shown {
-			parts = append(parts, "and "+plural.Count(len(a.Streams)-shown, "more stream"))
+		if i == maxStreams {
+			parts = append(parts, "and "+plural.Count(len(a.Streams)-maxStreams, "more stream"))
 			break
 		}
 		part := s.Stream + " is " + s.Standing
 		if s.Reason != "" {
-			part += ": " + cutText(s.Reason, most)
+			part += ": " + cutText(s.Reason, maxReason)
 		}
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// describeSince says since when, and what readers have meanwhile.
-func (a Alert) describeSince() string {
+// describeEffect returns the start of the problem and its effect on readers.
+func (a Alert) describeEffect() string {
 	since := "Since " + formatTime(a.Since)
 	if noun := map[bool]string{true: "attempt", false: "night"}[a.Event == Behind]; a.Times > 1 {
 		since += fmt.Sprintf(", %s in a row", plural.Count(a.Times, noun))
 	}
 	switch a.Event {
 	case Full:
-		return since + ". What was accepted is kept, and the service sends the rest again."
+		return since + ". Accepted events are kept; the service sends the refused ones again."
 	case Recovered:
 		if a.Work == Inbox {
 			return "It was full since " + formatTime(a.Since) + "."
 		}
 		return "It was behind since " + formatTime(a.Since) + "."
 	case Damaged:
-		return "Found on " + formatTime(a.Since) + ". What is whole can be read."
+		return "Found on " + formatTime(a.Since) + ". Intact files can still be read."
 	case Unverified:
-		return since + ". What an earlier one found stays true."
+		return since + ". The result of the last complete verification is kept."
 	case Behind:
 		return since + ". Readers see the night."
 	case Partial:
@@ -104,55 +102,54 @@ func (a Alert) describeSince() string {
 	return since + ". Readers have the snapshot of " + formatTime(a.SnapshotAt) + "."
 }
 
-// defaultAdvice is what to do about an event, unless the caller knows better.
 func (a Alert) defaultAdvice() string {
 	switch a.Event {
 	case Full:
-		return "see placementsync runs for why no night succeeds, since a night empties it, or raise serve.inbox_max."
+		return "run placementsync runs to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."
 	case Recovered:
 		return "nothing."
 	case Partial:
 		if a.Error != "" {
-			return "repair the cause; the next night completes it. placementsync verify names what is missing."
+			return "repair the cause; the next night completes it. placementsync verify lists the missing days."
 		}
-		return "nothing, if the next night reads them; else placementsync check shows what the token may read and whether the service answers."
+		return "nothing, if the next night reads them; else run placementsync check, which tests the token and the service."
 	case Damaged:
-		return "run placementsync verify --read-data, which names the commands that repair it."
+		return "run placementsync verify --read-data, which prints the commands for the repair."
 	case Unverified:
-		return "repair the cause, then run placementsync verify --read-data, or leave it to the next verification."
+		return "repair the cause, then run placementsync verify --read-data, or wait for the next verification."
 	case Behind:
 		command := "placementsync " + a.Work
 		if a.Work == "lake" {
 			command += " publish --all"
 		}
-		return "repair the cause; the next night tries again, and " + command + " at once."
+		return "repair the cause; the next night tries again, or run " + command + " now."
 	case Gate:
-		return "look at the service. If the loss is true, run placementsync run --allow-mass-delete once; if not, the next night reads it again."
+		return "check the service. If it lost the records for good, run placementsync run --allow-mass-delete once; else wait for the next night."
 	}
-	return "repair the cause, then run placementsync run, or leave it to the next night, which asks for nothing again that is stored."
+	return "repair the cause, then run placementsync run, or wait for the next night; stored responses are not requested again."
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// What is left of quotes within quotes.
+// Escapes of nested quotes.
 var (
 	escapedQuote = regexp.MustCompile(`\\+"`)
 	manyEscapes  = regexp.MustCompile(`\\{2,}`)
 )
 
-// shortenText is cutText of what may quote an answer of the service: nothing of it
-// mentions anybody or is a link, and quotes within quotes are plain ones.
-func shortenText(s string, most int) string {
+// sanitizeText cuts a text that may quote a response of the service. It breaks mentions and
+// links, and removes the escapes of nested quotes.
+func sanitizeText(s string, maxChars int) string {
 	s = strings.NewReplacer("<", "\u2039", ">", "\u203a").Replace(s)
 	s = manyEscapes.ReplaceAllString(escapedQuote.ReplaceAllString(s, `"`), `\`)
-	return cutText(breakMentions(s), most)
+	return cutText(breakMentions(s), maxChars)
 }
 
-// cutText cuts a text to its first line and to a number of characters.
-func cutText(s string, most int) string {
+// cutText cuts a text to its first line and to maxChars characters.
+func cutText(s string, maxChars int) string {
 	s, _, _ = strings.Cut(s, "\n")
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "..."
+	if runes := []rune(s); len(runes) > maxChars {
+		return string(runes[:maxChars]) + "..."
 	}
 	return s
 }

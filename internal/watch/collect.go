@@ -14,40 +14,38 @@ import (
 )
 
 const (
-	// mostFindings bounds what is remembered of a watch. An answer that is cut would make
-	// the rest of it new another time.
-	mostFindings = 10_000
-	// mostShown bounds the findings in a message.
-	mostShown = 20
+	// maxFindings limits the findings of a watch. More is an error, because the findings
+	// beyond a cut would be reported as new by a later night.
+	maxFindings = 10_000
+	// maxShown limits the findings in a message.
+	maxShown = 20
 )
 
-// collector is a query.Writer that judges each row, and keeps the findings for the message.
-// It holds no rows, since a condition may judge millions.
+// collector is a query.Writer that evaluates the condition for each row and collects the
+// findings. It does not keep other rows, of which there may be millions.
 type collector struct {
 	watch Watch
 	now   query.Snapshot
-	// before is the state of earlier nights, base the look that this one is compared with.
-	before *state
-	base   look
+	// previous is the state of earlier nights, base the evaluation to compare with.
+	previous *state
+	base     evaluation
 
 	columns   []query.Column
 	condition int // index of the column of the condition
 	key, show []int
 
-	// found has each finding, and since when it has been there.
-	found    map[string]time.Time
-	fresh    int
+	// since maps each finding to the time of the snapshot that first had it.
+	since    map[string]time.Time
+	newCount int
 	shown    []Finding
-	lines    []string // of shown, for people
+	lines    []string // texts of shown
 	noNumber int
 }
 
 var _ query.Streaming = (*collector)(nil)
 
-// IsStreaming implements query.Streaming.
 func (*collector) IsStreaming() {}
 
-// Begin implements query.Writer.
 func (c *collector) Begin(columns []query.Column) error {
 	c.columns = columns
 	if name := c.watch.When.Column; name != "" {
@@ -56,7 +54,7 @@ func (c *collector) Begin(columns []query.Column) error {
 			return err
 		}
 		if c.condition = at[0]; !columns[c.condition].Numeric {
-			return fmt.Errorf("the column %q of its condition has no numbers: cast it to DECIMAL, or name another one", name)
+			return fmt.Errorf("the column %q of the condition is not numeric: cast it to DECIMAL, or name another one", name)
 		}
 	}
 	var errKey, errShow error
@@ -65,8 +63,9 @@ func (c *collector) Begin(columns []query.Column) error {
 	return errors.Join(errKey, errShow)
 }
 
-// indexesOf finds columns by name; without names it is all of them.
-func (c *collector) indexesOf(what string, names []string) ([]int, error) {
+// indexesOf returns the indexes of the named columns, or of all columns without names. The
+// key of the configuration is for the error.
+func (c *collector) indexesOf(key string, names []string) ([]int, error) {
 	var all []int
 	if len(names) == 0 {
 		for i := range c.columns {
@@ -81,14 +80,13 @@ func (c *collector) indexesOf(what string, names []string) ([]int, error) {
 			for _, col := range c.columns {
 				known = append(known, col.Name)
 			}
-			return nil, fmt.Errorf("the answer has no column %q, which %s names: it has %s", name, what, strings.Join(known, ", "))
+			return nil, fmt.Errorf("the query returns no column %q for %s: use one of %s", name, key, strings.Join(known, ", "))
 		}
 		all = append(all, i)
 	}
 	return all, nil
 }
 
-// Row implements query.Writer.
 func (c *collector) Row(row query.Row) error {
 	if c.watch.When.Column != "" {
 		holds, isNumber := c.watch.When.holds(row.Value(c.condition))
@@ -99,29 +97,28 @@ func (c *collector) Row(row query.Row) error {
 			return nil
 		}
 	}
-	id := identify(c.key, row)
-	if _, again := c.found[id]; again {
+	id := hashKey(c.key, row)
+	if _, duplicate := c.since[id]; duplicate {
 		return nil
 	}
-	if len(c.found) == mostFindings {
-		return fmt.Errorf("there are more than %d findings: narrow the query or its condition", mostFindings)
+	if len(c.since) == maxFindings {
+		return fmt.Errorf("there are more than %d findings: narrow the query or its condition", maxFindings)
 	}
-	since, known := c.before.knownSince(id, c.base)
+	since, known := c.previous.knownSince(id, c.base)
 	if !known {
-		c.fresh, since = c.fresh+1, c.now.At
+		c.newCount, since = c.newCount+1, c.now.At
 	}
-	c.found[id] = since
-	if (!known || !c.watch.NewOnly) && len(c.shown) < mostShown {
+	c.since[id] = since
+	if (!known || !c.watch.NewOnly) && len(c.shown) < maxShown {
 		c.addShown(row, since, !known)
 	}
 	return nil
 }
 
-// End implements query.Writer.
 func (*collector) End() error { return nil }
 
-// identify is a hash of the values by which a finding is known again.
-func identify(key []int, row query.Row) string {
+// hashKey identifies a finding by the values of its key columns.
+func hashKey(key []int, row query.Row) string {
 	const size = 16
 	h := sha256.New()
 	for _, i := range key {
@@ -130,7 +127,7 @@ func identify(key []int, row query.Row) string {
 		if !v.Null {
 			length = int64(len(v.Text))
 		}
-		_ = binary.Write(h, binary.BigEndian, length) // a hash takes all
+		_ = binary.Write(h, binary.BigEndian, length) // a hash returns no error
 		h.Write([]byte(v.Text))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:size])
@@ -145,11 +142,11 @@ func (c *collector) addShown(row query.Row, since time.Time, isNew bool) {
 			f.Values[name] = nil
 			continue
 		}
-		text := cutText(v.Text, mostValue)
+		text := cutText(v.Text, maxValue)
 		f.Values[name] = &text
-		parts = append(parts, cleanText(name)+": "+cleanText(cutText(text, mostValueLine)))
+		parts = append(parts, cleanText(name)+": "+cleanText(cutText(text, maxValueInLine)))
 	}
-	line := cutText(strings.Join(parts, ", "), mostLine)
+	line := cutText(strings.Join(parts, ", "), maxLine)
 	if !isNew {
 		line += " (since " + dateText(since) + ")"
 	}

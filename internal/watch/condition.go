@@ -7,7 +7,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// Condition says which rows are findings. The zero Condition says all.
+// Condition selects the rows that are findings. The zero Condition selects every row.
 type Condition struct {
 	// Column is compared with a number.
 	Column string
@@ -24,8 +24,8 @@ func NewCondition(column string, over bool, number string) (Condition, error) {
 	return Condition{Column: column, over: over, number: n}, nil
 }
 
-// holds compares a value exactly. isNumber is false for NULL, NaN and the infinities,
-// which never meet a condition.
+// holds compares a value exactly. NULL, NaN and the infinities are not numbers and never
+// meet the condition.
 func (c Condition) holds(v query.Value) (holds, isNumber bool) {
 	if v.Null {
 		return false, false

@@ -1,8 +1,8 @@
-// Package watch looks after each night for what somebody waits for, and sends what is new:
-// the rows of a query that meet a condition, each once.
+// Package watch evaluates queries after each night. A row that meets the condition of a
+// watch is a finding; each finding is sent once.
 //
-// It knows neither the configuration nor how a night goes, and no receiver: the snapshot, the
-// folder for its state and the delivery are passed in.
+// It must not know the configuration, nights or receivers: the caller passes the snapshots,
+// the folder for its state and the function that delivers a message.
 package watch
 
 import (
@@ -16,87 +16,85 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Watch is one question, and who hears of its findings.
+// Watch is a query, the condition for its findings, and the channels that receive them.
 type Watch struct {
 	Name string
-	// Query is SQL or the name of a query, Params are its parameters.
+	// Query is SQL or the name of a query.
 	Query  string
 	Params map[string]string
-	// When says which rows are findings.
+	// When selects the rows that are findings.
 	When Condition
-	// Key lists the columns by which a finding is known again. Without names it is all of
-	// them. Rows with the same key are one finding.
+	// Key lists the columns that identify a finding. Empty means all. Rows with the same
+	// key are one finding.
 	Key []string
-	// Show lists the columns that a message has. Without names it is all of them.
+	// Show lists the columns of a message. Empty means all.
 	Show []string
-	// NewOnly sends a finding once. Otherwise each snapshot sends all that there are.
+	// NewOnly sends each finding once. Otherwise each night sends all findings.
 	NewOnly bool
-	// Advice is a line of the message: what to do.
+	// Advice is a line of the message that tells the reader how to react.
 	Advice string
-	// Channels are for Config.Send.
+	// Channels are passed to Config.Send.
 	Channels []string
 
-	// text is the SQL of a named query that a user may edit. Findings of another text
-	// cannot be compared.
+	// text is the SQL of a named query, which the user may edit. It is part of the digest.
 	text string
 }
 
-// Catalog is the snapshot that readers see: a *query.DB.
+// Catalog is the published snapshot, implemented by *query.DB.
 type Catalog interface {
-	// Snapshots are those that led to it, oldest first. The last one is the one that
-	// answers.
+	// Snapshots returns the published snapshot and its ancestors, oldest first.
 	Snapshots(ctx context.Context) ([]query.Snapshot, error)
 	Sources(ctx context.Context, q query.Query, values map[string]string) ([]query.Source, error)
 	Run(ctx context.Context, q query.Query, values map[string]string, w query.Writer) (int64, error)
 }
 
-// Config is what watches work with.
+// Config is the environment in which watches run.
 type Config struct {
 	Catalog Catalog
-	// Queries are those that a watch can name.
+	// Queries are the named queries.
 	Queries query.Library
-	// Folder remembers from night to night what was found and sent.
+	// Folder has the state files.
 	Folder *warehouse.Folder
-	// Send delivers a message. With an error it may have arrived all the same; it comes
-	// again, with the same id. One without ErrRefused ends what is sent to the channel.
+	// Send delivers a message. After an error the message may have arrived; it is sent
+	// again later with the same ID. After an error other than ErrRefused, Send is not called
+	// again for this channel.
 	Send func(ctx context.Context, channel string, m Message) error
-	// Program is the version that is at work.
+	// Program is the version of the running program.
 	Program string
-	// DryRun looks, and neither sends nor writes.
+	// DryRun evaluates the watches without sending or writing.
 	DryRun bool
-	// Timeout bounds the query of one watch. Defaults to 2 minutes.
+	// Timeout limits the query of one watch. Defaults to 2 minutes.
 	Timeout time.Duration
-	// Now is the time that is remembered of a delivery. Defaults to time.Now.
+	// Now returns the time to record for a delivery. Defaults to time.Now.
 	Now func() time.Time
 }
 
-// Result is what became of a watch.
+// Result is the result of one watch.
 type Result struct {
 	Watch string
-	// At is the snapshot in which it was looked for.
+	// At is the evaluated snapshot.
 	At query.Snapshot
-	// Unread has a line for people about each table behind the query that was not read. No
-	// answer says anything then, and nothing was looked for.
+	// Unread describes each table of the query that was not read. If it is not empty, the
+	// query did not run.
 	Unread []string
-	// Doubt says in one line which other tables are not proven, and why.
+	// Doubt is one line that describes other tables that are not proven.
 	Doubt string
-	// Found counts the findings, New those that are sent. NoNumber counts the rows whose
-	// value is NULL or no number, so that a condition cannot be judged.
+	// Found counts all findings and New the new ones. NoNumber counts the rows with NULL or
+	// NaN in the column of the condition, which are skipped.
 	Found, New, NoNumber int
-	// SeenBefore is set if this snapshot was looked at before.
+	// SeenBefore is set if the watch was already evaluated at this snapshot.
 	SeenBefore bool
-	// Messages are those that were delivered to all their channels, or with DryRun those
+	// Messages are the messages that all their channels received or, with DryRun, those
 	// that would be sent.
 	Messages []Message
-	// Waiting counts the messages that could not be delivered. They are sent with the next
-	// night.
-	Waiting int
+	// Pending counts the undelivered messages. The next night sends them.
+	Pending int
 	Err     error
 }
 
-// Run looks for the findings of each watch in the newest snapshot, and sends what is new,
-// and what could not be sent before. A watch that fails does not stop the others. The
-// error is that of the catalog.
+// Run evaluates each watch at the newest snapshot. It sends messages about findings and the
+// pending messages of earlier nights. The error of a watch is in its result and does not
+// stop the others. The returned error is that of the catalog.
 func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Minute
@@ -104,56 +102,56 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	line, err := cfg.Catalog.Snapshots(ctx)
+	snapshots, err := cfg.Catalog.Snapshots(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(line) == 0 {
-		return nil, errors.New("look for findings: the catalog has no snapshot: start a night with placementsync run")
+	if len(snapshots) == 0 {
+		return nil, errors.New("run watches: the catalog has no snapshot: start a night with placementsync run")
 	}
-	d := delivery{Config: cfg, failed: map[string]error{}}
+	r := runner{Config: cfg, failed: map[string]error{}}
 	results := make([]Result, len(watches))
 	for i, w := range watches {
-		results[i] = d.runWatch(ctx, w, line)
+		results[i] = r.runWatch(ctx, w, snapshots)
 	}
 	return results, nil
 }
 
-// runWatch writes what is owed before it sends any of it, and what was sent after that: a
-// kill repeats one delivery, and loses none.
-func (d delivery) runWatch(ctx context.Context, w Watch, line []query.Snapshot) Result {
-	res := Result{Watch: w.Name, At: line[len(line)-1]}
-	s, err := readState(d.Folder, w)
+// runWatch writes a message to the state before it sends it, and removes it afterwards. A
+// killed process therefore repeats at most one delivery and loses none.
+func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapshot) Result {
+	res := Result{Watch: w.Name, At: snapshots[len(snapshots)-1]}
+	s, err := readState(r.Folder, w)
 	if err != nil {
 		res.Err = err
 		return res
 	}
-	dropped := s.dropChannels(w.Channels)
-	changed, err := d.lookFor(ctx, w, line, s, &res)
+	dropped := s.keepChannels(w.Channels)
+	changed, err := r.evaluate(ctx, w, snapshots, s, &res)
 	if err != nil {
-		err = fmt.Errorf("look for %s: %w", w.Name, err)
+		err = fmt.Errorf("evaluate the watch %s: %w", w.Name, err)
 	}
-	if d.DryRun {
-		for _, owed := range s.Waiting {
-			res.Messages = append(res.Messages, owed.Message)
+	if r.DryRun {
+		for _, pending := range s.Pending {
+			res.Messages = append(res.Messages, pending.Message)
 		}
 		res.Err = err
 		return res
 	}
 	if changed || dropped {
-		if wrote := stateFile(d.Folder, w.Name).Write(s); wrote != nil {
-			res.Err = errors.Join(err, fmt.Errorf("record the findings of %s: %w: nothing was sent", w.Name, wrote))
+		if writeErr := stateFile(r.Folder, w.Name).Write(s); writeErr != nil {
+			res.Err = errors.Join(err, fmt.Errorf("record the findings of %s: %w: no message was sent", w.Name, writeErr))
 			return res
 		}
 	}
-	res.Err = errors.Join(err, d.sendWaiting(ctx, w.Name, s, &res))
-	res.Waiting = len(s.Waiting)
+	res.Err = errors.Join(err, r.sendPending(ctx, w.Name, s, &res))
+	res.Pending = len(s.Pending)
 	return res
 }
 
-// lookFor asks, unless this snapshot was asked before, and adds to the state what is new
-// and the message about it. changed reports whether the state did; not after an error.
-func (cfg Config) lookFor(ctx context.Context, w Watch, line []query.Snapshot, s *state, res *Result) (changed bool, err error) {
+// evaluate runs the query, unless it already ran at this snapshot, and adds the findings and
+// the message about them to the state. After an error the state is unchanged.
+func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
 	now := res.At
 	q, err := cfg.Queries.Resolve(w.Query)
 	if err != nil {
@@ -162,57 +160,56 @@ func (cfg Config) lookFor(ctx context.Context, w Watch, line []query.Snapshot, s
 	if q.File != "" {
 		w.text = q.SQL
 	}
-	if s.hasLooked(w, now) {
+	if s.isEvaluated(w, now) {
 		res.SeenBefore = true
 		return false, nil
 	}
-	if len(s.Waiting) >= mostWaiting {
-		return false, fmt.Errorf("%d messages wait for a channel that does not take them: repair it, or take it out of the watch; until then nothing more is looked for", len(s.Waiting))
+	if len(s.Pending) >= maxPending {
+		return false, fmt.Errorf("%d messages are pending because a channel does not accept them, so the query did not run: repair the channel, or remove it from the watch", len(s.Pending))
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the query took longer than %s: narrow it", cfg.Timeout))
 	defer stop()
-	if err := res.judge(ctx, cfg.Catalog, q, w.Params); err != nil {
+	if err := res.checkSources(ctx, cfg.Catalog, q, w.Params); err != nil {
 		return false, causeErr(ctx, err)
 	}
-	next := *s // a look that fails forgets nothing of another definition
-	base := next.begin(w, line)
+	next := *s // begin may reset the state, which must not happen if the query fails
+	base := next.begin(w, snapshots)
 	if len(res.Unread) > 0 {
 		if next.Unread {
 			return false, nil
 		}
 		next.Unread = true
-		next.owe(newUnreadMessage(cfg.Program, w, now, res.Unread), w.Channels)
+		next.addPending(newUnreadMessage(cfg.Program, w, now, res.Unread), w.Channels)
 		*s = next
 		return true, nil
 	}
-	c := &collector{watch: w, now: now, before: &next, base: base, found: map[string]time.Time{}}
+	c := &collector{watch: w, now: now, previous: &next, base: base, since: map[string]time.Time{}}
 	if _, err := cfg.Catalog.Run(ctx, q, w.Params, c); err != nil {
 		return false, causeErr(ctx, err)
 	}
-	res.Found, res.New, res.NoNumber = len(c.found), c.fresh, c.noNumber
-	if c.fresh > 0 || !w.NewOnly && res.Found > 0 {
-		next.owe(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
+	res.Found, res.New, res.NoNumber = len(c.since), c.newCount, c.noNumber
+	if c.newCount > 0 || !w.NewOnly && res.Found > 0 {
+		next.addPending(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
 	}
-	next.end(now, c.found)
+	next.end(now, c.since)
 	*s = next
 	return true, nil
 }
 
-// Check plans the query of a watch and looks at the columns of its answer. It runs nothing
-// of it.
+// Check plans the query of a watch and checks the columns of its result without running it.
 func Check(ctx context.Context, db *query.DB, q query.Query, w Watch) error {
 	if _, err := db.Sources(ctx, q, w.Params); err != nil && !errors.Is(err, query.ErrNoPlan) {
 		return err
 	}
 	columns, err := db.Describe(ctx, q, w.Params)
 	if err != nil {
-		return nil // the night looks at the columns of a text that cannot be described
+		return nil // DuckDB cannot describe every statement; the night checks its columns
 	}
 	return (&collector{watch: w}).Begin(columns)
 }
 
-// judge says how sure the tables behind the query are.
-func (res *Result) judge(ctx context.Context, c Catalog, q query.Query, params map[string]string) error {
+// checkSources sets Unread and Doubt for the tables of the query.
+func (res *Result) checkSources(ctx context.Context, c Catalog, q query.Query, params map[string]string) error {
 	sources, err := c.Sources(ctx, q, params)
 	if errors.Is(err, query.ErrNoPlan) {
 		res.Doubt = err.Error()
@@ -233,7 +230,7 @@ func (res *Result) judge(ctx context.Context, c Catalog, q query.Query, params m
 	return nil
 }
 
-// causeErr says which bound was over rather than that one was.
+// causeErr returns the cause of the context if it is done, because it names the timeout.
 func causeErr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,0 +1,169 @@
+package watch_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
+	"placementsync/internal/watch"
+)
+
+func TestMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	h, w := newFixture(t), billsWatch()
+	w.Advice = "Pay them."
+	var rows []string
+	for i := range 1234 {
+		rows = append(rows, fmt.Sprintf("%d%s|NULL", i, strings.Repeat("ä", 5000)))
+	}
+	h.publish(rows...)
+	res, got := h.evaluate(t, w)
+	must(t, res.Err)
+	m := got[0].message
+	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
+		!strings.HasPrefix(m.Text, "bills: 1234 new findings in the snapshot of 2026-11-01 02:00 UTC\n") || m.Subject != "placementsync: bills: 1234 new findings" {
+		t.Errorf("got %d findings, %d new, %d more, subject %s, text:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)
+	}
+	if body, err := json.Marshal(m); err != nil || len(body) > 100_000 || utf8.RuneCountInString(m.Text) > 2_400 {
+		t.Errorf("the message has %d bytes, its text %d characters (%v)", len(body), utf8.RuneCountInString(m.Text), err)
+	}
+	rows = nil
+	for i := range 10_001 {
+		rows = append(rows, fmt.Sprintf("x%d|1", i))
+	}
+	h.publish(rows...)
+	if res, got := h.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "evaluate the watch bills: there are more than 10000 findings: narrow the query or its condition") || len(got) > 0 {
+		t.Errorf("delivered %d messages, error %v", len(got), res.Err)
+	}
+}
+
+// TestMessageTextIsSanitized checks that line ends, control characters and marks of the
+// writing direction in a value do not reach the text, and that the JSON object has the
+// value unchanged.
+func TestMessageTextIsSanitized(t *testing.T) {
+	t.Parallel()
+	h, w := newFixture(t), billsWatch()
+	value := "x\r\nBcc: all@example.com\n\n- b: 2 \x1b[2J\u202e\u2066\u200b\u2028\x00 <!channel> *b* {{.}} &amp;"
+	h.publish(value + "|1")
+	_, got := h.evaluate(t, w)
+	m := got[0].message
+	if lines := strings.Split(m.Text, "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "- id: x  Bcc: all@example.com  - b: 2 ") {
+		t.Errorf("the text is %q", m.Text)
+	}
+	for _, r := range strings.ReplaceAll(m.Text, "\n", "") {
+		if !unicode.IsGraphic(r) {
+			t.Errorf("%U is in the text %q", r, m.Text)
+		}
+	}
+	if *m.Findings[0].Values["id"] != value || strings.Contains(m.Subject, "Bcc") {
+		t.Errorf("the object has %q, want %q; subject %q", *m.Findings[0].Values["id"], value, m.Subject)
+	}
+}
+
+func TestEvaluationErrors(t *testing.T) {
+	t.Parallel()
+	number := func(column string) func(*watch.Watch, *fixture) {
+		return func(w *watch.Watch, _ *fixture) {
+			c, err := watch.NewCondition(column, true, "1")
+			must(t, err)
+			w.When = c
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*watch.Watch, *fixture)
+		want   string
+	}{
+		"unknown column in when": {number("amont"), `evaluate the watch bills: the query returns no column "amont" for when: use one of id, amount`},
+		"text column in when":    {number("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another one`},
+		"unknown column in key":  {func(w *watch.Watch, _ *fixture) { w.Key = []string{"nr"} }, `no column "nr" for key`},
+		"unknown column in show": {func(w *watch.Watch, _ *fixture) { w.Show = []string{"nr"} }, `no column "nr" for show`},
+		"failing query":          {func(_ *watch.Watch, h *fixture) { h.runQuery = func(context.Context) error { return errReceiver } }, "evaluate the watch bills: the receiver answered 500"},
+		"slow query": {func(_ *watch.Watch, h *fixture) {
+			h.runQuery = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		}, "evaluate the watch bills: the query took longer than 10ms: narrow it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, w := newFixture(t), billsWatch()
+			h.publish("a|1")
+			c.change(&w, h)
+			cfg := h.config(t)
+			cfg.Timeout = 10 * time.Millisecond
+			results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
+			must(t, err)
+			if results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) || len(h.delivered) > 0 {
+				t.Errorf("got %v, want %s", results[0].Err, c.want)
+			}
+			// A later evaluation of the same snapshot has the findings.
+			h.runQuery = nil
+			if _, got := h.evaluate(t, billsWatch()); formatDeliveries(got) != "chat(a*)" {
+				t.Errorf("after the repair, delivered %s", formatDeliveries(got))
+			}
+		})
+	}
+	h := newFixture(t)
+	if _, err := watch.Run(t.Context(), h.config(t), []watch.Watch{billsWatch()}); err == nil || !strings.Contains(err.Error(), "no snapshot") {
+		t.Errorf("Run without a snapshot: got %v, want an error", err)
+	}
+}
+
+func TestNumbersAreComparedExactly(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		over         bool
+		limit, value string
+		isFinding    bool
+		isNumber     bool
+	}{
+		{true, "0.1", "0.1", false, true},
+		{true, "0.1", "0.100000000000000000000000000000000001", true, true},
+		{false, "-10", "-10.000000", false, true},
+		{false, "-10", "-10.000001", true, true},
+		{true, "9007199254740992", "9007199254740993", true, true},
+		{true, "99999999999999999999999999999999999999", "170141183460469231731687303715884105727", true, true},
+		{true, "1", "1e+300", true, true},
+		{true, "1", "NaN", false, false},
+		{true, "1", "Infinity", false, false},
+		{true, "1", "-inf", false, false},
+		{false, "1", "NULL", false, false},
+	} {
+		h, w := newFixture(t), billsWatch()
+		var err error
+		w.When, err = watch.NewCondition("amount", c.over, c.limit)
+		must(t, err)
+		h.publish("a|" + c.value)
+		res, _ := h.evaluate(t, w)
+		if (res.Found == 1) != c.isFinding || (res.NoNumber == 0) != c.isNumber || res.Err != nil {
+			t.Errorf("value %s, limit %s, over %t: %d findings, %d rows without a number (%v)", c.value, c.limit, c.over, res.Found, res.NoNumber, res.Err)
+		}
+	}
+	if _, err := watch.NewCondition("amount", true, "many"); err == nil {
+		t.Error("NewCondition accepted the number \"many\"")
+	}
+}
+
+// TestMessageMentionsSkippedRowsAndDoubt covers rows without a number and tables that are
+// not proven.
+func TestMessageMentionsSkippedRowsAndDoubt(t *testing.T) {
+	t.Parallel()
+	h, w := newFixture(t), billsWatch()
+	var err error
+	w.When, err = watch.NewCondition("amount", true, "1")
+	must(t, err)
+	h.publish("a|2", "b|NULL", "c|NaN")
+	h.sources = []query.Source{{Table: "orders", Standing: ledger.Carried, RowsSince: h.snapshots[0].At}}
+	_, got := h.evaluate(t, w)
+	if !strings.HasSuffix(got[0].message.Text, "\nPossibly incomplete: orders is carried since 2026-11-01 02:00 UTC.") {
+		t.Errorf("the text is %q", got[0].message.Text)
+	}
+	if !strings.Contains(got[0].message.Text, "Skipped: 2 rows without a number in amount.") {
+		t.Errorf("the text is %q", got[0].message.Text)
+	}
+}
