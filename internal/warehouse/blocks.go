@@ -13,7 +13,7 @@ import (
 // A DuckDB file is made of blocks of one size, and a table takes at least some of its
 // own. With the usual 256 KiB, what little a hundred small tables hold takes four times
 // the space that it needs, and with 16 KiB, what a million rows hold takes a third more.
-// docs/ARCHITECTURE.md has the measurement.
+// docs/performance.md has the measurement.
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
