@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 
 // answerOptions are the flags of commands that answer with rows.
 type answerOptions struct {
+	// format is empty where the file of -o decides.
 	format   string
+	bom      bool
 	vertical bool
 	out      string
 	rows     int
@@ -27,9 +30,11 @@ type answerOptions struct {
 
 func (o *answerOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "table", "table (on a pipe: plain aligned text), vertical, csv, json, jsonl, markdown or parquet (with -o)")
+	f.StringVar(&o.format, "format", "", "table (on a pipe: plain aligned text), vertical, csv, json, jsonl or markdown; with -o also\n"+
+		"parquet or xlsx. Defaults to the extension of the file of -o, else to table")
+	f.BoolVar(&o.bom, "bom", false, "begin CSV with a byte order mark, by which Excel recognizes UTF-8")
 	f.BoolVar(&o.vertical, "vertical", false, "write one column a line: --format vertical")
-	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically")
+	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
 	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0: 10,000")
 	var names []string
 	for _, format := range query.Formats() {
@@ -46,14 +51,29 @@ func (o answerOptions) parseFormat() (query.Format, error) {
 	if err := refuseMissingFolder(o.out); err != nil {
 		return "", err
 	}
-	format, err := query.ParseFormat(o.format)
-	if !o.vertical || err != nil {
-		return format, err
+	format, err := o.namedFormat()
+	switch {
+	case err != nil:
+		return "", err
+	case o.bom && format != query.CSV:
+		return "", command.UsageErr("--bom is for CSV, and the format is %s", format)
+	case o.vertical && format != query.Table && format != query.Vertical:
+		return "", command.UsageErr("--vertical and the format %s exclude each other", format)
+	case o.vertical:
+		return query.Vertical, nil
 	}
-	if format != query.Table && format != query.Vertical {
-		return "", command.UsageErr("--vertical and --format %s exclude each other", format)
+	return format, nil
+}
+
+// namedFormat returns the format that --format or else the file of -o names.
+func (o answerOptions) namedFormat() (query.Format, error) {
+	switch {
+	case o.format != "":
+		return query.ParseFormat(o.format)
+	case o.vertical, o.out == "":
+		return query.Table, nil
 	}
-	return query.Vertical, nil
+	return query.FormatOf(o.out)
 }
 
 // writeAnswer runs a query and sends its answer where the flags say. It returns the number
@@ -64,7 +84,12 @@ func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB
 		return 0, err
 	}
 	if o.out != "" {
-		return db.Save(ctx, q, values, format, o.out)
+		return db.Save(ctx, q, values, query.Output{Format: format, BOM: o.bom}, o.out)
+	}
+	if o.bom {
+		if _, err := io.WriteString(g.stdout, query.ByteOrderMark); err != nil {
+			return 0, err
+		}
 	}
 	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows, First: o.first})
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 
 // exportOptions are the flags of export.
 type exportOptions struct {
-	to, query, format, partition, asOf string
-	params                             []string
-	raw                                bool
+	to, out, query, format, partition, asOf string
+	params                                  []string
+	raw                                     bool
 }
 
 func exportCommand(g *globals) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
-		Use:   "export --to DIR|s3://BUCKET/PREFIX [TABLE ...]",
-		Short: "Write tables or a query as Parquet or CSV into a folder or a bucket",
+		Use:   "export {--to DIR|s3://BUCKET/PREFIX [TABLE ...] | -o FILE TABLE}",
+		Short: "Write tables or a query as Parquet or CSV into a folder or a bucket, or one of them to a file",
 		Long: "Write tables, or the result of a query, as Parquet or CSV into a folder, with a manifest of\n" +
 			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
 			"replaced in one step; any other folder that is not empty is refused. Without names, all\n" +
@@ -34,14 +34,18 @@ func exportCommand(g *globals) *cobra.Command {
 			"In a bucket, each export has a folder of its own. manifest.json at the prefix names the folder\n" +
 			"and its files. It is written last, so its readers always find one whole export. The files of\n" +
 			"the previous export stay until the next one. Files of a failed export are removed. The folder\n" +
-			"of a killed export is removed by an export a day later.",
+			"of a killed export is removed by an export a day later.\n\n" +
+			"With -o, one table or query is written to a file, whose extension chooses the format: .parquet,\n" +
+			".csv, .xlsx, .json, .jsonl, .md or .txt.",
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")
+	f.StringVarP(&o.out, "output", "o", "", "write one table or query to a `file` atomically")
 	f.StringVar(&o.query, "query", "", "export the result of `SQL` or of a named query instead of tables")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter of the query: `name=value`; may be repeated")
-	f.StringVar(&o.format, "format", "parquet", "parquet or csv")
+	f.StringVar(&o.format, "format", "", "parquet or csv; with -o any format of query. Defaults to the extension of the file of -o,\n"+
+		"else to parquet")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
 	asOfFlag(cmd, g, &o.asOf)
@@ -68,6 +72,13 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 		return err
 	}
 	defer db.Close()
+	if o.out != "" {
+		rows, err := db.SaveExport(ctx, e, query.Output{Format: e.Format, Defuse: !o.raw}, o.out)
+		if err == nil && !g.Quiet {
+			fmt.Fprintf(g.stderr, "%s written to %s\n", plural.Count(rows, "row"), o.out)
+		}
+		return suspectDamage(g, err)
+	}
 	var m query.ExportManifest
 	if strings.HasPrefix(o.to, config.BucketScheme) {
 		m, err = g.exportToBucket(ctx, db, o.to, e)
@@ -108,9 +119,25 @@ func checkNewest(g *globals) error {
 
 func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {
 	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
+	if e.Format == "" {
+		e.Format = query.Parquet
+	}
 	switch {
+	case o.out != "":
+		var err error
+		if e.Format, err = (answerOptions{format: o.format, out: o.out}).parseFormat(); err != nil {
+			return e, err
+		}
+		if o.to != "" || o.partition != "" {
+			return e, command.UsageErr("-o writes one file, and excludes --to and --partition-by")
+		}
+		if o.query == "" && len(tables) == 0 {
+			return e, command.UsageErr("-o writes one table: name it, or a query with --query")
+		}
 	case o.to == "":
-		return e, command.UsageErr("export needs a folder: name it with --to DIR")
+		return e, command.UsageErr("export needs a folder or a file: name it with --to DIR or -o FILE")
+	}
+	switch {
 	case o.query != "" && len(tables) > 0:
 		return e, command.UsageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:

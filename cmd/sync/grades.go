@@ -22,7 +22,11 @@ func (o *answerOptions) gradesFlag(cmd *cobra.Command) {
 // writeGraded runs a query like writeAnswer. Then it says on stderr which tables behind the
 // answer were not read, are carried or not proven: an empty answer may mean any of it.
 func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
-	if o.withGrades && o.format != string(query.JSON) {
+	format, err := o.parseFormat()
+	if err != nil {
+		return 0, err
+	}
+	if o.withGrades && format != query.JSON {
 		return 0, command.UsageErr("--with-grades needs --format json")
 	}
 	if g.Quiet && !o.withGrades {

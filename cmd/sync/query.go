@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	case o.list && o.sql:
 		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
 	case o.list:
-		return g.listQueries(o.answer.format, args)
+		return g.listQueries(cmp.Or(o.answer.format, string(query.Table)), args)
 	case o.sql:
 		return g.printSQL(args)
 	}

@@ -115,6 +115,24 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	return m, err
 }
 
+// SaveExport writes one table, or the result of e.Query, to a file of any format, and returns
+// the number of rows. It uses Tables, Query, Values and Raw of e.
+func (db *DB) SaveExport(ctx context.Context, e Export, o Output, file string) (rows int64, err error) {
+	if e.Query != nil {
+		return db.Save(ctx, *e.Query, e.Values, o, file)
+	}
+	items, err := db.listExportTables(ctx, e.Tables)
+	if err != nil {
+		return 0, err
+	}
+	if len(items) != 1 {
+		return 0, &UsageError{Problem: fmt.Sprintf("a file holds one table, and %d were chosen: name one, or export into a folder with --to", len(items))}
+	}
+	q := items[0].query
+	q.Name = items[0].name
+	return db.Save(ctx, q, nil, o, file)
+}
+
 func (db *DB) listExportItems(ctx context.Context, e Export) ([]exportItem, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:

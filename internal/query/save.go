@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -13,22 +14,34 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Save runs a query, writes its result to a file in any format and returns the number of rows.
-// It replaces an existing file atomically.
-func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f Format, file string) (int64, error) {
+// ByteOrderMark begins a text in UTF-8 for programs that would guess another encoding.
+const ByteOrderMark = "\ufeff"
+
+// Output is how a result is written to a file.
+type Output struct {
+	Format Format
+	// BOM writes a byte order mark before CSV, by which Excel recognizes UTF-8.
+	BOM bool
+	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
+	Defuse bool
+}
+
+// Save writes the result of a query to a file of any format. The file is written
+// atomically and replaces an earlier one. Save returns the number of rows.
+func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Output, file string) (int64, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file: omit -o to write to the terminal or a pipe", file)}
 	}
 	const public = 0o644
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) (err error) {
-		if f == Parquet {
+		if o.Format == Parquet {
 			return db.readResult(ctx, q.ofAnyLength(true), values, func(r array.RecordReader) (err error) {
 				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
 				return err
 			})
 		}
-		w, err := NewWriter(f, temp, Screen{})
+		w, err := db.newFileWriter(ctx, q, values, o, temp)
 		if err != nil {
 			return err
 		}
@@ -39,6 +52,21 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, f For
 		return 0, err // an abandoned query may still write to rows
 	}
 	return rows, nil
+}
+
+func (db *DB) newFileWriter(ctx context.Context, q Query, values map[string]string, o Output, to io.Writer) (Writer, error) {
+	if o.Format == Excel {
+		return db.NewExcelWriter(ctx, q, values, to)
+	}
+	if o.BOM {
+		if _, err := io.WriteString(to, ByteOrderMark); err != nil {
+			return nil, err
+		}
+	}
+	if o.Defuse && o.Format == CSV {
+		return NewSpreadsheetWriter(to), nil
+	}
+	return NewWriter(o.Format, to, Screen{})
 }
 
 type parquetOptions struct {

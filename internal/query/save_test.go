@@ -18,7 +18,7 @@ const exactRow = `SELECT 'a' AS text, 239.86784::DECIMAL(18, 6) AS amount, 17014
 
 func TestParquetKeepsTypes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "it's.parquet")
-	rows, err := open(t, "").Save(t.Context(), query.Text(exactRow), map[string]string{"n": "5"}, query.Parquet, file)
+	rows, err := open(t, "").Save(t.Context(), query.Text(exactRow), map[string]string{"n": "5"}, query.Output{Format: query.Parquet}, file)
 	if err != nil || rows != 1 {
 		t.Fatalf("got %d rows, %v", rows, err)
 	}
@@ -57,7 +57,7 @@ func readBack(t *testing.T, file string) []string {
 func TestParquetKeepsTheOrderOfManyRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "many.parquet")
 	text := query.Text("SELECT range AS n, sum(range) OVER (ORDER BY range DESC) AS running FROM range(300000) ORDER BY n DESC")
-	rows, err := open(t, "").Save(t.Context(), text, nil, query.Parquet, file)
+	rows, err := open(t, "").Save(t.Context(), text, nil, query.Output{Format: query.Parquet}, file)
 	if err != nil || rows != 300000 {
 		t.Fatalf("got %d rows, %v", rows, err)
 	}
@@ -83,11 +83,11 @@ func TestSaveIsAtomic(t *testing.T) {
 			if err := os.WriteFile(file, []byte("before"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.Save(t.Context(), query.Text("SELECT error('late') FROM range(9)"), nil, format, file); err == nil {
+			if _, err := db.Save(t.Context(), query.Text("SELECT error('late') FROM range(9)"), nil, query.Output{Format: format}, file); err == nil {
 				t.Error("Save of a failing query returned no error")
 			}
 			requireOnlyFile(t, dir, file, "before")
-			if _, err := db.Save(t.Context(), query.Text("SELECT 1 AS a"), nil, format, file); err != nil {
+			if _, err := db.Save(t.Context(), query.Text("SELECT 1 AS a"), nil, query.Output{Format: format}, file); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(file); err != nil || string(got) == "before" {
@@ -111,7 +111,7 @@ func requireOnlyFile(t *testing.T, dir, file, want string) {
 
 func TestSaveRejectsFolders(t *testing.T) {
 	var usage *query.UsageError
-	if _, err := open(t, "").Save(t.Context(), query.Text("SELECT 1"), nil, query.CSV, t.TempDir()); !errors.As(err, &usage) {
+	if _, err := open(t, "").Save(t.Context(), query.Text("SELECT 1"), nil, query.Output{Format: query.CSV}, t.TempDir()); !errors.As(err, &usage) {
 		t.Errorf("got %v, want a usage error", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestSaveIsSandboxed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.parquet")
 	var refused *query.RefusedError
 	for _, sql := range []string{"FROM read_parquet('" + file + "')", "COPY (SELECT 1) TO '" + file + "'", "FROM result"} {
-		_, err := open(t, "").Save(t.Context(), query.Text(sql), nil, query.Parquet, file)
+		_, err := open(t, "").Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Parquet}, file)
 		if err == nil || strings.HasPrefix(sql, "C") && !errors.As(err, &refused) {
 			t.Errorf("%s: got %v", sql, err)
 		}

@@ -66,7 +66,7 @@ func (db *DB) SendParquet(ctx context.Context, q Query, values map[string]string
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "result.parquet")
-	if rows, err = db.Save(ctx, q, values, Parquet, file); err != nil {
+	if rows, err = db.Save(ctx, q, values, Output{Format: Parquet}, file); err != nil {
 		return rows, err
 	}
 	f, err := os.Open(file)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,7 +19,7 @@ type Writer interface {
 // isStreaming reports whether a writer writes each row immediately.
 func isStreaming(w Writer) bool {
 	switch w.(type) {
-	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter, Streaming:
+	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter, *excelWriter, Streaming:
 		return true
 	}
 	return false
@@ -33,7 +34,7 @@ type Streaming interface {
 // Format is the format of a written result.
 type Format string
 
-// The formats. Parquet needs a file, see Save.
+// The formats. Parquet and Excel need a file, see [DB.Save].
 const (
 	Table    Format = "table"
 	CSV      Format = "csv"
@@ -41,11 +42,12 @@ const (
 	JSONL    Format = "jsonl"
 	Markdown Format = "markdown"
 	Parquet  Format = "parquet"
+	Excel    Format = "xlsx"
 	Vertical Format = "vertical"
 )
 
 // Formats lists all formats.
-func Formats() []Format { return []Format{Table, Vertical, CSV, JSON, JSONL, Markdown, Parquet} }
+func Formats() []Format { return []Format{Table, Vertical, CSV, JSON, JSONL, Markdown, Parquet, Excel} }
 
 // ParseFormat parses the name of a format. An unknown name is a *UsageError.
 func ParseFormat(name string) (Format, error) {
@@ -59,8 +61,30 @@ func ParseFormat(name string) (Format, error) {
 	return "", &UsageError{Problem: fmt.Sprintf("unknown format %q: use %s", name, strings.Join(names, ", "))}
 }
 
-// NewWriter returns a writer for a format. Parquet is a *UsageError, because it cannot be
-// streamed. For a terminal, control characters in texts are escaped in all formats.
+// FormatOf returns the format of a file by the extension of its name. An unknown extension
+// is a *UsageError.
+func FormatOf(file string) (Format, error) {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".txt":
+		return Table, nil
+	case ".csv":
+		return CSV, nil
+	case ".json":
+		return JSON, nil
+	case ".jsonl":
+		return JSONL, nil
+	case ".md":
+		return Markdown, nil
+	case ".parquet":
+		return Parquet, nil
+	case ".xlsx":
+		return Excel, nil
+	}
+	return "", &UsageError{Problem: fmt.Sprintf("the extension of %q names no format: use .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx, or choose one with --format", file)}
+}
+
+// NewWriter returns a writer for a format. Parquet and Excel are a *UsageError, because
+// they cannot be streamed. For a terminal, control characters in texts are escaped in all formats.
 func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	if screen.Terminal && f != Table {
 		w = &screenWriter{to: w}
@@ -79,8 +103,8 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
 	case Markdown:
 		return newMarkdown(out), nil
-	case Parquet:
-		return nil, &UsageError{Problem: "parquet needs a file: name it with -o FILE"}
+	case Parquet, Excel:
+		return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", f)}
 	}
 	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", f)}
 }

@@ -208,7 +208,7 @@ func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []str
 			}
 		}
 		a.SQL = strings.TrimSpace(q.Marked(marked...))
-		_, err := db.Save(t.Context(), q.Query, values, query.Parquet, a.Want)
+		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, a.Want)
 		must(t, err)
 		c.Queries = append(c.Queries, a)
 		texts = append(texts, a.SQL)

@@ -1,0 +1,254 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// Excel keeps 15 significant digits of a number, and dates from 1 March 1900 on: it takes
+// 1900 for a leap year, so that earlier ones are a day off. Values beyond that are texts.
+const excelDigits = 15
+
+var excelBegin = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
+
+// aboutSheet is the second sheet of a workbook.
+const aboutSheet = "About"
+
+// NewExcelWriter returns a Writer of an Excel workbook with two sheets: the rows, and About,
+// which has the question, the snapshot and the grades. Numbers, dates and booleans are
+// typed cells. DECIMALs and integers of more than 15 significant digits and dates before March
+// 1900 are texts, because Excel would change them. A text is never a formula.
+//
+// End writes the workbook. A result that Excel cannot hold is a *UsageError.
+func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]string, to io.Writer) (Writer, error) {
+	at, err := db.ReadSnapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := db.Sources(ctx, q, values)
+	w := &excelWriter{out: to, query: q, values: values, snapshot: at, sources: sources}
+	if errors.Is(err, ErrNoPlan) {
+		w.noSources, err = err.Error(), nil
+	}
+	return w, err
+}
+
+type excelWriter struct {
+	out      io.Writer
+	query    Query
+	values   map[string]string
+	snapshot Snapshot
+	sources  []Source
+	// noSources is the reason if the sources are not known.
+	noSources string
+
+	file    *excelize.File
+	sheet   *excelize.StreamWriter
+	name    string
+	columns []Column
+	styles  []int
+	cells   []any
+	rows    int // with the header
+}
+
+func (w *excelWriter) Begin(columns []Column) error {
+	if len(columns) > excelize.MaxColumns {
+		return &UsageError{Problem: fmt.Sprintf("the result has %d columns, and an Excel sheet at most %d: select fewer, or write CSV or Parquet", len(columns), excelize.MaxColumns)}
+	}
+	w.columns, w.name = columns, sheetName(w.query)
+	w.file = excelize.NewFile()
+	if err := w.file.SetSheetName("Sheet1", w.name); err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	var err error
+	if w.sheet, err = w.file.NewStreamWriter(w.name); err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	header, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
+	if err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	for i, c := range columns {
+		style, err := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(numberFormat(c.Type))})
+		err = errors.Join(err, w.sheet.SetColWidth(i+1, i+1, columnWidth(c)))
+		if err != nil {
+			return fmt.Errorf("write excel: %w", err)
+		}
+		w.styles = append(w.styles, style)
+		w.cells = append(w.cells, excelize.Cell{StyleID: header, Value: c.Name})
+	}
+	if err := w.sheet.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	return w.writeRow()
+}
+
+func (w *excelWriter) Row(r Row) error {
+	for i, c := range w.columns {
+		v := r.Value(i)
+		if v.Null {
+			w.cells = append(w.cells, nil)
+			continue
+		}
+		if units := len(utf16.Encode([]rune(v.Text))); units > excelize.TotalCellChars {
+			return &UsageError{Problem: fmt.Sprintf("row %d has %d characters in column %q, and an Excel cell at most %d: leave the column out, or write CSV or Parquet",
+				w.rows, units, c.Name, excelize.TotalCellChars)}
+		}
+		w.cells = append(w.cells, excelize.Cell{StyleID: w.styles[i], Value: cellValue(c, v.Text)})
+	}
+	return w.writeRow()
+}
+
+func (w *excelWriter) writeRow() error {
+	if w.rows++; w.rows > excelize.TotalRows {
+		return &UsageError{Problem: fmt.Sprintf("the result has more than %d rows, the limit of an Excel sheet: filter it, or write CSV or Parquet", excelize.TotalRows-1)}
+	}
+	if err := w.sheet.SetRow("A"+strconv.Itoa(w.rows), w.cells); err != nil {
+		return fmt.Errorf("write excel: row %d: %w", w.rows, err)
+	}
+	w.cells = w.cells[:0]
+	return nil
+}
+
+func (w *excelWriter) End() error {
+	last, err := excelize.CoordinatesToCellName(max(len(w.columns), 1), w.rows)
+	if err == nil {
+		err = errors.Join(w.file.AutoFilter(w.name, "A1:"+last, nil), w.sheet.Flush())
+	}
+	if err == nil {
+		err = w.writeAbout()
+	}
+	if err == nil {
+		err = w.file.Write(w.out)
+	}
+	if err := errors.Join(err, w.file.Close()); err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	return nil
+}
+
+// writeAbout writes the sheet About: a label and a value in each row.
+func (w *excelWriter) writeAbout() error {
+	if _, err := w.file.NewSheet(aboutSheet); err != nil {
+		return err
+	}
+	lines := [][]any{{"Title", w.query.Title}, {"Rows", w.rows - 1}, {"Snapshot", w.snapshot.Run}}
+	if !w.snapshot.At.IsZero() {
+		lines = append(lines, []any{"Snapshot time", w.snapshot.At.UTC().Format(time.RFC3339Nano)})
+	}
+	lines = append(lines, []any{"Times", "UTC, to the millisecond"})
+	for _, p := range w.query.Params {
+		value, ok := w.values[p.Name]
+		if !ok {
+			value = p.Default
+		}
+		lines = append(lines, []any{"Parameter " + p.Name, value})
+	}
+	for _, s := range w.sources {
+		lines = append(lines, []any{"Table " + s.Table, s.Grade, s.Reason})
+	}
+	lines = append(lines, []any{"Tables", w.noSources})
+	// A cell has a limit, a query has none.
+	for line := range strings.Lines(w.query.SQL) {
+		lines = append(lines, []any{"SQL", strings.TrimRight(line, "\r\n")})
+	}
+	lines = slices.DeleteFunc(lines, func(line []any) bool { return line[1] == "" })
+	for i, line := range lines {
+		if err := w.file.SetSheetRow(aboutSheet, "A"+strconv.Itoa(i+1), &line); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.file.SetColWidth(aboutSheet, "A", "A", 24), w.file.SetColWidth(aboutSheet, "B", "B", 60))
+}
+
+// sheetName is the name of the query, as Excel allows it.
+func sheetName(q Query) string {
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`:\/?*[]'`, r) {
+			return '_'
+		}
+		return r
+	}, q.Name)
+	for utf8.RuneCountInString(name) > excelize.MaxSheetNameLength {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	if name == "" || strings.EqualFold(name, aboutSheet) {
+		return "Result"
+	}
+	return name
+}
+
+// numberFormat returns the Excel format of a SQL type. Amounts have two decimals, and those
+// beyond two only where they are not zero.
+func numberFormat(sqlType string) string {
+	if scale, ok := decimalScale(sqlType); ok && scale > 0 {
+		return "#,##0." + strings.Repeat("0", min(scale, 2)) + strings.Repeat("#", max(scale-2, 0))
+	}
+	if strings.HasPrefix(sqlType, "TIMESTAMP") {
+		return "yyyy-mm-dd hh:mm:ss.000"
+	}
+	switch sqlType {
+	case "DATE":
+		return "yyyy-mm-dd"
+	case "BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT":
+		return "0"
+	}
+	return "General"
+}
+
+func decimalScale(sqlType string) (scale int, ok bool) {
+	var precision int
+	_, err := fmt.Sscanf(sqlType, "DECIMAL(%d,%d)", &precision, &scale)
+	return scale, err == nil
+}
+
+func columnWidth(c Column) float64 {
+	width := 32.0
+	switch {
+	case c.Numeric, c.Type == "DATE", c.Type == "BOOLEAN":
+		width = 12
+	case strings.HasPrefix(c.Type, "TIMESTAMP"):
+		width = 24
+	}
+	return max(width, float64(utf8.RuneCountInString(c.Name)+4)) // for the button of the filter
+}
+
+// cellValue converts the text of a value to a number, a time or a boolean if Excel keeps it
+// exactly (times to the millisecond), and returns the text otherwise.
+func cellValue(c Column, text string) any {
+	switch {
+	case c.Numeric && (c.Type == "DOUBLE" || c.Type == "FLOAT" || significantDigits(text) <= excelDigits):
+		// NaN and the infinities are texts.
+		if n, ok := (Value{Text: text}).Number(); ok {
+			return n
+		}
+	case c.Type == "BOOLEAN":
+		return text == "true"
+	case c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP"):
+		for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+			if at, err := time.Parse(layout, text); err == nil && !at.Before(excelBegin) && at.Year() <= 9999 {
+				return at.UTC()
+			}
+		}
+	}
+	return text
+}
+
+// significantDigits counts the digits of a number between its first and its last one that
+// is not zero.
+func significantDigits(number string) int {
+	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
+	digits := slices.DeleteFunc([]byte(mantissa), func(b byte) bool { return b < '0' || b > '9' })
+	return len(strings.Trim(string(digits), "0"))
+}

@@ -1,0 +1,161 @@
+package query_test
+
+import (
+	"archive/zip"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"placementsync/internal/query"
+)
+
+// saveExcel saves the result of a query and opens the file.
+func saveExcel(t *testing.T, db *query.DB, q query.Query, values map[string]string) *excelize.File {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "result.xlsx")
+	if _, err := db.Save(t.Context(), q, values, query.Output{Format: query.Excel}, file); err != nil {
+		t.Fatal(err)
+	}
+	book, err := excelize.OpenFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = book.Close() })
+	return book
+}
+
+func TestExcelCellsAreTyped(t *testing.T) {
+	t.Parallel()
+	type cell struct {
+		Shown, Raw string
+		Type       excelize.CellType
+	}
+	const number, text, boolean = excelize.CellTypeUnset, excelize.CellTypeInlineString, excelize.CellTypeBool
+	wants := map[string]cell{
+		"1234.5::DECIMAL(18,6)":                {Shown: "1,234.50", Raw: "1234.5", Type: number},
+		"239.86784::DECIMAL(18,6)":             {Shown: "239.86784", Raw: "239.86784", Type: number},
+		"123456789012.345::DECIMAL(18,6)":      {Shown: "123,456,789,012.345", Raw: "123456789012.345", Type: number},
+		"999999999999.123456::DECIMAL(18,6)":   {Shown: "999999999999.123456", Raw: "999999999999.123456", Type: text},
+		"-0.000001::DECIMAL(18,6)":             {Shown: "-0.000001", Raw: "-0.000001", Type: number},
+		"9007199254740993::BIGINT":             {Shown: "9007199254740993", Raw: "9007199254740993", Type: text},
+		"42::BIGINT":                           {Shown: "42", Raw: "42", Type: number},
+		"0.1::DOUBLE + 0.2::DOUBLE":            {Shown: "0.3", Raw: "0.3", Type: number},
+		"'nan'::DOUBLE":                        {Shown: "NaN", Raw: "NaN", Type: text},
+		"true":                                 {Shown: "TRUE", Raw: "1", Type: boolean},
+		"DATE '2026-11-20'":                    {Shown: "2026-11-20", Raw: "46346", Type: number},
+		"DATE '1899-12-31'":                    {Shown: "1899-12-31", Raw: "1899-12-31", Type: text},
+		"TIMESTAMPTZ '2026-11-20 12:00:00+00'": {Shown: "2026-11-20 12:00:00.000", Raw: "46346.5", Type: number},
+		"'=1+1'":                               {Shown: "=1+1", Raw: "=1+1", Type: text},
+		"'@SUM(A1)'":                           {Shown: "@SUM(A1)", Raw: "@SUM(A1)", Type: text},
+		"'00123'":                              {Shown: "00123", Raw: "00123", Type: text},
+		"'_x0041_ <b>&' || chr(10) || ' end '": {Shown: "_x0041_ <b>&\n end ", Raw: "_x0041_ <b>&\n end ", Type: text},
+		"['a', 'b']":                           {Shown: `["a","b"]`, Raw: `["a","b"]`, Type: text},
+		"NULL::VARCHAR":                        {Type: number},
+	}
+	db := open(t, "")
+	for value, want := range wants {
+		book := saveExcel(t, db, query.Text("SELECT "+value+" AS x"), nil)
+		var got cell
+		var errs [3]error
+		got.Shown, errs[0] = book.GetCellValue("Result", "A2")
+		got.Raw, errs[1] = book.GetCellValue("Result", "A2", excelize.Options{RawCellValue: true})
+		got.Type, errs[2] = book.GetCellType("Result", "A2")
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", value, diff)
+		}
+		if formula, err := book.GetCellFormula("Result", "A2"); formula != "" || err != nil {
+			t.Errorf("%s has the formula %q (%v)", value, formula, err)
+		}
+	}
+}
+
+func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, wholeCatalog(t, poorNights))
+	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: most BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $most")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Name = "list: all/of them, by a very long name"
+	book := saveExcel(t, db, q, map[string]string{"most": "1"})
+	const sheet = "list_ all_of them, by a very lo"
+	if diff := cmp.Diff([]string{sheet, "About"}, book.GetSheetList()); diff != "" {
+		t.Fatalf("the sheets (-want +got):\n%s", diff)
+	}
+	panes, err := book.GetPanes(sheet)
+	if err != nil || !panes.Freeze || panes.YSplit != 1 {
+		t.Errorf("the header is not frozen: %+v (%v)", panes, err)
+	}
+	names := book.GetDefinedName()
+	if len(names) != 1 || !strings.HasSuffix(names[0].RefersTo, "!$A$1:$B$2") {
+		t.Errorf("the filter is %+v", names)
+	}
+	rows, err := book.GetRows("About")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := map[string]string{}
+	for _, row := range rows {
+		about[row[0]] += strings.Join(row[1:], "|") + "\n"
+	}
+	for label, want := range map[string]string{"Title": "Two tags\n", "Rows": "1\n", "Parameter most": "1\n",
+		"Snapshot": "20261102T020000Z\n", "Table product_listings": "repaired|proven\n"} {
+		if about[label] != want {
+			t.Errorf("%s is %q, want %q", label, about[label], want)
+		}
+	}
+	if !strings.Contains(about["SQL"], "FROM product_listings LIMIT $most") {
+		t.Errorf("the SQL is %q", about["SQL"])
+	}
+}
+
+// TestExcelRefusesWhatASheetCannotHold checks that no file is left either.
+func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
+	t.Parallel()
+	db := open(t, "")
+	for sql, want := range map[string]string{
+		"SELECT repeat('é', 32768) AS long":       `row 1 has 32768 characters in column "long"`,
+		"SELECT i FROM range(1048576) t(i)":       "more than 1048575 rows",
+		"SELECT 1" + strings.Repeat(", 1", 16384): "16385 columns",
+	} {
+		file := filepath.Join(t.TempDir(), "result.xlsx")
+		_, err := db.Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Excel}, file)
+		if misuse := (*query.UsageError)(nil); !errors.As(err, &misuse) || !strings.Contains(misuse.Problem, want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if left, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(left) > 0 {
+			t.Errorf("%v was left", left)
+		}
+	}
+}
+
+func TestExcelFilesAreWholeArchives(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "result.xlsx")
+	rows, err := open(t, "").Save(t.Context(), query.Text("SELECT i, 'text ' || i AS text FROM range(100000) t(i)"), nil, query.Output{Format: query.Excel}, file)
+	if err != nil || rows != 100_000 {
+		t.Fatalf("wrote %d rows: %v", rows, err)
+	}
+	archive, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	for _, part := range archive.File {
+		r, err := part.Open()
+		if err == nil {
+			_, err = io.Copy(io.Discard, r) // checks the CRC
+		}
+		if err != nil {
+			t.Errorf("%s: %v", part.Name, err)
+		}
+	}
+}
