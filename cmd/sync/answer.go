@@ -58,7 +58,7 @@ func (o answerOptions) parseFormat() (query.Format, error) {
 	case o.bom && format != query.CSV:
 		return "", command.UsageErr("--bom is for CSV, and the format is %s", format)
 	case o.vertical && format != query.Table && format != query.Vertical:
-		return "", command.UsageErr("--vertical and the format %s exclude each other", format)
+		return "", command.UsageErr("--vertical and --format %s exclude each other", format)
 	case o.vertical:
 		return query.Vertical, nil
 	}
