@@ -10,24 +10,22 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// A DuckDB file is made of blocks of one size, and a table takes at least some of its
-// own. With the usual 256 KiB, what little a hundred small tables hold takes four times
-// the space that it needs, and with 16 KiB, what a million rows hold takes a third more.
-// docs/performance.md has the measurement.
+// A DuckDB file consists of blocks of one size, and every table has blocks of its own. With the
+// default of 256 KiB, a hundred small tables take four times the space of their rows. With 16 KiB,
+// a million rows take a third more. docs/performance.md contains the measurement.
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
-	// A catalog gets large blocks with more rows than manyRows, and small ones with fewer
-	// than fewRows. Between the two it keeps what it has.
+	// A catalog gets large blocks above manyRows and small ones below fewRows. Between the two
+	// it keeps its blocks.
 	fewRows, manyRows = 250_000, 500_000
-	// compactSize is the size of a file up to which all of it is written as fast as what
-	// changed. What was written before would stay in it as free blocks.
+	// compactSize is the size up to which writing the whole file takes no longer than writing
+	// the changes, which would leave free blocks in it.
 	compactSize = 8 << 20
 )
 
-// writeCatalog writes what the draft holds to its file and closes it. A catalog that has
-// outgrown its blocks, or is too small for them, moves to a new file: DuckDB chooses the
-// size of blocks when it makes a file.
+// writeCatalog writes the catalog of the draft and closes it. If the size of blocks must change,
+// it copies the catalog to a new file, because DuckDB sets the size when it creates a file.
 func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)
 	moved := path + ".moved"
@@ -50,8 +48,8 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	return err
 }
 
-// findBlockSize returns the size of blocks that the catalog is to be written anew with. 0
-// means that the changes are written to the file that it has.
+// findBlockSize returns the size of blocks of a new file. 0 means that the changes are written to
+// the existing file.
 func (d *Draft) findBlockSize(ctx context.Context, changed bool) (int, error) {
 	var block, rows int64
 	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&block, &rows)

@@ -12,20 +12,19 @@ import (
 	"placementsync/internal/dictionary"
 )
 
-// Label is an entry of the metadata of a Parquet file.
+// Label is an entry in the metadata of a Parquet file.
 type Label struct{ Key, Value string }
 
-// Keys of the metadata of a Parquet file. Releases up to 1.0.0 wrote run_id and
-// snapshot_at instead of the first two, and rewrote them every night.
+// Keys in the metadata of a Parquet file. Releases up to 1.0.0 wrote run_id and snapshot_at
+// instead of the first two.
 const (
 	changedRunLabel = "changed_run"
 	changedAtLabel  = "changed_at"
 	schemaLabel     = "schema_version"
 )
 
-// Labels are the metadata of the Parquet files that the draft writes: the snapshot in which
-// their content changed, and the schema that they were written for. The manifest says which
-// later snapshots have the same file.
+// Labels are the metadata of the draft's Parquet files: the snapshot in which their content last
+// changed, and the schema version. Later snapshots with the same content have the same file.
 func (d *Draft) Labels() []Label {
 	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }
@@ -36,8 +35,8 @@ type Carrier struct {
 	from  Manifest
 }
 
-// NewCarrier makes a Carrier. It carries nothing when the earlier version was written by
-// another program or schema: its files may have another layout.
+// NewCarrier returns a Carrier. It copies no file of another program or schema version, because
+// the layout may differ.
 func (d *Draft) NewCarrier() *Carrier {
 	m := d.w.Versions.manifestOrNone(d.Previous)
 	if m.Program != d.w.cfg.Program || m.Schema != dictionary.SchemaVersion() {
@@ -46,10 +45,10 @@ func (d *Draft) NewCarrier() *Carrier {
 	return &Carrier{d, m}
 }
 
-// Carry copies the file of an unchanged table into the draft, byte for byte, so that its
-// checksum stays. It is a copy and no link: two files can be damaged independently, and
-// repairs rely on that. Carry returns false when the file must be written anew: it is of
-// another layout, or it is damaged, which DamagedFiles then names.
+// Carry copies the file of an unchanged table into the draft, byte for byte, so that its checksum
+// is the same. It does not link it, because repairs rely on independent copies. It returns false
+// if the file must be written again: its layout may differ, or it is damaged. DamagedFiles then
+// contains it.
 func (c *Carrier) Carry(table string) (bool, error) {
 	entry := c.from.Table(table)
 	if entry.File == "" {
@@ -65,7 +64,7 @@ func (c *Carrier) Carry(table string) (bool, error) {
 	to := filepath.Join(c.draft.Dir, entry.File)
 	disk, problem := c.draft.w.Folder.disk, ""
 	err = disk.Do("copy", to, func() (err error) {
-		problem, err = copyWhole(from, to, entry.FileSum)
+		problem, err = copyIntact(from, to, entry.FileSum)
 		return err
 	})
 	if err == nil && problem != "" {
@@ -90,15 +89,15 @@ func (d *Draft) addDamagedFile(path, problem string) {
 // has files of its own in their place.
 func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }
 
-// copyWhole copies a file and says what is wrong with it; "" means that its bytes are those
-// of the checksum. An error is one of writing.
-func copyWhole(from *os.File, to string, want checksum.FileSum) (problem string, err error) {
+// copyIntact copies a file and compares its checksum. problem is an error of reading or a wrong
+// checksum, err an error of writing.
+func copyIntact(from *os.File, to string, want checksum.FileSum) (problem string, err error) {
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	source := &failingReader{Reader: from}
+	source := &errorReader{Reader: from}
 	sum, err := checksum.Copy(out, source)
 	switch {
 	case source.err != nil:
@@ -109,13 +108,13 @@ func copyWhole(from *os.File, to string, want checksum.FileSum) (problem string,
 	return "", err
 }
 
-// failingReader keeps the error of reading, to tell it from an error of writing.
-type failingReader struct {
+// errorReader keeps the error of reading, to distinguish it from an error of writing.
+type errorReader struct {
 	io.Reader
 	err error
 }
 
-func (r *failingReader) Read(p []byte) (int, error) {
+func (r *errorReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if err != nil && err != io.EOF {
 		r.err = err

@@ -12,8 +12,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Catalog knows the tables and views that a catalog has, from the schema files and the
-// configuration.
+// Catalog describes the tables and views that the DuckDB file of a version must have.
 type Catalog struct {
 	tables []stream.Table // of main, in the order of the configuration
 	defs   map[string]stream.Definition
@@ -21,10 +20,9 @@ type Catalog struct {
 	mart   []dictionary.MartView
 }
 
-// ensureTables brings the attached file to the state that schema/ describes: schemas,
-// tables, columns, comments, views and macros. It is idempotent. It adds a column that
-// is new in schema/, and refuses any other difference. All of it is one transaction: a
-// commit for each of about a hundred statements would take a second of every night.
+// ensureTables creates the missing schemas, tables, columns, comments, views and macros of the
+// attached file. It is idempotent. Any other difference of a table is a *SchemaError. It runs in
+// one transaction: a commit for each of the hundred statements would take a second.
 //
 // base is the manifest of the version that the file is a copy of.
 func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
@@ -39,7 +37,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	for _, t := range c.StoredTables() {
 		statements = append(statements, t.ensureStatements(have[t.QualifiedName()])...)
 	}
-	// Views and macros are made again only when they may differ.
+	// Views and macros are replaced only if their SQL may have changed.
 	changed := len(statements) > 0 || base.Schema != dictionary.SchemaVersion()
 	for _, t := range c.tables {
 		if def := c.defs[t.Name]; changed || have["history."+def.Name] == nil {
@@ -53,10 +51,9 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	return in.Atomically(ctx, append([]string{string(catalogSQL.Render("create_schemas", nil))}, statements...))
 }
 
-// isOf reports whether a version was written with this very catalog, so that nothing in it
-// has to be looked at: to list the columns of all tables and views takes as long as to
-// read the file.
-func (c *Catalog) isOf(m Manifest) bool {
+// isCatalogOf reports whether a version has exactly these tables and views, so that ensureTables
+// is not needed: listing all columns takes as long as reading the file.
+func (c *Catalog) isCatalogOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, of ManifestTable) bool { return t.Name == of.Name })
 }
 
@@ -86,8 +83,7 @@ func (c *Catalog) StoredTables() []StoredTable {
 	return all
 }
 
-// ensureStatements creates a table, or adds the columns that it lacks, and writes the
-// comments that differ.
+// ensureStatements create a table or its missing columns, and replace the changed comments.
 func (t StoredTable) ensureStatements(have map[string]stream.Column) []string {
 	var statements []string
 	add := func(name string, values sqltext.Values) {
@@ -120,9 +116,9 @@ func columnList(columns []stream.Column) sqltext.SQL {
 	})
 }
 
-// SchemaError says that the warehouse and this program differ in a table by more than a
-// new column. Column is empty when this program lacks the whole table. Program is the
-// version that wrote the warehouse.
+// SchemaError means that a table of the warehouse differs from its definition by more than a new
+// column. Column is empty if this program has no such table. Program is the version of the program
+// that wrote the warehouse.
 type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {
@@ -131,9 +127,8 @@ func (e *SchemaError) Error() string {
 		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
 }
 
-// checkCompatible returns a *SchemaError for a catalog with a table or column that this
-// program does not know or reads as another type: it would be copied from night to night
-// and never updated.
+// checkCompatible returns a *SchemaError for a table or column that this program does not have,
+// or has with another type: it would be copied every night and never updated.
 func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, program string) error {
 	var refused *SchemaError
 	for table := range have {
@@ -185,24 +180,24 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 	return found, rows.Err()
 }
 
-// MetaDefinitions are the definitions of the tables of meta.
+// MetaDefinitions are the tables of meta.
 func (c *Catalog) MetaDefinitions() []stream.Definition { return c.meta }
 
-// Tables are the tables of main, in the order of the configuration.
+// Tables are the configured tables of main, in order.
 func (c *Catalog) Tables() []stream.Table { return c.tables }
 
-// Definition gives the columns of a table of main.
+// Definition is the definition of a table of main.
 func (c *Catalog) Definition(table string) stream.Definition { return c.defs[table] }
 
-// Definitions gives the columns of all tables of main by name.
+// Definitions are the definitions of the tables of main by name.
 func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
 
-// tableKey returns the key of a table of main; nil for any other table.
+// tableKey returns the key of a table of main. It is nil for any other table.
 func (c *Catalog) tableKey(name string) []string {
 	return firstOf(c.tables, func(t stream.Table) bool { return t.Name == name }).Key
 }
 
-// firstOf returns the first item that matches; the zero value when there is none.
+// firstOf returns the first item that matches, or the zero value.
 func firstOf[T any](items []T, matches func(T) bool) (first T) {
 	if i := slices.IndexFunc(items, matches); i >= 0 {
 		first = items[i]

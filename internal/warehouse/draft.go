@@ -18,40 +18,36 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Draft is a version that is being built in a private folder: a copy of the newest
-// catalog to which a run applies its changes. Readers do not see it before Publish.
+// Draft is an unpublished version in a private folder: a copy of the newest catalog, to which a
+// run applies its changes. Readers do not see it before Publish.
 type Draft struct {
 	*Instance
-	// Run is the run's id, At the time of its snapshot.
+	// Run is the id of the run, At the time of its snapshot.
 	Run string
 	At  time.Time
-	// Kind is that of the run; empty: a night.
+	// Kind is that of the run. Empty means a night.
 	Kind string
-	// Dir is the private folder. Scratch files may be in it until Publish.
+	// Dir is the private folder. It may contain temporary files until Publish.
 	Dir string
-	// Previous is the version that the draft started from; empty on the first
-	// night.
+	// Previous is the version that the draft is a copy of. It is empty on the first night.
 	Previous string
 	// Source is the run whose snapshot a rebuilt version shows.
 	Source string
 
 	w    *Warehouse
 	meta *ManifestMeta
-	// baseBytes is the size of the catalog that the draft started from.
+	// baseBytes is the size of the catalog of Previous.
 	baseBytes int64
-	// carried are the tables that did not change, as the manifest of Previous has them.
-	carried map[string]ManifestTable
-	// damaged is for DamagedFiles.
-	damaged []*DamagedError
-	sealing sealing
-	// sameTables is for HasTablesOfBase.
+	// carried are the unchanged tables, with their entries in the manifest of Previous.
+	carried    map[string]ManifestTable
+	damaged    []*DamagedError
+	sealing    sealing
 	sameTables bool
 }
 
-// MetaBase is the version that the draft's changes of meta and past are relative to: the one
-// that it started from, when the changes of that one are kept. It is empty when the draft must
-// write all of meta and past: on a first night, and the first after a program that did not
-// record what it added to past.
+// MetaBase is the version that the draft's changes of meta and past are relative to: Previous, if
+// its own changes are kept. It is empty if the draft must write all rows of meta and past: on the
+// first night, and on the first night after a program that did not record changes of past.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
@@ -63,14 +59,14 @@ func (d *Draft) MetaBase() string {
 	return d.Previous
 }
 
-// SetMetaBase records that MetaFile holds what differs from the meta and past of base.
+// SetMetaBase records that MetaFile contains the changes of meta and past relative to base.
 func (d *Draft) SetMetaBase(base string) { d.meta = &ManifestMeta{Base: base, Past: true} }
 
-// Catalog is the DuckDB file of a published version, for comparison.
+// Catalog is the DuckDB file of a published version.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
-// Begin starts a version from the newest one. It removes what killed runs left, and
-// completes a publish that was cut short. It needs the Lock.
+// Begin starts a draft from the newest version. It removes the drafts of killed runs, and completes
+// a publish that was interrupted. It needs the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.Identity.Check(); err != nil {
 		return nil, err
@@ -82,8 +78,7 @@ func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft
 	return w.BeginFrom(ctx, run, at, latest)
 }
 
-// BeginFrom is Begin from the version of another run, or from nothing when base is
-// empty.
+// BeginFrom is Begin from the version base, or from an empty catalog if base is empty.
 func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, base string) (*Draft, error) {
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err
@@ -113,17 +108,16 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	}
 	d.Instance = in
 	base := d.w.Versions.manifestOrNone(d.Previous)
-	if d.sameTables = d.w.Catalog.isOf(base); d.sameTables {
+	if d.sameTables = d.w.Catalog.isCatalogOf(base); d.sameTables {
 		return nil
 	}
 	return d.w.Catalog.ensureTables(ctx, in, base)
 }
 
-// HasTablesOfBase reports whether the tables of the draft have the same columns in the
-// version that it started from.
+// HasTablesOfBase reports whether Previous has the same tables and columns.
 func (d *Draft) HasTablesOfBase() bool { return d.sameTables }
 
-// copyPrevious copies the catalog that the draft starts from; without one DuckDB makes it.
+// copyPrevious copies the catalog of Previous. On the first night DuckDB creates it.
 func (d *Draft) copyPrevious(path string) error {
 	if d.Previous == "" {
 		return nil
@@ -133,7 +127,7 @@ func (d *Draft) copyPrevious(path string) error {
 		return err
 	}
 	from := d.w.Folder.VersionCatalog(d.Previous)
-	// The copy is hashed on the way, which saves a second reading.
+	// The copy is hashed on the way, so that the file is read once.
 	var sum string
 	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
 		if sum, err = checksum.Copy(dst, src); err == nil {
@@ -150,7 +144,7 @@ func (d *Draft) copyPrevious(path string) error {
 	return err
 }
 
-// Step reports a point of the work on the draft to Config.Step and returns its error.
+// Step calls Config.Step, so that tests can fail between two changes of the disk.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
 // Cores returns the number of threads that DuckDB may use.
@@ -161,15 +155,15 @@ func (d *Draft) Cores() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Tables are the tables of main.
+// Tables are the configured tables of main.
 func (d *Draft) Tables() []stream.Table { return d.w.Catalog.tables }
 
-// Definition gives the columns of a table of main.
+// Definition is the definition of a table of main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
 
-// Discard removes the draft. Published versions stay as they are.
+// Discard removes the draft.
 func (d *Draft) Discard() error {
-	d.sealing.discard()
+	d.sealing.stop()
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()
@@ -184,17 +178,17 @@ func (d *Draft) WriteEntry(r ledger.Run) error {
 	return err
 }
 
-// finishKilledRuns removes what killed runs left and completes a publish that was cut
-// short after its switch.
+// finishKilledRuns removes the drafts of killed runs, and completes a publish that was interrupted
+// after its switch.
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove what killed runs left: %w", err)
+		return fmt.Errorf("remove the drafts of killed runs: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
 			if err := w.Folder.disk.RemoveAll(w.Folder.Path(VersionsDir, e.Name())); err != nil {
-				return fmt.Errorf("remove the leftover of a killed run: %w", err)
+				return fmt.Errorf("remove the draft of a killed run: %w", err)
 			}
 		}
 	}
@@ -203,20 +197,19 @@ func (w *Warehouse) finishKilledRuns() error {
 		return err
 	}
 	if _, err := os.Stat(w.Folder.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
-		return nil // checkBase refuses to build on it
+		return nil // checkBase reports it
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
-		// Opening the draft reports damage, which rollback and rebuild do not need to know. A
-		// series that cannot be extended must not stop the nights: the publish tries again, and
-		// reports it.
+		// openCatalog reports damage, unless a rebuild does not need the file. A series that
+		// cannot be extended must not stop the nights: the publish tries again and reports it.
 		return nil
 	}
 	return err
 }
 
-// checkBase refuses to build on a version that is missing, or whose snapshot is not
-// earlier: with a clock that was set back, rows would end before they begin.
+// checkBase returns an error if the base is missing, or if its snapshot is not earlier: after a
+// clock was set back, rows would end before they begin.
 func (w *Warehouse) checkBase(base string, at time.Time) error {
 	if base == "" {
 		return nil
@@ -226,14 +219,14 @@ func (w *Warehouse) checkBase(base string, at time.Time) error {
 		return err
 	}
 	if !at.After(m.SnapshotAt) {
-		return fmt.Errorf("the snapshot's time %s is not after that of version %s, %s: look at the clock; nothing was changed",
+		return fmt.Errorf("the snapshot's time %s is not after that of version %s, %s: check the clock; nothing was changed",
 			at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// LastGrade returns what the last snapshot says of a stream: its grade with the reason,
-// and since when its oldest rows are proven. ok is false when it says nothing.
+// LastGrade returns the grade of a stream in the last snapshot, its reason and the time at which
+// the oldest rows were read. ok is false if the snapshot has no grade of the stream.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Stream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)
@@ -246,8 +239,7 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 	return last, true, nil
 }
 
-// LastProven returns when a stream was last read, by the grades of earlier runs in meta.
-// ok is false when it never was.
+// LastProven returns when a stream was last read. ok is false if it never was.
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_proven", nil)), stream).Scan(&last)
@@ -255,36 +247,4 @@ func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok
 		return at, false, fmt.Errorf("find the last proof of %s: %w", stream, err)
 	}
 	return last.Time, last.Valid, nil
-}
-
-// finishPublish does what follows the switch and can be repeated: the link at the top,
-// the series, and the removal of versions beyond keep_versions.
-func (w *Warehouse) finishPublish(run string) error {
-	if err := w.Versions.linkCatalog(); err != nil {
-		return err
-	}
-	m, err := w.Versions.ReadManifest(run)
-	if err != nil {
-		return err
-	}
-	missing, err := w.Series.missingVersions(run)
-	if err != nil {
-		return err
-	}
-	if len(missing) == 0 {
-		missing = []Manifest{m} // the series has it, but may have lost some of its files since
-	}
-	if err := w.Series.extendSeries(missing...); err != nil {
-		return &ExtendError{daysOf(missing), err}
-	}
-	old, err := w.Versions.oldPaths()
-	if err != nil {
-		return err
-	}
-	for _, path := range old {
-		if err := w.Folder.disk.Discard(path); err != nil {
-			return fmt.Errorf("remove the old version %s: %w", path, err)
-		}
-	}
-	return nil
 }

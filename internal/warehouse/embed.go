@@ -8,9 +8,9 @@ import (
 
 var (
 	//go:embed sql/instance.sql
-	instanceSQL sqltext.File // sets a DuckDB up
+	instanceSQL sqltext.File // settings of DuckDB
 	//go:embed sql/catalog.sql
-	catalogSQL sqltext.File // makes and reads the tables of a catalog
+	catalogSQL sqltext.File // tables of a catalog
 	//go:embed sql/verify.sql
-	verifySQL sqltext.File // compares a version with its manifest
+	verifySQL sqltext.File // comparison of a draft with its manifest
 )

@@ -12,24 +12,20 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// The ledger says which version was published last; without a ledger, versions and
-// series say that there was one. The link "latest" must agree, or nothing is built: a
-// night on another version would continue another history.
-
-// LostError says that the link "latest" is gone, or leads elsewhere than the ledger
-// says.
+// LostError means that the link "latest" is missing or does not lead to the version that was
+// published last. A night on another version would continue another history.
 type LostError struct {
-	// Points is the version that the link leads to, empty without a link. Published
-	// is the last one in the ledger, empty when there is none.
+	// Points is the version that the link leads to. It is empty without a link. Published is the
+	// last one in the ledger. It is empty without a ledger.
 	Points, Published string
-	// Remedy names the commands that repair it.
+	// Remedy names the commands that repair the link.
 	Remedy string
-	// gone is set when the link or its target does not exist.
-	gone error
+	// missing is set if the link or its target does not exist.
+	missing error
 }
 
-// Unwrap is fs.ErrNotExist when the link or its target does not exist.
-func (e *LostError) Unwrap() error { return e.gone }
+// Unwrap is fs.ErrNotExist if the link or its target does not exist.
+func (e *LostError) Unwrap() error { return e.missing }
 
 func (e *LostError) Error() string {
 	found := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Points, e.Published)
@@ -38,13 +34,13 @@ func (e *LostError) Error() string {
 		found = "the link \"latest\" is gone, and so is the ledger, though snapshots were published"
 	case e.Points == "":
 		found = fmt.Sprintf("the link \"latest\" is gone, and %s was published last", e.Published)
-	case e.gone != nil:
+	case e.missing != nil:
 		found = fmt.Sprintf("version %s, which readers should see, is gone", e.Points)
 	}
 	return "find the newest version: " + found + "; " + e.Remedy
 }
 
-// Identity checks that link and ledger agree on the newest version.
+// Identity compares the link "latest" with the ledger.
 type Identity struct {
 	folder   *Folder
 	versions *Versions
@@ -52,9 +48,8 @@ type Identity struct {
 	series   *Series
 }
 
-// Check returns a *LostError unless the link "latest" leads to the version that was
-// published last. A warehouse without a link in which nothing was published is in order
-// too.
+// Check returns a *LostError unless the link "latest" leads to the version that was published last.
+// It returns nil if there is no link and no version was ever published.
 func (i *Identity) Check() error {
 	latest, linked, err := i.versions.Latest()
 	if err != nil {
@@ -76,18 +71,18 @@ func (i *Identity) Check() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return i.folder.placeErr(err)
 		}
-		lost.gone = err
+		lost.missing = err
 	} else if lost.Published == "" && !i.holdsSnapshots() {
 		return nil
 	} else {
-		lost.gone = fs.ErrNotExist
+		lost.missing = fs.ErrNotExist
 	}
 	lost.Remedy = i.describeRemedy(*lost)
 	return lost
 }
 
-// accepts reports whether the link leads to the version that was published last, or to
-// that of a run that was killed before it wrote its line in the ledger.
+// accepts reports whether the link leads to the version that was published last, or to that of a
+// run that was killed before its line in the ledger.
 func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
@@ -102,8 +97,8 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	return ok
 }
 
-// holdsSnapshots reports whether anything was ever published. The version of a run that
-// was killed before its switch does not count.
+// holdsSnapshots reports whether there are versions or days of the series. The version of a run
+// that was killed before its switch does not count.
 func (i *Identity) holdsSnapshots() bool {
 	versions, err := i.versions.List()
 	if note, ok, noteErr := readNote(i.ledger.UnfinishedPath()); ok && noteErr == nil {
@@ -112,7 +107,6 @@ func (i *Identity) holdsSnapshots() bool {
 	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0
 }
 
-// describeRemedy names the commands that repair the link.
 func (i *Identity) describeRemedy(lost LostError) string {
 	versions, err := i.versions.List()
 	if err != nil {

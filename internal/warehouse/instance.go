@@ -19,11 +19,11 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// StorageVersion is the form of the catalogs that are written, by the name that DuckDB has
-// for it: every DuckDB since that version opens them.
+// StorageVersion is DuckDB's name of the file format of catalogs. Every DuckDB since that version
+// opens them.
 const StorageVersion = "v1.1.0"
 
-// EngineVersion is the version of the DuckDB that is linked in.
+// EngineVersion returns the version of the linked DuckDB.
 func EngineVersion(ctx context.Context) (version string, err error) {
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
@@ -42,22 +42,21 @@ type engine struct {
 	threads     int
 }
 
-// Instance is one DuckDB in this process with one or more files attached.
-// DB runs statements; Connect gives a raw connection for Arrow.
+// Instance is one DuckDB in this process with its attached files.
 type Instance struct {
 	connector   *duckdb.Connector
 	DB          *sql.DB
 	memoryLimit string
-	// scratch is a folder of this instance alone, if it has one.
+	// scratch is a private folder, or nil.
 	scratch *durable.Scratch
 }
 
-// scratchPrefix begins the names of folders for what does not fit into memory. They are
-// below state/ and not versions/, where the next run removes what killed runs left.
+// scratchPrefix begins the names of folders for data that does not fit into memory. They are below
+// state/, because the next run removes hidden folders below versions/.
 const scratchPrefix = ".sealed."
 
-// openMemory opens a DuckDB in memory with a scratch folder of its own, which Close
-// removes. Whoever may only read the warehouse has it among the temporary files.
+// openMemory opens a DuckDB in memory with a scratch folder, which Close removes. If the warehouse
+// is read-only, the folder is in the temporary folder of the system.
 func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
 	state := folder.Path(stateDir)
 	var scratch *durable.Scratch
@@ -69,7 +68,7 @@ func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, err
 		scratch, err = durable.MakeTemp("placementsync" + scratchPrefix)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for what does not fit into memory: %w", err)
+		return nil, fmt.Errorf("create a folder for data that does not fit into memory: %w", err)
 	}
 	in, err := e.open(ctx, "", scratch.Dir)
 	if err != nil {
@@ -79,16 +78,16 @@ func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, err
 	return in, nil
 }
 
-// open opens the catalog of a draft, which is made if there is none, or memory for the
-// path "". Spills go to scratch, a folder that exists: DuckDB makes one below it.
+// open opens or creates the catalog of a draft, or a database in memory if path is empty. DuckDB
+// spills to a folder below scratch, which must exist.
 func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, error) {
-	// Times without a zone are UTC wherever the job runs.
+	// Times without a zone are UTC on every machine.
 	setUp := "SET TimeZone = 'UTC';"
 	if path != "" {
 		setUp += string(instanceSQL.Render("attach_draft", sqltext.Values{"catalog": path, "storage": StorageVersion}))
 	}
 	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
-		// Per connection. The clean-up after an interruption may need a new one.
+		// This runs for each connection. Cleaning up after an interruption may need a new one.
 		_, err := exec.ExecContext(context.WithoutCancel(ctx), setUp, nil)
 		return err
 	})
@@ -114,7 +113,7 @@ func (in *Instance) setThreads(ctx context.Context, threads int) error {
 	return in.Exec(ctx, string(instanceSQL.Render("threads", sqltext.Values{"threads": threads})))
 }
 
-// Connect opens a raw connection to the instance.
+// Connect opens a raw connection, which Arrow needs.
 func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 	return in.connector.Connect(ctx)
 }
@@ -123,8 +122,8 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog})))
 }
 
-// LimitMemory gives DuckDB the part of its memory that loading and verifying need, or all
-// that it may have.
+// LimitMemory sets the memory limit to the part of Config.MemoryLimit that loading and verifying
+// need, or to all of it.
 func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	name := "memory_limit"
 	if part {
@@ -136,7 +135,7 @@ func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	return in.Exec(ctx, string(instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit})))
 }
 
-// Exec runs statements in order and stops at the first that fails.
+// Exec runs statements in order until one fails.
 func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 	for _, s := range statements {
 		if _, err := in.DB.ExecContext(ctx, s); err != nil {
@@ -146,7 +145,7 @@ func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Atomically runs statements in one transaction: all of them or none.
+// Atomically runs statements in one transaction.
 func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 	tx, err := in.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -160,7 +159,7 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 	return tx.Commit()
 }
 
-// EachRow runs queries as one, by UNION ALL, and calls take for each row.
+// EachRow joins queries by UNION ALL and calls take for each row.
 func (in *Instance) EachRow(ctx context.Context, queries []string, take func(scan func(...any) error) error) error {
 	if len(queries) == 0 {
 		return nil
@@ -178,7 +177,7 @@ func (in *Instance) EachRow(ctx context.Context, queries []string, take func(sca
 	return rows.Err()
 }
 
-// Undo rolls a transaction back, unless the end of its context has done so.
+// Undo rolls a transaction back. It is no error if the end of its context has already done so.
 func Undo(tx *sql.Tx) error {
 	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -186,7 +185,7 @@ func Undo(tx *sql.Tx) error {
 	return nil
 }
 
-// statementHead is the beginning of a statement, enough to find it.
+// statementHead is the beginning of a statement, for errors.
 func statementHead(statement string) string {
 	const most = 160
 	if len(statement) > most {
@@ -205,8 +204,7 @@ func (in *Instance) Close() error {
 	return err
 }
 
-// IsInterrupted reports whether DuckDB says that it was stopped, which follows from a
-// context that ended.
+// IsInterrupted reports whether DuckDB stopped a statement because its context ended.
 func IsInterrupted(err error) bool {
 	e, ok := errors.AsType[*duckdb.Error](err)
 	return ok && e.Type == duckdb.ErrorTypeInterrupt

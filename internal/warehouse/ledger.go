@@ -14,8 +14,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Ledger is the list of runs in state/runs.jsonl, with the notes of runs that have
-// not ended.
+// Ledger is the list of runs in state/runs.jsonl, and the notes of unfinished runs.
 type Ledger struct {
 	folder   *Folder
 	versions *Versions
@@ -25,9 +24,9 @@ type Ledger struct {
 // Path is the file of the ledger.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
-// Record adds a run to the ledger, or work that followed one. A run with the id of an earlier
-// entry is the same run, which was resumed. Such work never is: two of one second get ids of
-// their own.
+// Record adds the entry of a run, or of work that followed a run, such as a backup. A run with the
+// id of an earlier entry is the same run, which was resumed. Work that began in the same second as
+// other work gets an id of its own.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollow() {
 		entries, err := l.Entries()
@@ -46,11 +45,11 @@ func (l *Ledger) Record(r ledger.Run) error {
 	return l.folder.disk.AppendLine(l.Path(), line, privateFile)
 }
 
-// runFile is a copy of the run's entry inside its version. Recover reads it when the run
-// was killed between its publish and its line in the ledger.
+// runFile is the copy of a run's entry in its version. Recover reads it if the run was killed after
+// its publish and before its line in the ledger.
 const runFile = "run.json"
 
-// WriteEntry writes the entry of a run into a folder of its version, and returns the checksum.
+// WriteEntry writes the entry of a run into the folder of its version or draft.
 func (l *Ledger) WriteEntry(dir string, r ledger.Run) (checksum.FileSum, error) {
 	line, err := checksum.SealLine(r)
 	if err != nil {
@@ -60,12 +59,11 @@ func (l *Ledger) WriteEntry(dir string, r ledger.Run) (checksum.FileSum, error) 
 	return checksum.SumText(runFile, line), l.folder.disk.WriteFile(filepath.Join(dir, runFile), line, privateFile)
 }
 
-// removeDamagedLines moves damaged and torn lines from the ledger to a file beside it.
-// Until then verify reports them.
+// removeDamagedLines moves damaged and unfinished lines from the ledger to a file beside it.
 func (l *Ledger) removeDamagedLines() error {
 	data, err := os.ReadFile(l.Path())
 	if err != nil {
-		return nil // reading the ledger reports it
+		return nil // Runs reports the error
 	}
 	_, damaged := ParseLedger(data)
 	if len(damaged) == 0 {
@@ -82,8 +80,8 @@ func (l *Ledger) removeDamagedLines() error {
 	return l.folder.disk.WriteFile(l.Path(), bytes.Join(whole, nil), privateFile)
 }
 
-// missingRuns returns the entries that the ledger lacks: of a run that was killed after
-// its publish from its version, of one killed before from its note.
+// missingRuns returns the entries of killed runs that the ledger does not contain. A run that was
+// killed after its publish has an entry in its version. Otherwise its note is the source.
 func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -112,8 +110,8 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	return missing, nil
 }
 
-// entryOfNote is the entry of a run that left a note and no line. A rollback that was
-// killed after its switch is complete.
+// entryOfNote is the entry of a killed run with a note. A rollback that was killed after its switch
+// is complete.
 func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
@@ -122,8 +120,8 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
 		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
-// enclosedRun reads a version's own entry; ok is false when it has none that is intact.
-// A rebuilt version has none.
+// enclosedRun reads the entry in a version. ok is false if it is missing or damaged. A rebuilt
+// version has no entry.
 func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
 	if err == nil {
@@ -132,14 +130,14 @@ func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
 	return r, err == nil && r.ID == run
 }
 
-// Runs reads the ledger, oldest first. A run that was resumed has a line for each time
-// it ended; the last one counts. Torn and damaged lines are skipped.
+// Runs returns the runs of the ledger, oldest first. A resumed run has a line for each attempt, of
+// which the last one counts. Damaged and unfinished lines are skipped.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	entries, err := l.Entries()
 	return slices.DeleteFunc(entries, ledger.Run.IsFollow), err
 }
 
-// Entries is Runs with what followed them, such as backups.
+// Entries is Runs with the work that followed them, such as backups.
 func (l *Ledger) Entries() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,16 +164,16 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	return runs, damaged
 }
 
-// AllRuns returns Entries and the killed runs that the next Recover will enter. It leaves
-// out the run that holds the lock now.
+// AllRuns returns Entries and the killed runs that the next Recover will record. It leaves out the
+// run that holds the lock.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
-	var atWork *HeldError
-	held := l.folder.Held()
-	if held != nil && !errors.As(held, &atWork) {
-		return nil, held
+	heldErr := l.folder.Held()
+	isHeld := errors.As(heldErr, new(*HeldError))
+	if heldErr != nil && !isHeld {
+		return nil, heldErr
 	}
 	runs, err := l.Entries()
-	if err != nil || atWork != nil {
+	if err != nil || isHeld {
 		return runs, err
 	}
 	missing, err := l.missingRuns()
@@ -185,7 +183,7 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	return runs, err
 }
 
-// mergeRun adds a line to the runs of the lines before it.
+// mergeRun adds the run of a line to those of the lines before it, and counts its attempts.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o ledger.Run) bool { return o.ID == r.ID })
@@ -203,9 +201,9 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 	return r
 }
 
-// NewRunID is the time of a run in UTC, followed by a number when another run of the same
-// second is in the ledger, is named by a note, or has a folder. It returns a *PlaceError
-// when it cannot look. It needs the Lock, or another process may take the same id.
+// NewRunID returns the time of a run in UTC. If another run of the same second is in the ledger, in
+// a note or has a folder, a number follows. It returns a *PlaceError if it cannot read a folder. It
+// needs the Lock: otherwise another process may take the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// HeldError says that another run holds the lock of this warehouse.
+// HeldError means that another run holds the lock of this warehouse.
 type HeldError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
@@ -24,20 +24,19 @@ func (e *HeldError) Error() string {
 	if e.PID == 0 {
 		return "take the lock: another run holds it: wait for it to end; nothing was changed"
 	}
-	return fmt.Sprintf("take the lock: run %s is at work since %s (process %d): wait for it to end, nothing was changed",
+	return fmt.Sprintf("take the lock: run %s has been running since %s (process %d): wait for it to end; nothing was changed",
 		e.Run, e.Since.Format(time.RFC3339), e.PID)
 }
 
-// Lock is the right to write to the warehouse. The kernel releases it when the process
-// ends, however it ends, so a lock is never stale.
+// Lock is the right to write to the warehouse. The kernel releases it when the process ends, also by
+// a kill, so that a lock is never stale.
 type Lock struct {
 	file *flock.Flock
 }
 
-// Lock locks the warehouse for a run and creates the folder if needed. It finishes a
-// rollback that was killed, if it can. It returns a
-// *HeldError when another run holds the lock, and a *NewerError when a newer program
-// wrote the warehouse.
+// Lock locks the warehouse for a run, creates its folders and finishes a killed rollback. It returns
+// a *HeldError if another run holds the lock, and a *NewerError if a newer program wrote the
+// warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
@@ -58,13 +57,12 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
-	// If this fails, verify names the rollback, and prune can still make room on the disk.
+	// If this fails, verify reports the rollback, and prune can still free space.
 	_ = w.finishKilledRollback()
 	return l, nil
 }
 
-// LockExisting is Lock for a warehouse that must exist, if only as what a restore
-// brought back: it creates nothing at a misspelt path.
+// LockExisting is Lock for an existing warehouse. It creates no folder at a misspelt path.
 func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return nil, err
@@ -72,11 +70,11 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	return w.Lock(run, now)
 }
 
-// Name writes into the lock which run holds it, and since when.
+// Name writes the run and the time into the lock file.
 func (l *Lock) Name(run string, since time.Time) error {
 	holder, err := json.Marshal(HeldError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
-		// Not by rename: the lock is on this file.
+		// Without a rename, because the lock belongs to this file.
 		err = os.WriteFile(l.file.Path(), holder, privateFile)
 	}
 	if err != nil {
@@ -85,12 +83,12 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// heldBy reads who holds the lock. A holder writes its name right after it locks: for a
-// moment the file is empty or names a killed run.
+// heldBy returns a *HeldError with the holder in the lock file. It waits up to a second, because
+// after a process has taken the lock the file is empty or names a killed run for a moment.
 func heldBy(path string) error {
-	const looks, pause = 50, 20 * time.Millisecond
+	const attempts, pause = 50, 20 * time.Millisecond
 	held := &HeldError{}
-	for range looks {
+	for range attempts {
 		data, err := os.ReadFile(path)
 		if err == nil && json.Unmarshal(data, held) == nil && durable.IsAlive(held.PID) {
 			break
@@ -103,7 +101,7 @@ func heldBy(path string) error {
 // Release unlocks the warehouse.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// Held returns a *HeldError when a run holds the lock now, else nil. It creates nothing.
+// Held returns a *HeldError if a run holds the lock. It creates no file.
 func (f *Folder) Held() error {
 	path := f.Path(stateDir, lockFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +110,7 @@ func (f *Folder) Held() error {
 	probe := flock.New(path)
 	ok, err := probe.TryRLock()
 	if err != nil {
-		return fmt.Errorf("look at the lock %s: %w", path, err)
+		return fmt.Errorf("read the lock %s: %w", path, err)
 	}
 	if !ok {
 		return heldBy(path)

@@ -9,18 +9,17 @@ import (
 	"placementsync/internal/stream"
 )
 
-// martStatements creates all views of mart again, since a view remembers the columns of
-// those that it is built on. It returns none when nothing changed and no view is
-// missing.
+// martStatements replace all views of mart, because a view stores the columns of the views that it
+// reads. There are none if no table has changed and no view is missing.
 func (c *Catalog) martStatements(have map[string]map[string]stream.Column, changed bool) []string {
 	var drops, creates []string
 	wanted := map[string]bool{}
-	// A warehouse that is configured with few tables goes without some views.
-	isLacking := func(table string) bool {
+	// A view is left out if one of its tables is not configured.
+	isMissing := func(table string) bool {
 		return !slices.ContainsFunc(c.tables, func(t stream.Table) bool { return t.Name == table })
 	}
 	for _, v := range c.mart {
-		if slices.ContainsFunc(v.Reads, isLacking) || slices.ContainsFunc(v.On, func(name string) bool { return !wanted[name] }) {
+		if slices.ContainsFunc(v.Reads, isMissing) || slices.ContainsFunc(v.On, func(name string) bool { return !wanted[name] }) {
 			continue
 		}
 		wanted[v.Name] = true

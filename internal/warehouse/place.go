@@ -13,31 +13,30 @@ import (
 	"placementsync/internal/durable"
 )
 
-// NoneError says that there is no warehouse in the folder.
+// NoneError means that the folder contains no warehouse.
 type NoneError struct{ Dir string }
 
 func (e *NoneError) Error() string {
-	return fmt.Sprintf("open the warehouse: there is none in %q: look at warehouse.dir in the configuration; nothing was made or changed", e.Dir)
+	return fmt.Sprintf("open the warehouse: there is none in %q: check warehouse.dir in the configuration; nothing was changed", e.Dir)
 }
 
-// PlaceError says that the folder of the warehouse cannot be used.
+// PlaceError means that the folder of the warehouse cannot be used.
 type PlaceError struct {
 	Dir string
 	Err error
 }
 
 func (e *PlaceError) Error() string {
-	const left = "nothing was changed"
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
-		return fmt.Sprintf("open the warehouse: %v: %q, or what leads there or stands in it, is a file, not a folder: look at warehouse.dir in the configuration; %s", e.Err, e.Dir, left)
+		return fmt.Sprintf("open the warehouse: %v: %q, a folder above it or one in it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed", e.Err, e.Dir)
 	case errors.Is(e.Err, fs.ErrPermission):
-		return fmt.Sprintf("open the warehouse: %v: work as the user whom %q belongs to; %s", e.Err, e.Dir, left)
+		return fmt.Sprintf("open the warehouse: %v: run as the owner of %q; nothing was changed", e.Err, e.Dir)
 	}
-	return fmt.Sprintf("open the warehouse: %v: look at the disk of %q; %s", e.Err, e.Dir, left)
+	return fmt.Sprintf("open the warehouse: %v: check the disk of %q; nothing was changed", e.Err, e.Dir)
 }
 
-// placeErr makes a *PlaceError of an error of the folder itself; a full disk is not one.
+// placeErr makes a *PlaceError of an error that concerns the folder. A full disk does not.
 func (f *Folder) placeErr(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return &PlaceError{f.dir, err}
@@ -48,8 +47,8 @@ func (f *Folder) placeErr(err error) error {
 // Unwrap returns the error of the system.
 func (e *PlaceError) Unwrap() error { return e.Err }
 
-// Exists returns nil when there is a warehouse, if only what a restore brought back; a
-// *NoneError when there is none; and a *PlaceError when it cannot look.
+// Exists returns a *NoneError if there is neither a warehouse nor a restored backup, and a
+// *PlaceError if it cannot read the folder.
 func (f *Folder) Exists() error {
 	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
 		switch info, err := os.Stat(f.Path(name)); {
@@ -62,9 +61,9 @@ func (f *Folder) Exists() error {
 	return &NoneError{f.dir}
 }
 
-// CheckWritable creates and removes a file in each folder that a run writes to, or
-// without a warehouse in the folder that would hold it. It returns a *PlaceError when
-// that fails, and a *FullError when the disk is full.
+// CheckWritable creates and removes a file in each folder that a run writes to. Without a warehouse
+// it does so in the nearest existing folder above. It returns a *FullError if the disk is full, and a
+// *PlaceError for other failures.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
 	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {
@@ -88,8 +87,7 @@ func (f *Folder) CheckWritable() error {
 	return nil
 }
 
-// nearestExisting is the folder of the warehouse, or the nearest folder above it that
-// exists.
+// nearestExisting is the folder of the warehouse, or the nearest existing folder above it.
 func (f *Folder) nearestExisting() string {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
@@ -103,18 +101,18 @@ func (f *Folder) nearestExisting() string {
 	}
 }
 
-// FreeBytes is the free space on the disk of the warehouse; -1 when the system does not
-// say.
+// FreeBytes is the free space on the disk of the warehouse. It is -1 if the system does not report
+// it.
 func (f *Folder) FreeBytes() (int64, error) {
 	dir := f.nearestExisting()
 	free, err := freeBytes(dir)
 	if err != nil {
-		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+		return 0, fmt.Errorf("read the free space on the disk of %s: %w", dir, err)
 	}
 	return free, nil
 }
 
-// FullError says that the disk of the warehouse is full.
+// FullError means that the disk of the warehouse is full.
 type FullError struct {
 	Dir string
 	Err error
@@ -122,15 +120,15 @@ type FullError struct {
 
 func (e *FullError) Error() string {
 	cause, _, _ := strings.Cut(e.Err.Error(), "\n")
-	return fmt.Sprintf("write into %q: the disk is full or a quota is used up: make room, then run again to resume; "+
-		"what has landed and the last snapshot are kept: %s", e.Dir, cause)
+	return fmt.Sprintf("write into %q: the disk is full or a quota is used up: free some space, then run again to resume; "+
+		"landed responses and the last snapshot are kept: %s", e.Dir, cause)
 }
 
 // Unwrap returns the error that the full disk caused.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// FullErr makes a *FullError of an error that a full disk caused, and returns any other
-// as it is. DuckDB reports a full disk in its text only.
+// FullErr makes a *FullError of an error that a full disk caused, and returns any other unchanged.
+// DuckDB reports a full disk only in the text of its error.
 func (f *Folder) FullErr(err error) error {
 	var full *FullError
 	if err == nil || errors.As(err, &full) {

@@ -19,7 +19,7 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 		says  string
 	}{
 		"a file in the place of raw":  {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
-		"raw that may not be entered": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "work as the user"},
+		"raw that may not be entered": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run as the owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)

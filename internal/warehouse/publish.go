@@ -13,16 +13,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// VerifyError says that a version is not what its manifest says. It was not published.
-type VerifyError struct{ Run, Table, Problem string }
-
-func (e *VerifyError) Error() string {
-	return fmt.Sprintf("verify version %s: table %s: %s: nothing was published, the last snapshot stays",
-		e.Run, e.Table, e.Problem)
-}
-
-// AfterSwitchError says that a version is published, but a later step failed. The next
-// run completes it.
+// AfterSwitchError means that a version is published, but a later step failed. The next run
+// completes it.
 type AfterSwitchError struct {
 	Run string
 	Err error
@@ -34,34 +26,32 @@ func (e *AfterSwitchError) Error() string {
 
 func (e *AfterSwitchError) Unwrap() error { return e.Err }
 
-// Publish seals the draft, verifies it as a reader would open it, and switches readers
-// to it in one step: the symlink "latest" moves from the last version to this one. A
-// crash leaves the last snapshot or the new one, never a mixture.
+// Publish seals the draft, verifies it and switches readers to it in one step, by moving the
+// symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
 //
-// tables have the name, grade and file of each table; Publish fills in rows, key range,
-// size and checksum. After an *AfterSwitchError the version is published, after any
-// other error nothing is.
+// tables contain the name, grade and file of each table. Publish adds rows, key range, size and
+// checksum. After an *AfterSwitchError the version is published. After any other error it is not.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables}
 	if err := d.sealAndVerify(ctx, &m); err != nil {
 		return m, err
 	}
-	// A run that was killed between rename and switch, and resumed, finds its own
-	// folder, which no reader has seen.
+	// A resumed run that was killed between rename and switch finds its own folder. No reader
+	// has seen it.
 	if err := d.w.Folder.disk.RemoveAll(d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	if err := d.w.Folder.disk.Rename(d.Dir, d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	// Readers open the link at the top, which leads through "latest": it comes first.
+	// The link at the top leads through "latest", so it must exist first.
 	if err := d.w.Versions.linkCatalog(); err != nil {
 		return m, err
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
 		seen := "nothing was published, the last snapshot stays"
-		// The new name may be there, and the disk not have promised to keep it.
+		// The link may be moved without being synced.
 		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
 			seen = "readers see it, but a power cut may take it back: look at the disk, then run again"
 		}
@@ -73,15 +63,15 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	return m, nil
 }
 
-// sealAndVerify seals the files of the draft while the DuckDB that verifies starts up,
-// and takes the checksum of the catalog, which no longer changes, while that verifies.
+// sealAndVerify starts the DuckDB that verifies while the files are sealed, and takes the checksum
+// of the catalog while it is verified.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
-	mode, err := d.sealing.modeOf(d)
+	mode, err := d.publicMode()
 	if err != nil {
 		return d.unpublishedErr("publish", err)
 	}
 	var reader *Instance
-	err = atOnce(func() (err error) {
+	err = runBoth(func() (err error) {
 		if reader, err = d.w.engine.openMemory(ctx, d.w.Folder); err != nil {
 			return err
 		}
@@ -97,12 +87,12 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 		return d.unpublishedErr("verify", err)
 	}
 	claimed := *m
-	err = atOnce(func() (err error) {
+	err = runBoth(func() (err error) {
 		if m.Catalog, err = checksum.SumFile(context.Background(), d.Dir, CatalogFile); err != nil {
 			return d.unpublishedErr("publish", err)
 		}
 		return nil
-	}, func() error { return d.w.verifier.verifyVersion(ctx, reader, d.Dir, claimed) })
+	}, func() error { return d.verify(ctx, reader, claimed) })
 	if err != nil {
 		return err
 	}
@@ -119,20 +109,20 @@ func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	return nil
 }
 
-// atOnce runs two functions at the same time and returns the errors of both.
-func atOnce(one, other func() error) error {
+// runBoth runs two functions at the same time and joins their errors.
+func runBoth(one, other func() error) error {
 	failed := make(chan error, 1)
 	go func() { failed <- one() }()
 	err := other()
 	return errors.Join(<-failed, err)
 }
 
-func (d *Draft) unpublishedErr(what string, err error) error {
-	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", what, d.Run, err)
+func (d *Draft) unpublishedErr(verb string, err error) error {
+	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", verb, d.Run, err)
 }
 
-// sealFiles checkpoints and closes the catalog, syncs all files, and puts sizes and
-// checksums into the manifest.
+// sealFiles writes and closes the catalog, syncs all files and adds their checksums to the
+// manifest.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	for _, t := range m.Tables {
 		d.SealFile(t.File)
@@ -177,8 +167,8 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
-// measureTables counts the rows of every table and finds the range of its key, in one
-// statement. A table that did not change has those of before.
+// measureTables counts the rows of every table and finds the range of its key, in one statement.
+// An unchanged table has the values of the previous version.
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []string
 	for i := range tables {
@@ -201,4 +191,36 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = one.Rows, one.KeyMin, one.KeyMax
 		return nil
 	})
+}
+
+// finishPublish sets the link at the top, extends the series and removes versions beyond
+// keep_versions. It follows the switch and can be repeated.
+func (w *Warehouse) finishPublish(run string) error {
+	if err := w.Versions.linkCatalog(); err != nil {
+		return err
+	}
+	m, err := w.Versions.ReadManifest(run)
+	if err != nil {
+		return err
+	}
+	missing, err := w.Series.missingVersions(run)
+	if err != nil {
+		return err
+	}
+	if len(missing) == 0 {
+		missing = []Manifest{m} // the series has the day, but may have lost files of it
+	}
+	if err := w.Series.extendSeries(missing...); err != nil {
+		return &ExtendError{daysOf(missing), err}
+	}
+	old, err := w.Versions.oldPaths()
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := w.Folder.disk.Discard(path); err != nil {
+			return fmt.Errorf("remove the old version %s: %w", path, err)
+		}
+	}
+	return nil
 }

@@ -12,24 +12,23 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Unfinished is the note of a run that began and did not publish: killed, interrupted or
-// failed. Its landed answers are in its raw folder.
+// Unfinished is the note of a run that began and has not published: it is running, or was killed,
+// interrupted or failed. Its landed responses are in its raw folder.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
-	// Source is the base URL that it read. Landed answers are of use for the same
-	// service only.
+	// Source is the base URL. Landed responses are used for the same service only.
 	Source string `json:"source"`
-	// Access is what its token could read; another token may get other answers.
-	// Empty until the service has said it.
+	// Access describes what the token may read: another token may get other responses. It is
+	// empty until the service has reported it.
 	Access string `json:"access,omitempty"`
-	// Attempt counts how often the run was started.
+	// Attempt is the number of times that the run was started.
 	Attempt int `json:"attempt"`
-	// Program is the version that started it.
+	// Program is the version of the program that started the run.
 	Program string `json:"program_version"`
-	// Kind is that of Run.
+	// Kind is that of ledger.Run.
 	Kind string `json:"kind,omitempty"`
-	// Version is that of Run.
+	// Version is that of ledger.Run.
 	Version string `json:"version,omitempty"`
 }
 
@@ -39,9 +38,9 @@ func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfin
 // AsidePath is the note of StartAside. It may exist beside that of a run that waits to be resumed.
 func (l *Ledger) AsidePath() string { return l.folder.Path(stateDir, "aside.json") }
 
-// Start writes a note that a run has begun, so that a later one can resume it. If an
-// earlier run is given up by this, its version that was never switched to is removed: it
-// would pass for a published one. It needs the Lock.
+// Start writes the note of a run, so that a later one can resume it. If this abandons an earlier
+// run, its version is removed unless readers see it: it would be mistaken for a published one. It
+// needs the Lock.
 func (l *Ledger) Start(u Unfinished) error {
 	last, ok, err := readNote(l.UnfinishedPath())
 	if err != nil {
@@ -56,14 +55,14 @@ func (l *Ledger) Start(u Unfinished) error {
 			err = l.folder.disk.Discard(l.folder.VersionPath(last.Run))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("give up run %s: %w", last.Run, err)
+			return fmt.Errorf("abandon run %s: %w", last.Run, err)
 		}
 	}
 	return l.writeNote(l.UnfinishedPath(), u)
 }
 
-// StartAside writes a note that a run has begun that is never resumed, so that Recover
-// enters it in the ledger if it is killed. It needs the Lock.
+// StartAside writes the note of a run that is never resumed, so that Recover records it in the
+// ledger if it is killed. It needs the Lock.
 func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.AsidePath(), u) }
 
 func (l *Ledger) writeNote(path string, u Unfinished) error {
@@ -77,10 +76,10 @@ func (l *Ledger) writeNote(path string, u Unfinished) error {
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
 
-// Finish removes the note of Start: there is nothing to resume.
+// Finish removes the note of Start.
 func (l *Ledger) Finish() error { return l.removeNote(l.UnfinishedPath()) }
 
-// FinishAside removes the note of StartAside. Call it when the run is in the ledger.
+// FinishAside removes the note of StartAside. The run must be in the ledger.
 func (l *Ledger) FinishAside() error { return l.removeNote(l.AsidePath()) }
 
 func (l *Ledger) removeNote(note string) error {
@@ -90,8 +89,8 @@ func (l *Ledger) removeNote(note string) error {
 	return nil
 }
 
-// Unfinished returns the run to resume; ok is false when there is none. A run that was
-// killed after its publish is not one.
+// Unfinished returns the run to resume. ok is false if there is none. A run that was killed after
+// its publish is not resumed.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	if u, ok, err = readNote(l.UnfinishedPath()); err != nil || !ok {
 		return u, false, err
@@ -104,15 +103,15 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readNote reads the note of Start or StartAside; ok is false when there is none. A
-// damaged note counts as none: its run is not resumed, and the next one asks again.
+// readNote reads a note of Start or StartAside. ok is false if it is missing or damaged: the run is
+// then not resumed, and the next one requests everything again.
 func readNote(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return u, false, nil
 	}
 	if err != nil {
-		return u, false, fmt.Errorf("read the unfinished run: %w", err)
+		return u, false, fmt.Errorf("read the note of an unfinished run: %w", err)
 	}
 	if checksum.Unseal(data, &u) != nil {
 		return Unfinished{}, false, nil
@@ -126,6 +125,7 @@ func (l *Ledger) KilledRollback() (note Unfinished, ok bool, err error) {
 	return note, ok && note.Kind == ledger.Rollback, err
 }
 
+// finishPublished removes the note of a run that was killed after its publish.
 func (l *Ledger) finishPublished() error {
 	u, ok, err := readNote(l.UnfinishedPath())
 	if err != nil || !ok {

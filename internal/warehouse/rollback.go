@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Rollback points readers at another version in one step; run "" is the one that the
-// newest was built on. It repairs a link that is lost or leads elsewhere, and needs no
-// files but those of the target. The other versions stay until keep_versions drops them,
-// so that another rollback can undo this one. It needs the Lock.
+// Rollback switches readers to another version in one step. The run "" means the version that the
+// newest was built on. It repairs a lost or wrong link, and needs only the files of the target. The
+// other versions are kept until keep_versions drops them, so that another rollback can undo this
+// one. It needs the Lock.
 //
-// Files of the series that are of versions which the target does not build on are
-// removed before the switch, and those of kept versions that it builds on are added
-// after it. If the process is killed in between, the next Lock adds them.
+// Before the switch it removes the days of versions that the target does not build on from the
+// series. After it, it adds those of kept versions that the target builds on. If the process is
+// killed in between, the next Lock adds them.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -33,7 +33,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.recordKilledRuns(); err != nil {
 		return m, err
 	}
-	// The next Lock finishes the rollback by this note if the process is killed.
+	// If the process is killed, the next Lock finishes the rollback by this note.
 	id, err := w.Ledger.NewRunID(now)
 	if err != nil {
 		return m, err
@@ -51,9 +51,9 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
-	line, _ := w.Versions.Lineage(target) // a damaged one ends it
+	line, _ := w.Versions.Lineage(target) // it ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...), w.Ledger.Finish())
-	// Without a line in the ledger the note stays, for Recover.
+	// Without a line in the ledger Recover needs the note.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
@@ -81,9 +81,9 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover enters killed runs in the ledger, removes the note of a run that was killed
-// after its publish, since it must not be resumed on a newer version, and discards what
-// is spent. It needs the Lock.
+// Recover completes the work of killed runs: it finishes a rollback, records the runs in the ledger,
+// removes the note of a run that was killed after its publish, because it must not be resumed, and
+// removes landed responses as Config.DiscardRaw says. It needs the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err
@@ -97,8 +97,7 @@ func (w *Warehouse) Recover() error {
 	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
 }
 
-// recordKilledRuns enters killed runs in the ledger, and removes the note of one that is
-// never resumed.
+// recordKilledRuns records killed runs in the ledger, and removes the note of StartAside.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
@@ -113,9 +112,8 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.FinishAside()
 }
 
-// finishKilledRollback completes a rollback that was killed after its switch, and undoes
-// one that was killed before it: in both cases the series lacks days of the version that
-// readers see.
+// finishKilledRollback completes a rollback that was killed after its switch, and undoes one that
+// was killed before it. In both cases the series lacks days of the version that readers see.
 func (w *Warehouse) finishKilledRollback() error {
 	note, ok, err := w.Ledger.KilledRollback()
 	if err != nil || !ok {
@@ -123,11 +121,11 @@ func (w *Warehouse) finishKilledRollback() error {
 	}
 	latest, ok, err := w.Versions.Latest()
 	if err != nil || !ok {
-		return err // without the link it is unknown which days these are
+		return err // without the link these days are unknown
 	}
-	line, _ := w.Versions.Lineage(latest) // a damaged one ends it
+	line, _ := w.Versions.Lineage(latest) // it ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...))
-	if err != nil && !errors.As(err, new(*DamagedError)) { // verify names damage
+	if err != nil && !errors.As(err, new(*DamagedError)) { // verify reports damage
 		return fmt.Errorf("finish the rollback %s: %w", note.Run, err)
 	}
 	if latest == note.Version {

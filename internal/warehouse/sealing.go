@@ -12,30 +12,35 @@ import (
 	"placementsync/internal/checksum"
 )
 
-// sealing syncs the finished files of a draft and takes their checksums while others are
-// written: most of its time it waits for the disk.
+// sealing syncs the finished files of a draft and takes their checksums while other files are
+// written. Most of its time it waits for the disk.
 type sealing struct {
 	group errgroup.Group
-	// stop ends what is being summed.
-	stop context.CancelFunc
-	ctx  context.Context
-	once sync.Once
-	mode fs.FileMode
-	// modeErr says why there is no mode.
-	modeErr error
-	mu      sync.Mutex
-	sums    map[string]checksum.FileSum
+	ctx   context.Context
+	// cancel stops the reading of files. It is nil before the first file.
+	cancel context.CancelFunc
+
+	findMode sync.Once
+	mode     fs.FileMode
+	modeErr  error
+
+	mu   sync.Mutex
+	sums map[string]checksum.FileSum
 }
 
-// SealFile sets the rights of a file of the draft, syncs it and takes its checksum, once
-// and behind the caller. The file must not be changed any more. Publish and Discard wait.
+// maxSealing is the number of files that are sealed at the same time.
+const maxSealing = 8
+
+// SealFile sets the mode of a file of the draft, syncs it and takes its checksum in the
+// background. Further calls for the same file have no effect. The file must not change any more.
+// Publish and Discard wait for it.
 func (d *Draft) SealFile(name string) {
 	s := &d.sealing
-	if !s.begin(name) {
+	if !s.isFirst(name) {
 		return
 	}
 	s.group.Go(func() error {
-		mode, err := s.modeOf(d)
+		mode, err := d.publicMode()
 		if err == nil {
 			err = d.w.Folder.setModeAndSync(filepath.Join(d.Dir, name), mode)
 		}
@@ -50,40 +55,37 @@ func (d *Draft) SealFile(name string) {
 	})
 }
 
-// sealers is how many files are sealed at once.
-const sealers = 8
-
-// begin reports whether a file is to be sealed: it is the first time that it is named.
-func (s *sealing) begin(name string) bool {
+func (s *sealing) isFirst(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sums == nil {
 		s.sums = map[string]checksum.FileSum{}
-		s.ctx, s.stop = context.WithCancel(context.Background())
-		s.group.SetLimit(sealers)
+		s.ctx, s.cancel = context.WithCancel(context.Background())
+		s.group.SetLimit(maxSealing)
 	}
-	if _, begun := s.sums[name]; begun {
+	if _, ok := s.sums[name]; ok {
 		return false
 	}
 	s.sums[name] = checksum.FileSum{}
 	return true
 }
 
-// modeOf is the rights of the draft's files, found once.
-func (s *sealing) modeOf(d *Draft) (fs.FileMode, error) {
-	s.once.Do(func() { s.mode, s.modeErr = d.w.Folder.publicMode(d.Dir) })
+// publicMode is the mode of the draft's files. It is determined once.
+func (d *Draft) publicMode() (fs.FileMode, error) {
+	s := &d.sealing
+	s.findMode.Do(func() { s.mode, s.modeErr = d.w.Folder.publicMode(d.Dir) })
 	return s.mode, s.modeErr
 }
 
-// discard stops what is being sealed.
-func (s *sealing) discard() {
-	if s.stop != nil {
-		s.stop()
+// stop cancels the sealing and waits for its end.
+func (s *sealing) stop() {
+	if s.cancel != nil {
+		s.cancel()
 	}
-	_ = s.group.Wait() // of files that are no longer wanted, or Publish has reported it
+	_ = s.group.Wait() // Publish has reported the error, or the files are not needed
 }
 
-// wait returns the checksums of all files once they are sealed.
+// wait returns the checksums of all files when they are sealed.
 func (s *sealing) wait() (map[string]checksum.FileSum, error) {
 	err := s.group.Wait()
 	s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names inside the folder. The documentation names them, since readers rely on them.
+// Names inside the folder. They are documented, because readers rely on them.
 const (
 	CatalogFile  = "catalog.duckdb"
 	ManifestFile = "manifest.json"
@@ -28,8 +28,8 @@ const (
 	draftSuffix  = ".draft"
 )
 
-// Folders with answers of the service are private. Published files are readable by
-// everyone at most; the umask or Config.PublishedMode decides.
+// Modes of files and folders. Responses of the service and state are private. The umask or
+// Config.PublishedMode restricts the modes of published files.
 const (
 	privateDir  = 0o700
 	publicDir   = 0o755
@@ -37,37 +37,34 @@ const (
 	publicFile  = 0o644
 )
 
-// Config says where the warehouse is and what it may use.
+// Config is the place of the warehouse and the resources that it may use.
 type Config struct {
-	// Dir is the folder; it is created by the first run.
+	// Dir is the folder. The first run creates it.
 	Dir string
-	// KeepVersions is how many versions are kept for rollback, at least 1.
+	// KeepVersions is the number of versions that are kept for rollback, at least 1.
 	KeepVersions int
 	// MemoryLimit is DuckDB's memory_limit, such as "512MB". The process
 	// takes 310 to 480 MiB more than this.
 	MemoryLimit string
-	// Threads bounds DuckDB's threads. Zero: all cores.
+	// Threads limits DuckDB's threads. Zero means all cores.
 	Threads int
 	// Program is the version written into manifests and meta.runs.
 	Program string
-	// PublishedMode are the rights of published files; who may read them may enter
-	// their folders. Zero: the umask of the process decides, and only the owner may
-	// write.
+	// PublishedMode is the mode of published files. Users who may read them may also enter
+	// their folders. Zero means 0644 restricted by the umask.
 	PublishedMode fs.FileMode
-	// DiscardRaw removes landed answers as soon as their snapshot, or a later one, is
+	// DiscardRaw removes landed responses as soon as their snapshot, or a later one, is
 	// published.
 	DiscardRaw bool
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
-	// Step, if set, is called around each change of the disk (fault injection), see
-	// durable.Disk. A trial ends the process there, or returns the error of a
-	// failing disk.
+	// Step, if set, is called before and after each change of the disk, see durable.Disk.
+	// Tests use it to kill the process or to return the error of a failing disk.
 	Step func(name string) error
 }
 
-// Warehouse is an opened folder. Each of its parts owns one subject, and knows only
-// parts that stand before it. The Warehouse itself does what needs the lock and
-// several parts: drafts, rollback, recovery.
+// Warehouse is an opened folder. Each part is one subject and uses only earlier parts. Drafts,
+// rollback and recovery use several parts and are methods of the Warehouse.
 type Warehouse struct {
 	Catalog  *Catalog
 	Folder   *Folder
@@ -79,12 +76,12 @@ type Warehouse struct {
 	Pruner   *Pruner
 	Mirror   *Mirror
 
-	cfg      Config
-	engine   engine
-	verifier *verifier
+	cfg    Config
+	engine engine
 }
 
-// Open reads the embedded schema and checks that every table has its file.
+// Open reads the definitions of all tables. It does not access the folder. A table without a
+// definition is an error.
 func Open(cfg Config) (*Warehouse, error) {
 	defs, meta, err := dictionary.Definitions()
 	if err != nil {
@@ -102,7 +99,6 @@ func Open(cfg Config) (*Warehouse, error) {
 	w := &Warehouse{cfg: cfg, engine: engine{cfg.MemoryLimit, cfg.Threads}}
 	w.Catalog = &Catalog{cfg.Tables, defs, meta, mart}
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
-	w.verifier = &verifier{w.Folder, w.Catalog, w.engine}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
 	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}

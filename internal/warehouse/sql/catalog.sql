@@ -1,5 +1,4 @@
--- What brings the tables of a catalog to the state that schema/ describes, and what a run
--- asks its catalog before it begins.
+-- Statements that create and read the tables of a catalog.
 
 -- name: create_schemas
 CREATE SCHEMA IF NOT EXISTS past;
@@ -8,7 +7,7 @@ CREATE SCHEMA IF NOT EXISTS meta;
 CREATE SCHEMA IF NOT EXISTS mart;
 
 -- name: columns
--- The columns of all tables of a database; an empty name is the current one.
+-- The columns of all tables of a database. An empty name means the current one.
 SELECT schema_name || '.' || table_name, column_name,
     replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
 FROM duckdb_columns()
@@ -27,14 +26,14 @@ COMMENT ON TABLE {schema}.{table} IS {comment};
 COMMENT ON COLUMN {schema}.{table}.{column} IS {comment};
 
 -- name: last_grade
--- What the last snapshot says of a stream.
+-- The grade of a stream in the last snapshot.
 SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: last_proven
--- When a stream was last read, by the grades of earlier runs.
+-- The time at which a stream was last read.
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
