@@ -7,52 +7,52 @@ import (
 	"sync"
 )
 
-// errNoRoom is the error of a body whose room was given to others before it was whole.
-var errNoRoom = errors.New("receive a webhook: too many deliveries at once")
+// errEvicted is the error of a body that was evicted before it was complete.
+var errEvicted = errors.New("receive a webhook: too many deliveries at once")
 
-// memoryBudget bounds the memory of all deliveries that are not answered yet. A body
-// takes memory as it arrives, not as its length was announced. When none is left,
-// the body that has been arriving for the longest time is evicted: a delivery
-// arrives within milliseconds, so a sender that stalls cannot block others.
+// memoryBudget limits the memory of all pending deliveries. A body reserves memory as its
+// bytes arrive, regardless of its Content-Length. When the budget is used up, the incomplete
+// body that started first is evicted. A real delivery arrives within milliseconds, so a
+// stalled sender cannot block others.
 type memoryBudget struct {
 	mu   sync.Mutex
 	free int64
-	// arriving holds the *body that are not whole yet, the oldest first.
-	arriving list.List
+	// incomplete is a list of *body, oldest first.
+	incomplete list.List
 }
 
-// body is the body of a delivery, counted while it is read. markWhole ends the
-// reading, release gives the memory back.
+// body counts the bytes of a body while it is read. complete ends the reading, release
+// returns the memory.
 type body struct {
 	budget *memoryBudget
 	from   io.Reader
-	// endRead ends a Read that waits. It is called at most once, and never after
-	// markWhole or release.
+	// endRead unblocks a pending Read. It is called at most once, and never after
+	// complete or release.
 	endRead func()
 
 	held    int64
-	place   *list.Element // nil before the first byte, and when whole or evicted
+	element *list.Element // nil before the first byte, and when complete or evicted
 	evicted bool
 }
 
-// Read implements io.Reader. The error of an evicted body is errNoRoom.
+// Read returns errEvicted after the body was evicted.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if !b.reserve(int64(n)) {
-		return 0, errNoRoom
+		return 0, errEvicted
 	}
 	return n, err
 }
 
-// reserve takes memory for n more bytes. It returns false when the body is evicted.
+// reserve takes memory for n more bytes. It returns false if the body is evicted.
 func (b *body) reserve(n int64) bool {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
-	if !b.evicted && b.place == nil && n > 0 {
-		b.place = b.budget.arriving.PushBack(b)
+	if !b.evicted && b.element == nil && n > 0 {
+		b.element = b.budget.incomplete.PushBack(b)
 	}
 	for !b.evicted && b.budget.free < n {
-		b.budget.arriving.Front().Value.(*body).evict()
+		b.budget.incomplete.Front().Value.(*body).evict()
 	}
 	if b.evicted {
 		return false
@@ -62,35 +62,36 @@ func (b *body) reserve(n int64) bool {
 	return true
 }
 
-// evict takes the memory of a body that is not whole. It is free a moment later,
-// when endRead has ended the Read.
+// evict returns the memory of an incomplete body to the budget. The process frees it shortly
+// afterwards, when endRead has ended the Read.
 func (b *body) evict() {
-	b.budget.arriving.Remove(b.place)
+	b.budget.incomplete.Remove(b.element)
 	b.budget.free += b.held
-	b.held, b.place, b.evicted = 0, nil, true
+	b.held, b.element, b.evicted = 0, nil, true
 	b.endRead()
 }
 
-// markWhole keeps the memory of a body until release. It returns false when the body
-// was evicted before.
-func (b *body) markWhole() bool {
+// complete protects a body from eviction until release. It returns false if the body was
+// evicted before.
+func (b *body) complete() bool {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
-	b.removeFromArriving()
+	b.unlist()
 	return !b.evicted
 }
 
 func (b *body) release() {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
-	b.removeFromArriving()
+	b.unlist()
 	b.budget.free += b.held
 	b.held = 0
 }
 
-func (b *body) removeFromArriving() {
-	if b.place != nil {
-		b.budget.arriving.Remove(b.place)
-		b.place = nil
+// unlist removes a body from the incomplete ones.
+func (b *body) unlist() {
+	if b.element != nil {
+		b.budget.incomplete.Remove(b.element)
+		b.element = nil
 	}
 }

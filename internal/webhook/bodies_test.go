@@ -11,10 +11,10 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// TestStalledSendersKeepNobodyOut fills all room with bodies that do not go on.
+// TestStalledSendersKeepNobodyOut fills the memory budget with incomplete bodies.
 func TestStalledSendersKeepNobodyOut(t *testing.T) {
-	const room, senders, size = 4096, 12, 900
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxInFlight: room}).open()
+	const budget, senders, size = 4096, 12, 900
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInFlight: budget}).open()
 	answers := make(chan int, senders)
 	for range senders {
 		conn := d.dial()
@@ -31,23 +31,22 @@ func TestStalledSendersKeepNobodyOut(t *testing.T) {
 	refused := func(n int) {
 		for range n {
 			if status := <-answers; status != http.StatusServiceUnavailable {
-				t.Errorf("a stalled sender was answered %d, want 503", status)
+				t.Errorf("a stalled sender got status %d, want 503", status)
 			}
 		}
 	}
-	refused(senders - room/size)
+	refused(senders - budget/size)
 	one := delivery{id: "1", topic: "t", body: `"` + strings.Repeat("y", 2*size) + `"`}
 	if got := d.send(one); got != http.StatusNoContent {
-		t.Errorf("a good delivery was answered %d", got)
+		t.Errorf("a complete delivery got status %d, want 204", got)
 	}
 	refused(2)
-	if got := d.receiver.Counts(); got[webhook.Crowded] != uint64(senders-room/size+2) || got[webhook.Unavailable] != 0 {
-		t.Errorf("counted %v", got)
+	if got := d.receiver.Counts(); got[webhook.Crowded] != uint64(senders-budget/size+2) || got[webhook.Unavailable] != 0 {
+		t.Errorf("counts are %v", got)
 	}
 }
 
-// dial opens a connection that ends with the test.
-func (d *desk) dial() net.Conn {
+func (d *fixture) dial() net.Conn {
 	d.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
 	must(d.t, err)
@@ -56,43 +55,43 @@ func (d *desk) dial() net.Conn {
 }
 
 func TestWhatClaimsNoSignatureIsNotRead(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
 	if got := d.send(delivery{body: strings.Repeat("x", 101), signature: unsigned}); got != http.StatusUnauthorized {
-		t.Errorf("answered %d, want 401 whatever the body", got)
+		t.Errorf("got status %d for a long body without a signature, want 401", got)
 	}
 }
 
-func TestRoomForBodies(t *testing.T) {
-	var cut []string
-	all := webhook.NewBodies(10)
-	enter := func(name, text string) webhook.Body {
-		return all.Enter(strings.NewReader(text), func() { cut = append(cut, name) })
+func TestMemoryBudget(t *testing.T) {
+	var evicted []string
+	budget := webhook.NewMemoryBudget(10)
+	newBody := func(name, text string) webhook.Body {
+		return budget.NewBody(strings.NewReader(text), func() { evicted = append(evicted, name) })
 	}
-	arrive := func(b webhook.Body) bool {
+	read := func(b webhook.Body) bool {
 		_, err := b.Read(make([]byte, 100))
 		return err == nil
 	}
-	demand := func(step string, got, want any) {
+	check := func(step string, got, want any) {
 		t.Helper()
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: %v, want %v", step, got, want)
+			t.Errorf("%s: got %v, want %v", step, got, want)
 		}
 	}
-	first, second, third := enter("first", "1111"), enter("second", "2222"), enter("third", "3333")
-	demand("a body finds room", arrive(first), true)
-	demand("a body is whole", first.Whole(), true)
-	demand("another finds room", arrive(second), true)
-	demand("a third one too", arrive(third), true)
-	demand("what makes room is the oldest that is not whole", cut, []string{"second"})
-	demand("it arrives no more", arrive(second), false)
-	demand("nor is it whole", second.Whole(), false)
-	third.Whole()
-	fourth := enter("fourth", "4444")
-	demand("among whole ones there is no room", arrive(fourth), false)
-	demand("so that the newcomer goes", cut, []string{"second", "fourth"})
+	first, second, third := newBody("first", "1111"), newBody("second", "2222"), newBody("third", "3333")
+	check("read the first body", read(first), true)
+	check("complete the first body", first.Complete(), true)
+	check("read the second body", read(second), true)
+	check("read the third body, which needs more than the rest", read(third), true)
+	check("evict the oldest incomplete body", evicted, []string{"second"})
+	check("read an evicted body", read(second), false)
+	check("complete an evicted body", second.Complete(), false)
+	third.Complete()
+	fourth := newBody("fourth", "4444")
+	check("read a fourth body while the others are complete", read(fourth), false)
+	check("evict the fourth body", evicted, []string{"second", "fourth"})
 	for _, b := range []webhook.Body{first, second, third, fourth} {
-		b.Leave()
+		b.Release()
 	}
-	demand("what left has given all of it back", arrive(enter("fifth", "5555555555")), true)
-	demand("nobody else was cut", len(cut), 2)
+	check("use the whole budget after the release", read(newBody("fifth", "5555555555")), true)
+	check("number of evicted bodies", len(evicted), 2)
 }

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The topics of spec 6.1.
+// Topics (spec 6.1).
 const (
 	StatusChanged   = "article.status_changed"
 	CommentCreated  = "comment.created"
@@ -18,28 +18,28 @@ const (
 	CommentArchived = "comment.archived"
 )
 
-// InvalidError says that a signed body is not an event of its topic. A retry would
-// bring the same body.
+// InvalidError means that a signed body is not an event of its topic. A retry would have
+// the same body.
 type InvalidError struct{ Topic, Reason string }
 
 func (e *InvalidError) Error() string {
-	return fmt.Sprintf("read an event of topic %q: %s", e.Topic, e.Reason)
+	return fmt.Sprintf("read an event of the topic %q: %s", e.Topic, e.Reason)
 }
 
-// envelope is what EventRecord adds to a body, by the names of the columns.
+// envelope has the members that EventRecord adds to a body, named as the columns.
 type envelope struct {
 	EventID    string    `json:"event_id"`
 	Topic      string    `json:"topic"`
 	Source     *string   `json:"source"`
 	SentAt     *string   `json:"sent_at"`
 	ReceivedAt time.Time `json:"received_at"`
-	// ContentText is the plain text of a rich comment, absent elsewhere.
+	// ContentText is the plain text of a rich comment. Other events do not have it.
 	ContentText *string `json:"content_text,omitempty"`
 }
 
-// EventRecord returns an event as one JSON object: the members of its body as they
-// were sent, then those of the envelope, which override members of the same name.
-// The error of a body that is not an event of its topic is an *InvalidError.
+// EventRecord returns an event as one JSON object: the unchanged members of its body, then
+// those of the envelope, which override members of the same name. It returns an
+// *InvalidError if the body is not an event of its topic.
 func EventRecord(e stream.Event) ([]byte, error) {
 	body := bytes.TrimSpace(e.Body)
 	if !json.Valid(body) {
@@ -54,7 +54,7 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	}
 	tail, err := json.Marshal(more)
 	if err != nil {
-		return nil, fmt.Errorf("read event %q: %w", e.ID, err)
+		return nil, fmt.Errorf("encode the envelope of event %q: %w", e.ID, err)
 	}
 	members := bytes.TrimSpace(body[:len(body)-1])
 	if len(members) > 1 {
@@ -64,12 +64,13 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	return tail, nil
 }
 
-// checkTopic refuses a body without the id that its topic needs, and reads the text
-// of a comment. Other missing or malformed members are handled by the decoder.
+// checkTopic returns an error for a body without the id that its topic requires, and sets
+// the text of a comment. The decoder of the night handles other missing or malformed
+// members.
 func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	if e.Topic == StatusChanged {
 		if EventTargets(e).Article == "" {
-			return &InvalidError{e.Topic, "no article_id"}
+			return &InvalidError{e.Topic, "the body has no article_id"}
 		}
 		return nil
 	}
@@ -81,7 +82,7 @@ func checkTopic(e stream.Event, body []byte, more *envelope) error {
 		return &InvalidError{e.Topic, err.Error()}
 	}
 	if id := scalarText(comment.ID); id == "" {
-		return &InvalidError{e.Topic, "no id, which is the comment's reference"}
+		return &InvalidError{e.Topic, "the body has no id of the comment"}
 	}
 	if len(comment.Content) > 0 && string(comment.Content) != "null" {
 		text := PlainText(comment.Content)
@@ -90,11 +91,11 @@ func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	return nil
 }
 
-// Targets are the ids of the records that a status change is about; empty for any
-// other event.
+// Targets are the ids of the records that a status change refers to. They are empty for
+// other events.
 type Targets struct{ Article, Campaign string }
 
-// EventTargets reads which records an event is about. It accepts any body.
+// EventTargets returns the ids in an event. It accepts any body.
 func EventTargets(e stream.Event) Targets {
 	var body struct {
 		Article  json.RawMessage `json:"article_id"`
@@ -106,7 +107,7 @@ func EventTargets(e stream.Event) Targets {
 	return Targets{scalarText(body.Article), scalarText(body.Campaign)}
 }
 
-// scalarText returns a text, or a number as it was written; empty for anything else.
+// scalarText returns the text of a JSON string or number, or "" for other values.
 func scalarText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -15,41 +15,40 @@ import (
 	"placementsync/internal/stream"
 )
 
-// delivery is an event on its way to the disk.
+// delivery is an event in the queue of the committer.
 type delivery struct {
 	event stream.Event
 	mark  mark
-	// stale deliveries are refused, unless their event is known already.
+	// stale deliveries are refused, unless their event is known.
 	stale bool
-	// window is how long a topic and a body stand for one event.
+	// window is the time within which the same topic and body mean the same event.
 	window time.Duration
-	// verdict is the result of a delivery in a batch that the disk takes.
-	verdict string
-	// done receives the answer, once.
-	done chan answer
+	// result is the result if the batch is written.
+	result string
+	// done receives one outcome.
+	done chan outcome
 }
 
-// answer is the result of a delivery.
-type answer struct {
+// outcome is the result of a delivery, with the error if there was one.
+type outcome struct {
 	result string
 	err    error
 }
 
-// BusyError says that another process receives into this inbox.
+// BusyError means that another process receives into the same inbox.
 type BusyError struct{ Dir string }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("receive webhooks: another process receives into %s: stop it first", e.Dir)
 }
 
-// committer is the one owner of the journal and of the ids in it. Deliveries that
-// arrive while the disk is busy share the next sync, so that each waits for at most
-// two syncs, whatever the rate.
+// committer is the only writer of the journal. Deliveries that arrive during a sync share
+// the next one, so that each waits for at most two syncs.
 type committer struct {
 	cfg   Config
 	now   func() time.Time
 	queue chan *delivery
-	// closed is closed at the end, for those who wait for an answer.
+	// closed unblocks the senders that wait for an outcome when run ends.
 	closed chan struct{}
 
 	lock   *flock.Flock
@@ -61,23 +60,23 @@ type committer struct {
 }
 
 const (
-	// The bounds of one sync.
-	queued     = 1024
-	batchCount = 512
-	batchBytes = 4 << 20
-	// measureEvery is how often the inbox is measured: nights of any process empty it.
+	queueLength   = 1024
+	maxBatchCount = 512
+	maxBatchBytes = 4 << 20
+	// measureEvery is the interval at which the size of the inbox is measured, because
+	// nights of other processes empty it.
 	measureEvery = 10 * time.Second
 )
 
-// openCommitter locks the inbox, seals what a killed process left, and remembers the
-// events of the window: those in the inbox, and those that nights have taken from it.
+// openCommitter locks the inbox, seals the open segment of a killed process, and loads the
+// marks of the events in the inbox and of those that nights have removed from it.
 func openCommitter(cfg Config, window time.Duration, now func() time.Time, state *atomic.Pointer[InboxState]) (*committer, error) {
 	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
-	c := &committer{cfg: cfg, now: now, queue: make(chan *delivery, queued), closed: make(chan struct{}),
+	c := &committer{cfg: cfg, now: now, queue: make(chan *delivery, queueLength), closed: make(chan struct{}),
 		lock:  flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)),
-		inbox: gauge{dir: cfg.Dir, limit: cfg.MaxInbox, longest: cfg.MaxBody*4/3 + longestEnvelope, state: state}}
+		inbox: gauge{dir: cfg.Dir, limit: cfg.MaxInbox, maxLine: cfg.MaxBody*4/3 + maxEnvelope, state: state}}
 	ok, err := c.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
@@ -98,18 +97,19 @@ func openCommitter(cfg Config, window time.Duration, now func() time.Time, state
 	return c, nil
 }
 
-// run commits until ctx ends, then what is queued, and closes the segment.
+// run commits deliveries until ctx is done. Then it commits the queued ones and seals the
+// segment.
 func (c *committer) run(ctx context.Context) error {
-	age, look := time.NewTicker(c.cfg.SegmentAge), time.NewTicker(measureEvery)
+	age, measure := time.NewTicker(c.cfg.SegmentAge), time.NewTicker(measureEvery)
 	defer age.Stop()
-	defer look.Stop()
+	defer measure.Stop()
 	for {
 		select {
 		case d := <-c.queue:
 			c.commitBatch(d)
 		case <-age.C:
 			c.sealOpen()
-		case <-look.C:
+		case <-measure.C:
 			if err := c.inbox.measure(); err != nil {
 				c.cfg.log.Warn("inbox not measured", "error", err)
 			}
@@ -124,61 +124,61 @@ func (c *committer) run(ctx context.Context) error {
 	}
 }
 
-// commitBatch writes a delivery and all that wait behind it with one sync.
+// commitBatch writes a delivery and the queued ones with one sync.
 func (c *committer) commitBatch(d *delivery) {
 	c.batch, c.lines = c.batch[:0], c.lines[:0]
-	if cap(c.lines) > batchBytes {
-		c.lines = nil // do not hold the memory of one large batch forever
+	if cap(c.lines) > maxBatchBytes {
+		c.lines = nil // do not keep the memory of one large batch forever
 	}
 	c.addToBatch(d)
-	for len(c.queue) > 0 && len(c.batch) < batchCount && len(c.lines) < batchBytes {
+	for len(c.queue) > 0 && len(c.batch) < maxBatchCount && len(c.lines) < maxBatchBytes {
 		c.addToBatch(<-c.queue)
 	}
 	if len(c.lines) > 0 {
 		err := c.writeLines()
 		for _, d := range c.batch {
 			if err == nil {
-				d.done <- answer{result: d.verdict}
+				d.done <- outcome{result: d.result}
 				continue
 			}
-			if d.verdict == Stored {
+			if d.result == Stored {
 				c.memory.removeEvent(d.mark)
 			}
-			d.done <- answer{Unavailable, err}
+			d.done <- outcome{Unavailable, err}
 		}
 	}
 	clear(c.batch)
 }
 
-// addToBatch adds a delivery to the batch, or answers it at once. An event that is
-// known is not written again; what it repeats may be in the batch, so it is answered
-// after that.
+// addToBatch adds a delivery to the batch, or sends its outcome at once. A known event is not
+// written again, but it joins a batch that is not empty: the event that it repeats may be in
+// it and not on the disk yet.
 func (c *committer) addToBatch(d *delivery) {
-	d.verdict = c.memory.judge(d.mark, d.stale, d.window)
+	d.result = c.memory.classify(d.mark, d.stale, d.window)
 	switch {
-	case d.verdict == Stored:
+	case d.result == Stored:
 		lines, err := appendLine(c.lines, d.event)
 		if err != nil {
-			d.done <- answer{Unavailable, err}
+			d.done <- outcome{Unavailable, err}
 			return
 		}
 		if !c.inbox.hasRoom(int64(len(lines)), d.event.Received) {
 			c.sealOpen() // so that the next night can remove it
-			d.done <- answer{result: Full}
+			d.done <- outcome{result: Full}
 			return
 		}
 		c.lines = lines
 		c.memory.addEvent(d.mark, d.window)
 	case len(c.batch) == 0:
-		d.done <- answer{result: d.verdict}
+		d.done <- outcome{result: d.result}
 		return
 	}
 	c.batch = append(c.batch, d)
 }
 
-// writeLines writes the lines to the segment and syncs them. After a failed write the
-// segment is sealed: it may end in a torn line, and nothing may follow that. One without
-// an acknowledged line is removed: a full disk would leave one for each batch.
+// writeLines appends the lines to the segment and syncs it. After a failed write the segment
+// is sealed, because it may end in a torn line. A segment without an acknowledged line is
+// removed, because a full disk would leave one for each batch.
 func (c *committer) writeLines() error {
 	now := c.now()
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
@@ -205,9 +205,8 @@ func (c *committer) writeLines() error {
 	return nil
 }
 
-// sealOpen seals the segment that is written to, if there is one. When that fails the
-// segment keeps its name: it is read all the same, and sealed when the inbox is
-// opened again.
+// sealOpen seals the open segment, if any. If that fails, the segment keeps its name. Nights
+// read it nevertheless, and the next openCommitter seals it.
 func (c *committer) sealOpen() {
 	if c.open == nil {
 		return

@@ -18,12 +18,12 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// faultyDisk counts the steps from its arming on; the one of a number fails.
+// faultyDisk counts the steps after arm. Step number failAt returns an error.
 type faultyDisk struct {
-	mu    sync.Mutex
-	armed bool
-	fails int
-	steps []string
+	mu     sync.Mutex
+	armed  bool
+	failAt int
+	steps  []string
 }
 
 func (d *faultyDisk) step(name string) error {
@@ -33,50 +33,50 @@ func (d *faultyDisk) step(name string) error {
 		return nil
 	}
 	d.steps = append(d.steps, name)
-	if len(d.steps) == d.fails {
-		return fmt.Errorf("strike at %s: %w", name, syscall.EIO)
+	if len(d.steps) == d.failAt {
+		return fmt.Errorf("injected fault at %s: %w", name, syscall.EIO)
 	}
 	return nil
 }
 
-func (d *faultyDisk) arm(fails int) {
+func (d *faultyDisk) arm(failAt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.armed, d.fails, d.steps = fails > 0, fails, nil
+	d.armed, d.failAt, d.steps = failAt > 0, failAt, nil
 }
 
-// met tells the step that failed, empty when there were not as many.
-func (d *faultyDisk) met() string {
+// failedStep returns the name of the failed step, or "" if there were fewer steps.
+func (d *faultyDisk) failedStep() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.steps) < d.fails {
+	if len(d.steps) < d.failAt {
 		return ""
 	}
-	return d.steps[d.fails-1]
+	return d.steps[d.failAt-1]
 }
 
-// TestNothingAcknowledgedIsLostToAFailingDisk lets one step after the other fail
-// while deliveries arrive. The sender tries again what is answered 503, as the
-// service does: in the end the inbox has every event, and a night gets each.
+// TestNothingAcknowledgedIsLostToAFailingDisk makes each step fail in turn while deliveries
+// arrive. The sender repeats a delivery after a status 503, as the service does. In the end
+// the inbox has every event once.
 func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
 	want := []string{"a", "b", "c"}
-	for fails := 1; ; fails++ {
+	for failAt := 1; ; failAt++ {
 		disk := &faultyDisk{}
-		d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).open()
-		disk.arm(fails)
-		refused := 0
+		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).open()
+		disk.arm(failAt)
+		sent := 0
 		for _, id := range want {
-			for answered := 0; answered != http.StatusNoContent; refused++ {
-				if answered = d.send(eventOf(id)); answered != http.StatusNoContent && answered != http.StatusServiceUnavailable {
-					t.Fatalf("answered %d", answered)
+			for status := 0; status != http.StatusNoContent; sent++ {
+				if status = d.send(eventOf(id)); status != http.StatusNoContent && status != http.StatusServiceUnavailable {
+					t.Fatalf("got status %d, want 204 or 503", status)
 				}
 			}
 		}
-		step := disk.met()
+		step := disk.failedStep()
 		disk.arm(0)
 		d.stop()
-		if got := slices.Compact(boundedHeader(t, d.dir)); !cmp.Equal(want, got) || refused > len(want)+1 {
-			t.Errorf("%s failed: the inbox has %v after %d deliveries", step, got, refused)
+		if got := slices.Compact(storedIDs(t, d.dir)); !cmp.Equal(want, got) || sent > len(want)+1 {
+			t.Errorf("%s failed: the inbox has %v after %d deliveries, want %v", step, got, sent, want)
 		}
 		if step == "" {
 			return
@@ -84,55 +84,53 @@ func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
 	}
 }
 
-// TestANightTakesAllThoughTheDiskFails lets one step after the other fail while
-// a night lands the inbox and empties it: the next attempt lands all, and what
-// has not landed is not removed.
+// TestANightTakesAllThoughTheDiskFails makes each step fail in turn while a night lands and
+// empties the inbox. Events that were not landed stay, and the next attempt lands all.
 func TestANightTakesAllThoughTheDiskFails(t *testing.T) {
 	want := []string{"a", "b", "c"}
-	for fails, met := 1, true; met; fails++ {
-		d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
+	for failAt, hasFailed := 1, true; hasFailed; failAt++ {
+		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
 		for _, id := range want {
 			d.send(eventOf(id))
 		}
 		disk := &faultyDisk{}
-		disk.arm(fails)
+		disk.arm(failAt)
 		folder := filepath.Join(t.TempDir(), "webhooks")
 		batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
 		if err == nil {
 			err = batch.Empty()
 		}
-		met = disk.met() != ""
+		hasFailed = disk.failedStep() != ""
 		if err != nil {
 			batch, err = webhook.Land(durable.Disk{}, d.dir, folder)
 			must(t, err)
 			must(t, batch.Empty())
 		}
-		if diff := cmp.Diff(want, boundedHeader(t, folder)); diff != "" {
-			t.Errorf("%s failed: landed (-want +got):\n%s", disk.met(), diff)
+		if diff := cmp.Diff(want, storedIDs(t, folder)); diff != "" {
+			t.Errorf("%s failed: landed ids (-want +got):\n%s", disk.failedStep(), diff)
 		}
 		d.stop()
 	}
 }
 
-// TestASegmentThatCannotBeMadeSaysWhy: the error is the disk's alone.
-func TestASegmentThatCannotBeMadeSaysWhy(t *testing.T) {
-	_, err := webhook.BeginSegment(filepath.Join(t.TempDir(), "none"), time.Now())
+func TestNewSegmentReturnsTheErrorOfTheDisk(t *testing.T) {
+	_, err := webhook.NewSegment(filepath.Join(t.TempDir(), "none"), time.Now())
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want fs.ErrNotExist only", err)
 	}
 }
 
-// TestASegmentThatFailsToCloseKeepsItsName: its new name would say that all of it
-// is on the disk.
+// TestASegmentThatFailsToCloseKeepsItsName: the sealed name means that all lines are on
+// disk.
 func TestASegmentThatFailsToCloseKeepsItsName(t *testing.T) {
 	dir := t.TempDir()
-	s, err := webhook.BeginSegment(dir, time.Now())
+	s, err := webhook.NewSegment(dir, time.Now())
 	must(t, err)
 	must(t, s.CloseFile())
 	if err := s.Seal(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want fs.ErrClosed", err)
 	}
 	if open, _ := filepath.Glob(filepath.Join(dir, "*.open")); len(open) != 1 {
-		t.Errorf("open segments: %v", open)
+		t.Errorf("open segments are %v, want one", open)
 	}
 }

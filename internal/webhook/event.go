@@ -20,7 +20,7 @@ const (
 	headerSignature = "X-Hook-Signature"
 )
 
-// maxHeader bounds how much of one header is stored, in bytes.
+// maxHeader is the number of stored bytes of a header.
 const maxHeader = 256
 
 // newEvent reads the envelope from the headers of a delivery.
@@ -31,9 +31,9 @@ func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
 	return e
 }
 
-// eventID returns the id of the envelope. Without one, a hash of topic and body
-// stands for it, so that a retry is recognized. An id that is too long or not UTF-8
-// is replaced by its hash.
+// eventID returns the id of the envelope. A missing id is replaced by a hash of topic and
+// body, so that a retry is recognized. An id that is too long or not UTF-8 is replaced by its
+// hash.
 func eventID(id, topic string, body []byte) string {
 	switch {
 	case id == "":
@@ -48,14 +48,14 @@ func eventID(id, topic string, body []byte) string {
 	return id
 }
 
-// boundedHeader cuts a header to maxHeader and replaces what is not UTF-8.
+// boundedHeader cuts a header to maxHeader bytes and replaces invalid UTF-8.
 func boundedHeader(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxHeader)], "\uFFFD")
 }
 
-// isFresh reports whether the envelope's timestamp is at most maxAge from now, in
-// the past or the future: clocks differ, and a time in the future would pass for
-// longer than maxAge. An event without a readable timestamp is not fresh.
+// isFresh reports whether the timestamp of the envelope differs from now by at most maxAge.
+// A time in the future is limited too, because it would be accepted for longer than maxAge.
+// An event without a valid timestamp is not fresh.
 func isFresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {
 		return true

@@ -13,37 +13,31 @@ func Signed(secrets []string, header string, body []byte) bool {
 	return err == nil && isSigned(keys, header, body)
 }
 
-// Bodies is the memory that a receiver has for bodies.
-type Bodies struct{ all *memoryBudget }
+// MemoryBudget exports memoryBudget.
+type MemoryBudget struct{ budget *memoryBudget }
 
-// NewBodies makes one of so many bytes.
-func NewBodies(room int64) Bodies { return Bodies{&memoryBudget{free: room}} }
+func NewMemoryBudget(bytes int64) MemoryBudget { return MemoryBudget{&memoryBudget{free: bytes}} }
 
-// Enter begins a body.
-func (b Bodies) Enter(from io.Reader, cut func()) Body {
-	return Body{&body{budget: b.all, from: from, endRead: cut}}
+func (b MemoryBudget) NewBody(from io.Reader, endRead func()) Body {
+	return Body{&body{budget: b.budget, from: from, endRead: endRead}}
 }
 
-// Body is the body of a delivery.
+// Body exports body.
 type Body struct{ *body }
 
-// Whole ends the arrival.
-func (b Body) Whole() bool { return b.markWhole() }
+func (b Body) Complete() bool { return b.complete() }
 
-// Leave gives the memory back.
-func (b Body) Leave() { b.release() }
+func (b Body) Release() { b.release() }
 
-// Segment is one that is written to.
+// Segment exports segment.
 type Segment struct{ *segment }
 
-// BeginSegment makes one.
-func BeginSegment(dir string, now time.Time) (Segment, error) {
+func NewSegment(dir string, now time.Time) (Segment, error) {
 	s, err := newSegment(durable.Disk{}, dir, now)
 	return Segment{s}, err
 }
 
-// CloseFile closes the file of a segment, so that sealing it fails.
+// CloseFile closes the file of a segment to make Seal fail.
 func (s Segment) CloseFile() error { return s.file.Close() }
 
-// Seal closes it for good.
 func (s Segment) Seal() error { return s.seal() }

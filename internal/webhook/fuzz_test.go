@@ -23,8 +23,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// FuzzPlainText demands of any document a text within its bounds that has all
-// texts of the document in their order.
+// FuzzPlainText checks that the text of any document is within its limit and has all texts
+// of the document in order.
 func FuzzPlainText(f *testing.F) {
 	f.Add([]byte(`{"type":"doc","content":[{"type":"orderedList","attrs":{"start":-1},"content":[{"type":"mention"}]}]}`))
 	f.Add([]byte(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"text","text":"a\nb","marks":[{"type":"link","attrs":{"href":"c"}}]}]}]}`))
@@ -33,37 +33,39 @@ func FuzzPlainText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		got := webhook.PlainText(document)
 		if !utf8.ValidString(got) || len(got) > 1<<20+10 {
-			t.Errorf("%d bytes, valid %v", len(got), utf8.ValidString(got))
+			t.Errorf("text has %d bytes, valid UTF-8: %v", len(got), utf8.ValidString(got))
 		}
 		var root any
 		if json.Unmarshal(document, &root) != nil || strings.Contains(got, "…") {
 			return
 		}
-		rest := unspaced(got)
-		for _, leaf := range leaves(nil, root) {
-			_, after, found := strings.Cut(rest, unspaced(leaf))
+		rest := removeSpace(got)
+		for _, leaf := range collectTexts(nil, root) {
+			_, after, found := strings.Cut(rest, removeSpace(leaf))
 			if !found {
-				t.Fatalf("%q lost %q", got, leaf)
+				t.Fatalf("the text %q lacks %q", got, leaf)
 			}
 			rest = after
 		}
 	})
 }
 
-func unspaced(text string) string { return strings.Join(strings.FieldsFunc(text, unicode.IsSpace), "") }
+func removeSpace(text string) string {
+	return strings.Join(strings.FieldsFunc(text, unicode.IsSpace), "")
+}
 
-// leaves are the texts of a document in their order.
-func leaves(found []string, node any) []string {
+// collectTexts returns the texts of a document in order.
+func collectTexts(found []string, node any) []string {
 	switch node := node.(type) {
 	case string:
 		return append(found, node)
 	case []any:
 		for _, child := range node {
-			found = leaves(found, child)
+			found = collectTexts(found, child)
 		}
 	case map[string]any:
 		kind, _ := node["type"].(string)
-		text, stated := node["text"].(string)
+		text, hasText := node["text"].(string)
 		switch kind {
 		case "text":
 			return append(found, text)
@@ -71,27 +73,27 @@ func leaves(found []string, node any) []string {
 			return found
 		case "bulletList", "bullet_list", "taskList", "orderedList", "ordered_list", "inlineCard", "blockCard", "embedCard", "link":
 		default:
-			if stated && node["content"] == nil {
+			if hasText && node["content"] == nil {
 				return append(found, text)
 			}
 		}
-		return leaves(found, node["content"])
+		return collectTexts(found, node["content"])
 	}
 	return found
 }
 
-// FuzzRecord demands that a record has the members of its body, to the digit,
-// and those of the envelope in front of them.
+// FuzzRecord checks that a record has the members of its body, with all digits, and those of
+// the envelope, which win.
 func FuzzRecord(f *testing.F) {
 	f.Add(webhook.StatusChanged, []byte(`{"article_id":"a","n":1.50,"n":2e400}`))
 	f.Add(webhook.CommentCreated, []byte(` {"id":"c","content":{"type":"doc"},"event_id":"forged"} `))
 	f.Add("x", []byte(`{"id":5}`))
 	f.Fuzz(func(t *testing.T, topic string, body []byte) {
-		topic = strings.ToValidUTF8(topic, "\uFFFD") // as the receiver keeps it
+		topic = strings.ToValidUTF8(topic, "\uFFFD") // the receiver does the same
 		record, err := webhook.EventRecord(stream.Event{ID: "e", Topic: topic, Body: body})
 		if err != nil {
 			if invalid := (*webhook.InvalidError)(nil); !errors.As(err, &invalid) {
-				t.Errorf("an error of another kind: %v", err)
+				t.Errorf("got %v, want an *InvalidError", err)
 			}
 			return
 		}
@@ -116,8 +118,8 @@ func members(t *testing.T, object []byte) map[string]any {
 	return all
 }
 
-// bears is a second reading of the signature header (spec 6.4).
-func bears(header string, body []byte) bool {
+// hasSignature is a second implementation of the signature check (spec 6.4).
+func hasSignature(header string, body []byte) bool {
 	want := strings.TrimPrefix(sign(secret, string(body)), "v0=")
 	for _, entry := range strings.Split(header, ",") {
 		m := regexp.MustCompile(`^v0=([0-9A-Fa-f]{64})$`).FindStringSubmatch(strings.TrimSpace(entry))
@@ -128,8 +130,8 @@ func bears(header string, body []byte) bool {
 	return false
 }
 
-// FuzzSignature compares the check of the header with the second reading, with
-// and without the right signature somewhere in it.
+// FuzzSignature compares both implementations of the signature check, with and without a
+// valid signature in the header.
 func FuzzSignature(f *testing.F) {
 	f.Add("v0=00,v0=", 0, []byte("{}"))
 	f.Add(sign(secret, "{}"), 3, []byte("{}"))
@@ -137,20 +139,20 @@ func FuzzSignature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string, at int, body []byte) {
 		at = max(0, min(at, len(header)))
 		for _, h := range []string{header, header[:at] + sign(secret, string(body)) + header[at:], header[:at] + "," + sign(secret, string(body))} {
-			if got, want := webhook.Signed([]string{secret}, h, body), bears(h, body); got != want {
-				t.Errorf("%q for %q: passes %v, want %v", h, body, got, want)
+			if got, want := webhook.Signed([]string{secret}, h, body), hasSignature(h, body); got != want {
+				t.Errorf("header %q, body %q: signed %v, want %v", h, body, got, want)
 			}
 		}
 	})
 }
 
-// FuzzReceiver sends any delivery to a receiver at work: 204 for what is signed
-// and fresh or known, unless its body came under many topics, and nothing else.
+// FuzzReceiver sends any delivery to a running receiver. A signed delivery gets 204 if it is
+// fresh or known, unless its body was sent under many topics. All others get 401 or 413.
 func FuzzReceiver(f *testing.F) {
 	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
 	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
 	f.Add(",", "e\xff", "\n", "2026-11-20T02:00:00+14:00", []byte{}, true)
-	d := newDesk(f, webhook.Config{Secrets: []string{secret}})
+	d := newFixture(f, webhook.Config{Secrets: []string{secret}})
 	d.openStrict(5 * time.Minute)
 	known := map[string]bool{}
 	topics := map[string]map[string]bool{}
@@ -167,7 +169,7 @@ func FuzzReceiver(f *testing.F) {
 		want := http.StatusUnauthorized
 		if len(body) > 1<<20 {
 			want = http.StatusRequestEntityTooLarge
-		} else if bears(signature, body) && (timely(timestamp, d.now) || known[name] && w.Code == http.StatusNoContent) {
+		} else if hasSignature(signature, body) && (isTimely(timestamp, d.now) || known[name] && w.Code == http.StatusNoContent) {
 			label := strings.ToValidUTF8(topic[:min(len(topic), 256)], "\uFFFD")
 			if topics[string(body)] == nil {
 				topics[string(body)] = map[string]bool{}
@@ -178,18 +180,18 @@ func FuzzReceiver(f *testing.F) {
 			case len(seen) < 8:
 				want = http.StatusNoContent
 				known[name], seen[label] = true, true
-			case w.Code == http.StatusNoContent: // so many came since that the body is forgotten
+			case w.Code == http.StatusNoContent: // the memory has dropped the body after many others
 				want = http.StatusNoContent
 			}
 		}
 		if w.Code != want {
-			t.Errorf("answered %d, want %d", w.Code, want)
+			t.Errorf("got status %d, want %d", w.Code, want)
 		}
 	})
 }
 
-// timely is a second reading of the timestamp: within five minutes of now.
-func timely(timestamp string, now time.Time) bool {
+// isTimely is a second implementation of the check of timestamps, for five minutes.
+func isTimely(timestamp string, now time.Time) bool {
 	if len(timestamp) > 256 {
 		return false
 	}
@@ -201,8 +203,8 @@ func timely(timestamp string, now time.Time) bool {
 	return false
 }
 
-// FuzzJournal lands any bytes as a segment: a night gets the events that the
-// inbox has.
+// FuzzJournal lands a segment of any bytes and checks that landing does not change its
+// events.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte("{}\n"))
 	f.Add([]byte(`{"id":"a","received":"2026-11-20T02:00:00Z","body":"e30=","sum":"00000000"}` + "\n"))
@@ -210,21 +212,20 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "20261120T020000.000000000Z.open"), data, 0o600))
-		before := boundedHeader(t, dir)
+		before := storedIDs(t, dir)
 		folder := filepath.Join(t.TempDir(), "landed")
 		_, err := webhook.Land(durable.Disk{}, dir, folder)
 		must(t, err)
-		if diff := gocmp.Diff(before, boundedHeader(t, folder)); diff != "" {
+		if diff := gocmp.Diff(before, storedIDs(t, folder)); diff != "" {
 			t.Errorf("landing changed the events (-before +after):\n%s", diff)
 		}
 	})
 }
 
-// FuzzTornJournal damages a segment: a byte is changed, the end is cut off, and
-// something stands in its place. Every line that was not touched gives its
-// event, and none gives another than was written.
+// FuzzTornJournal changes a byte of a segment and replaces its end. Every intact line still
+// gives its event, and no line gives an event that was not written.
 func FuzzTornJournal(f *testing.F) {
-	segment, data := written(f, 4)
+	segment, data := writeSegment(f, 4)
 	whole := map[string]stream.Event{}
 	for e, err := range webhook.Read(filepath.Dir(segment)) {
 		must(f, err)
@@ -247,7 +248,7 @@ func FuzzTornJournal(f *testing.F) {
 			}
 			got[e.ID] = true
 		}
-		for id := range untouched(data, cut, at, change) {
+		for id := range intactIDs(data, cut, at, change) {
 			if !got[id] {
 				t.Errorf("event %q is lost", id)
 			}
@@ -255,9 +256,9 @@ func FuzzTornJournal(f *testing.F) {
 	})
 }
 
-// untouched are the events whose lines are before the cut and do not have the
-// changed byte, nor stand behind a line whose end it was.
-func untouched(data []byte, cut, at uint, change byte) map[string]bool {
+// intactIDs returns the ids of the lines before the cut that neither contain the changed
+// byte nor follow a line whose newline was changed.
+func intactIDs(data []byte, cut, at uint, change byte) map[string]bool {
 	ids := map[string]bool{}
 	start := uint(0)
 	for line := range bytes.Lines(data) {

@@ -10,57 +10,58 @@ import (
 	"time"
 )
 
-// InboxState is how full the inbox is.
+// InboxState is the size of the inbox.
 type InboxState struct {
-	// Bytes are those of all segments, Limit how many there may be; 0: any number.
+	// Bytes is the size of all segments, Limit the maximum. Limit 0 means no maximum.
 	Bytes, Limit int64
-	// FullSince is when the first delivery was refused for want of room; zero: there is
-	// room.
+	// FullSince is the time of the first refused delivery. It is zero while there is room.
 	FullSince time.Time
 }
 
-// longestEnvelope is more than what a line has besides its body, in bytes.
-const longestEnvelope = 16 << 10
+// maxEnvelope is an upper limit for the bytes of a line besides its body.
+const maxEnvelope = 16 << 10
 
-// measureShare is the part of the time that may go into measuring an inbox that is full.
-const measureShare = 100
+// measurePause is the pause after a measurement of a full inbox, as a multiple of the time
+// that the measurement took.
+const measurePause = 100
 
-// gauge knows how full the inbox is. The committer writes to it, nights of any process
-// empty it.
+// gauge keeps track of the size of the inbox. The committer adds to the inbox; nights, also
+// of other processes, empty it.
 type gauge struct {
 	dir   string
 	limit func(bytes int64) int64
-	// longest is the longest line that can come, in bytes.
-	longest int64
-	// state is what others see.
+	// maxLine is the size of the longest possible line, in bytes.
+	maxLine int64
+	// state is the published copy of now.
 	state *atomic.Pointer[InboxState]
 
 	now InboxState
-	// again is when the inbox may be measured before a refusal.
-	again time.Time
+	// nextMeasure is the earliest time of a measurement by hasRoom.
+	nextMeasure time.Time
 }
 
-// measure looks at the disk. The inbox is full until it has room for the longest line,
-// so that a series of deliveries of all lengths does not end the state again and again.
+// measure reads the sizes from the disk. FullSince is cleared only if there is room for the
+// longest possible line. Otherwise deliveries of different lengths would switch the state
+// back and forth.
 func (g *gauge) measure() error {
 	began := time.Now()
 	bytes, err := sumSegments(g.dir, func(_ string, size int64) int64 { return size })
-	g.again = time.Now().Add(measureShare * time.Since(began))
+	g.nextMeasure = time.Now().Add(measurePause * time.Since(began))
 	if err != nil {
 		return err
 	}
 	g.now.Bytes, g.now.Limit = bytes, g.limit(bytes)
-	if g.now.Limit <= 0 || bytes+g.longest <= g.now.Limit {
+	if g.now.Limit <= 0 || bytes+g.maxLine <= g.now.Limit {
 		g.now.FullSince = time.Time{}
 	}
 	g.publish()
 	return nil
 }
 
-// hasRoom reports whether the inbox may have n bytes more.
+// hasRoom reports whether the inbox has room for n more bytes.
 func (g *gauge) hasRoom(n int64, at time.Time) bool {
 	fits := func() bool { return g.now.Limit <= 0 || g.now.Bytes+n <= g.now.Limit }
-	if fits() || !time.Now().Before(g.again) && g.measure() == nil && fits() {
+	if fits() || !time.Now().Before(g.nextMeasure) && g.measure() == nil && fits() {
 		return true
 	}
 	if g.now.FullSince.IsZero() {
@@ -70,7 +71,7 @@ func (g *gauge) hasRoom(n int64, at time.Time) bool {
 	return false
 }
 
-// grow counts what was written, also what a failed write may have left.
+// grow adds written bytes, including those of a failed write.
 func (g *gauge) grow(n int64) {
 	g.now.Bytes += n
 	g.publish()
@@ -81,7 +82,7 @@ func (g *gauge) publish() {
 	g.state.Store(&state)
 }
 
-// sumSegments adds up what counts of each segment.
+// sumSegments adds up the results of count for all segments.
 func sumSegments(dir string, count func(name string, size int64) int64) (int64, error) {
 	names, err := listSegments(dir)
 	if err != nil {
@@ -91,7 +92,7 @@ func sumSegments(dir string, count func(name string, size int64) int64) (int64, 
 	for _, name := range names {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // a night has removed or sealed it
+		case errors.Is(err, fs.ErrNotExist): // removed by a night, or sealed meanwhile
 		case err != nil:
 			return 0, fmt.Errorf("measure the inbox: %w", err)
 		default:

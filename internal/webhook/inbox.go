@@ -12,21 +12,19 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Batch is what a night read from the inbox: copies in a folder of its own, so
-// that the run can be resumed or replayed, and the segments to remove after it has
-// published.
+// Batch has the events that a night took from the inbox. They are copied to a folder of the
+// run, so that it can be resumed or replayed, and removed from the inbox after the publish.
 type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
-	done          []string
-	// read are the bytes of whole lines that were landed of segments which are still
-	// written to, by the name of the sealed segment.
-	read map[string]int64
+	sealed        []string // names of the landed sealed segments
+	// landed has the number of landed bytes of open segments, by the name that the
+	// segment will have when it is sealed.
+	landed map[string]int64
 }
 
-// Land links or copies everything acknowledged so far into a folder. A receiver, in
-// this process or another, may write meanwhile. Landing again into the same folder
-// adds what is new.
+// Land links or copies all acknowledged events into a folder. A receiver in this or another
+// process may write at the same time. Landing again into the same folder adds the new events.
 func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	b := Batch{disk: disk, inbox: inbox, folder: folder}
 	for attempt := 1; ; attempt++ {
@@ -37,7 +35,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 		if err = os.MkdirAll(folder, privateDir); err == nil {
 			err = b.landSegments(names)
 		}
-		// The receiver sealed a segment between listing and opening it.
+		// The receiver sealed a segment after it was listed.
 		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
 			continue
 		}
@@ -49,11 +47,11 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 }
 
 func (b *Batch) landSegments(names []string) error {
-	b.done, b.read = nil, map[string]int64{}
+	b.sealed, b.landed = nil, map[string]int64{}
 	for _, name := range names {
 		from, to := filepath.Join(b.inbox, name), sealedPath(filepath.Join(b.folder, name))
 		if filepath.Ext(name) == openSuffix {
-			if err := b.copyWhole(from, to); err != nil {
+			if err := b.copyLines(from, to); err != nil {
 				return err
 			}
 			continue
@@ -63,68 +61,67 @@ func (b *Batch) landSegments(names []string) error {
 				return err
 			}
 		}
-		b.done = append(b.done, name)
+		b.sealed = append(b.sealed, name)
 	}
 	return nil
 }
 
-// copyWhole copies the intact whole lines of a segment that is still written to.
-func (b *Batch) copyWhole(from, to string) error {
-	var whole bytes.Buffer
-	var read int64
+// copyLines copies the intact complete lines of an open segment.
+func (b *Batch) copyLines(from, to string) error {
+	var intact bytes.Buffer
+	var size int64
 	for line, err := range segmentLines(from) {
 		if err != nil {
 			return err
 		}
-		read += int64(len(line.text))
+		size += int64(len(line.text))
 		if line.ok {
-			whole.Write(line.text)
+			intact.Write(line.text)
 		}
 	}
-	b.read[filepath.Base(to)] = read
-	return b.disk.WriteFile(to, whole.Bytes(), privateFile)
+	b.landed[filepath.Base(to)] = size
+	return b.disk.WriteFile(to, intact.Bytes(), privateFile)
 }
 
-// Empty removes the closed segments that were landed. Call it after the publish. A
-// segment that was still written to is landed once more, and its events are
-// recognized by their ids. The marks of the others stay, for a receiver that starts
-// later. When they cannot be written, the segments are removed all the same.
+// Empty removes the landed sealed segments. Call it after the publish. An open segment stays;
+// the next night lands it again and recognizes its events by their ids. The marks of the
+// removed events stay, so that a receiver that starts later recognizes repetitions. If the
+// marks cannot be written, the segments are removed nevertheless and the error is returned.
 func (b Batch) Empty() error {
-	problem := b.notePublished()
-	if len(b.done) == 0 {
-		return problem
+	errs := b.writePublished()
+	if len(b.sealed) == 0 {
+		return errs
 	}
-	problem = errors.Join(problem, b.keepMarks())
-	for _, name := range b.done {
+	errs = errors.Join(errs, b.keepMarks())
+	for _, name := range b.sealed {
 		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {
-			return fmt.Errorf("empty the inbox: %w", errors.Join(problem, err))
+			return fmt.Errorf("empty the inbox: %w", errors.Join(errs, err))
 		}
 	}
-	return problem
+	return errs
 }
 
-// publishedFile says how much of the segments that were still written to the last night has
-// published.
+// publishedFile contains Batch.landed of the last published night.
 const publishedFile = "published.json"
 
-func (b Batch) notePublished() error {
+func (b Batch) writePublished() error {
 	path := filepath.Join(b.inbox, publishedFile)
-	if _, err := os.Lstat(path); len(b.read) == 0 && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); len(b.landed) == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	text, err := json.Marshal(b.read)
+	text, err := json.Marshal(b.landed)
 	if err == nil {
 		err = b.disk.WriteFile(path, text, privateFile)
 	}
 	if err != nil {
-		return fmt.Errorf("note what was published of the inbox: %w", err)
+		return fmt.Errorf("record the published part of the inbox: %w", err)
 	}
 	return nil
 }
 
-// WaitingBytes are the bytes of an inbox that no night has published. They are less than
-// those of its files: a segment that is written to stays until it is sealed, and the next
-// night removes it.
+// WaitingBytes returns the number of unpublished bytes in an inbox. It may be less than the
+// size of its files, because the published part of an open segment stays until the segment is
+// sealed and a later night removes it.
 func WaitingBytes(inbox string) (int64, error) {
 	if _, err := os.Stat(inbox); err != nil {
 		return 0, fmt.Errorf("measure the inbox: %w", err)

@@ -18,10 +18,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The journal is a folder of segments, each a file of lines. The name of a segment
-// that is written to ends in ".open", that of a sealed one in ".log". Nothing is
-// appended to a segment of another process, nor after a failed write, so that a torn
-// line can only be the last one of a segment.
+// The journal is a folder of segments, which are files of lines. The name of the open
+// segment ends in ".open", that of a sealed one in ".log". A process does not append to a
+// segment of another process, nor after a failed write, so only the last line of a segment
+// can be torn.
 const (
 	openSuffix   = ".open"
 	sealedSuffix = ".log"
@@ -30,11 +30,11 @@ const (
 	privateDir   = 0o700
 )
 
-// maxLine bounds a line in bytes, and with it the memory to read a damaged segment.
+// maxLine is in bytes. It limits the memory for reading a damaged segment.
 const maxLine = 64 << 20
 
-// lineSum is the last member of a line. It covers the text before it: after a
-// power cut a line can be whole and wrong.
+// lineSum is the last member of a line, a checksum of the text before it. After a power
+// failure a complete line can have wrong bytes.
 const lineSum = `,"sum":"%08x"}` + "\n"
 
 func lineDigest(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
@@ -49,7 +49,7 @@ func appendLine(to []byte, e stream.Event) ([]byte, error) {
 	return fmt.Appendf(append(to, text...), lineSum, lineDigest(text)), nil
 }
 
-// parseLine reads a line with its newline. It accepts only what appendLine wrote.
+// parseLine parses a line with its newline. ok is false if the checksum does not match.
 func parseLine(text []byte) (stream.Event, bool) {
 	var e stream.Event
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
@@ -59,9 +59,9 @@ func parseLine(text []byte) (stream.Event, bool) {
 	return e, json.Unmarshal(text, &e) == nil
 }
 
-// Read yields the events of a folder of segments, oldest segment first. It skips
-// torn lines, which were never acknowledged, and damaged ones; see CountEvents. A
-// folder that does not exist has no events.
+// Read yields the events of a folder of segments, oldest segment first. It skips torn lines,
+// which were never acknowledged, and damaged lines, which CountEvents counts. A missing
+// folder has no events.
 func Read(dir string) iter.Seq2[stream.Event, error] {
 	return func(yield func(stream.Event, error) bool) {
 		for line, err := range folderLines(dir) {
@@ -72,8 +72,8 @@ func Read(dir string) iter.Seq2[stream.Event, error] {
 	}
 }
 
-// CountEvents counts the events in a folder of segments, and the damaged lines. An
-// unfinished last line of a segment is not damage: it was never acknowledged.
+// CountEvents counts the events and the damaged lines in a folder of segments. A torn last
+// line of a segment is not damage, because it was never acknowledged.
 func CountEvents(dir string) (events, damaged int, err error) {
 	for line, err := range folderLines(dir) {
 		switch {
@@ -88,11 +88,11 @@ func CountEvents(dir string) (events, damaged int, err error) {
 	return events, damaged, nil
 }
 
-// journalLine is a whole line of a segment. It is valid until the next one.
+// journalLine is a complete line of a segment.
 type journalLine struct {
-	text  []byte
+	text  []byte // valid until the next line is read
 	event stream.Event
-	ok    bool // false: damaged
+	ok    bool // false means damaged
 }
 
 func folderLines(dir string) iter.Seq2[journalLine, error] {
@@ -115,8 +115,8 @@ func folderLines(dir string) iter.Seq2[journalLine, error] {
 	}
 }
 
-// segmentLines yields the whole lines of a segment. What follows a line that is longer
-// than any of ours is one damaged line.
+// segmentLines yields the complete lines of a segment. A line longer than maxLine and the
+// rest of the segment count as one damaged line.
 func segmentLines(path string) iter.Seq2[journalLine, error] {
 	return func(yield func(journalLine, error) bool) {
 		f, err := os.Open(path)
@@ -127,7 +127,7 @@ func segmentLines(path string) iter.Seq2[journalLine, error] {
 		defer f.Close()
 		lines := bufio.NewScanner(f)
 		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-		lines.Split(wholeLines)
+		lines.Split(splitLines)
 		for lines.Scan() {
 			event, ok := parseLine(lines.Bytes())
 			if !yield(journalLine{lines.Bytes(), event, ok}, nil) {
@@ -142,8 +142,7 @@ func segmentLines(path string) iter.Seq2[journalLine, error] {
 	}
 }
 
-// listSegments lists the segments of a folder in the order of their names, which is
-// that of their age.
+// listSegments returns the names of the segments in a folder, oldest first.
 func listSegments(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,9 +160,9 @@ func listSegments(dir string) ([]string, error) {
 	return names, nil
 }
 
-// wholeLines is a bufio.SplitFunc: lines with their newlines, without an unfinished
+// splitLines is a bufio.SplitFunc that returns lines with their newlines and drops a torn
 // last line.
-func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
+func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
 	}
@@ -173,15 +172,15 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// segment is a segment that is written to.
+// segment is an open segment.
 type segment struct {
 	disk durable.Disk
 	file *os.File
 	size int64
 }
 
-// newSegment creates a segment whose name is durable before anything in it is
-// acknowledged.
+// newSegment creates a segment and syncs its folder, so that acknowledged lines are never in
+// a file without a durable name.
 func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
@@ -193,16 +192,16 @@ func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) 
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("begin a segment of the inbox: %w", err)
+			return nil, fmt.Errorf("create a segment of the inbox: %w", err)
 		}
 		if err := disk.Sync(dir); err != nil {
-			return nil, errors.Join(fmt.Errorf("begin a segment of the inbox: %w", err), f.Close(), os.Remove(path))
+			return nil, errors.Join(fmt.Errorf("create a segment of the inbox: %w", err), f.Close(), os.Remove(path))
 		}
 		return &segment{disk: disk, file: f}, nil
 	}
 }
 
-// seal closes a segment and gives it the name that says so.
+// seal closes a segment and renames it to its sealed name.
 func (s *segment) seal() error {
 	if err := s.file.Close(); err != nil {
 		return err
@@ -210,12 +209,12 @@ func (s *segment) seal() error {
 	return s.disk.Rename(s.file.Name(), sealedPath(s.file.Name()))
 }
 
-// discard removes a segment in which nothing was acknowledged.
+// discard removes a segment without acknowledged lines.
 func (s *segment) discard() error {
 	if err := s.disk.Remove(s.file.Name()); err != nil {
 		return err
 	}
-	_ = s.file.Close() // what it says is of no file any more
+	_ = s.file.Close() // its error does not matter, the file is removed
 	return nil
 }
 
@@ -223,7 +222,7 @@ func sealedPath(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + sealedSuffix
 }
 
-// sealAll seals the segments that a killed process left open. It needs the inbox's lock.
+// sealAll seals the open segments of a killed process. The caller holds the lock of the inbox.
 func sealAll(disk durable.Disk, dir string) error {
 	names, err := listSegments(dir)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// written is an inbox of one segment with n events, and the segment's bytes.
-func written(t testing.TB, n int) (segment string, data []byte) {
+// writeSegment writes an inbox of one segment with n events.
+func writeSegment(t testing.TB, n int) (segment string, data []byte) {
 	t.Helper()
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	for i := range n {
 		if got := d.send(delivery{id: fmt.Sprint("e", i), topic: "t", body: fmt.Sprintf(`{"n": %d}`, i)}); got != http.StatusNoContent {
-			t.Fatalf("answered %d", got)
+			t.Fatalf("got status %d", got)
 		}
 	}
 	d.stop()
 	files := segmentsIn(t, d.dir)
 	if len(files) != 1 {
-		t.Fatalf("the inbox holds %v, want one segment", files)
+		t.Fatalf("the inbox has the segments %v, want one", files)
 	}
 	data, err := os.ReadFile(files[0])
 	must(t, err)
@@ -45,52 +45,52 @@ func segmentsIn(t testing.TB, dir string) []string {
 	return files
 }
 
-// TestAJournalCutAnywhereKeepsEveryWholeLine is a crash at every byte: what was
-// synced is a prefix of the file, and what was acknowledged is in the prefix.
+// TestAJournalCutAnywhereKeepsEveryWholeLine simulates a crash at every byte. The synced
+// part is a prefix of the file that contains all acknowledged lines.
 func TestAJournalCutAnywhereKeepsEveryWholeLine(t *testing.T) {
-	segment, data := written(t, 3)
+	segment, data := writeSegment(t, 3)
 	dir := filepath.Dir(segment)
 	for cut := range len(data) + 1 {
 		must(t, os.WriteFile(segment, data[:cut], 0o600))
-		// The delivery of open is the first line and not counted by kept.
+		// storedIDs omits the first line, which open writes.
 		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
-		if got := boundedHeader(t, dir); len(got) != want {
+		if got := storedIDs(t, dir); len(got) != want {
 			t.Fatalf("cut at %d of %d: %v, want %d events", cut, len(data), got, want)
 		}
 	}
 }
 
 func TestAReceiverGoesOnBehindATornSegment(t *testing.T) {
-	segment, data := written(t, 2)
+	segment, data := writeSegment(t, 2)
 	dir := filepath.Dir(segment)
-	// As a killed process leaves it: open, and torn.
+	// A killed process leaves an open segment with a torn line.
 	must(t, os.Remove(segment))
 	must(t, os.WriteFile(strings.TrimSuffix(segment, ".log")+".open", data[:len(data)-5], 0o600))
-	d := newDesk(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).open()
 	for _, id := range []string{"e0", "e1", "e2"} {
 		if got := d.send(eventOf(id)); got != http.StatusNoContent {
-			t.Fatalf("answered %d", got)
+			t.Fatalf("got status %d", got)
 		}
 	}
-	if diff := cmp.Diff([]string{"e0", "e1", "e2"}, boundedHeader(t, dir)); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"e0", "e1", "e2"}, storedIDs(t, dir)); diff != "" {
+		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }
 
 func TestADamagedLineSpoilsItselfAlone(t *testing.T) {
-	segment, data := written(t, 3)
+	segment, data := writeSegment(t, 3)
 	for at := range data {
 		spoiled := bytes.Clone(data)
 		spoiled[at] ^= 0x20
 		must(t, os.WriteFile(segment, spoiled, 0o600))
-		if got := len(boundedHeader(t, filepath.Dir(segment))); got < 1 {
-			t.Fatalf("a bit at %d of %d spoiled all but %d events", at, len(data), got)
+		if got := len(storedIDs(t, filepath.Dir(segment))); got < 1 {
+			t.Fatalf("a changed bit at %d of %d leaves %d events", at, len(data), got)
 		}
 	}
 }
 
-func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
+func TestEmptyKeepsTheOpenSegment(t *testing.T) {
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
 	for _, id := range []string{"a", "b"} {
 		d.send(eventOf(id))
 	}
@@ -98,21 +98,21 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
 	d.send(eventOf("c"))
-	if diff := cmp.Diff([]string{"a", "b"}, boundedHeader(t, folder)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed (-want +got):\n%s", diff)
 	}
 	must(t, batch.Empty())
-	if got := boundedHeader(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
-		t.Errorf("left are %v, want b, which was in the open segment, and c", got)
+	if got := storedIDs(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
+		t.Errorf("the inbox has %v, want b, which was in the open segment, and c", got)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want those of c alone", waiting, all)
+		t.Errorf("%d of %d bytes wait, want those of c", waiting, all)
 	}
 	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	must(t, batch.Empty())
-	if diff := cmp.Diff([]string{"a", "b", "c"}, boundedHeader(t, folder)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "c"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed the second time (-want +got):\n%s", diff)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting != 0 || all == 0 {
@@ -120,24 +120,23 @@ func TestANightTakesWhatIsThereAndRemovesWhatIsClosed(t *testing.T) {
 	}
 	d.send(eventOf("d"))
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want those of d alone", waiting, all)
+		t.Errorf("%d of %d bytes wait, want those of d", waiting, all)
 	}
 	if _, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want those of d until the night has published", waiting, all)
+		t.Errorf("%d of %d bytes wait after landing without a publish, want those of d", waiting, all)
 	}
 }
 
-// TestAnInboxThatIsGoneHasNoNumber removes it.
-func TestAnInboxThatIsGoneHasNoNumber(t *testing.T) {
-	if n, err := webhook.WaitingBytes(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%d bytes with %v, want that it is gone", n, err)
+func TestWaitingBytesOfAMissingInbox(t *testing.T) {
+	if n, err := webhook.WaitingBytes(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %d bytes, %v, want fs.ErrNotExist", n, err)
 	}
 }
 
-// waitingIn returns how many bytes wait, and how many the segments have.
+// waitingIn returns the waiting bytes of an inbox and the size of its segments.
 func waitingIn(t *testing.T, dir string) (waiting, all int64) {
 	t.Helper()
 	waiting, err := webhook.WaitingBytes(dir)
@@ -161,21 +160,21 @@ func TestANightWithoutAnInboxTakesNothing(t *testing.T) {
 	must(t, err)
 	must(t, batch.Empty())
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("an empty folder was made: %v", err)
+		t.Errorf("Land created an empty folder: %v", err)
 	}
 }
 
 func TestAnOldSegmentIsClosed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "inbox")
 	synctest.Test(t, func(t *testing.T) {
-		d := newRoom(t, dir)
+		d := newMemoryReceiver(t, dir)
 		if got := d.send("a"); got != http.StatusNoContent {
-			t.Fatalf("answered %d", got)
+			t.Fatalf("got status %d", got)
 		}
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if files := segmentsIn(t, dir); len(files) != 1 || filepath.Ext(files[0]) != ".log" {
-			t.Errorf("the inbox holds %v, want one closed segment", files)
+			t.Errorf("the inbox has the segments %v, want one sealed segment", files)
 		}
 	})
 }

@@ -8,25 +8,23 @@ import (
 )
 
 const (
-	// rememberedEvents is how many events are remembered at least; twice as many at most,
-	// about 20 MB. An older one that comes again is stored again, and the night drops it
-	// if it has the same id.
-	rememberedEvents = 1 << 16
-	// repeatWindow is how long a topic with a body stands for one event at least, whatever
-	// the ids. Bodies have the times of what they announce, so that two events do not
-	// share one. Should they, the second one within the window is taken for the first,
-	// and the next night reads the record.
-	repeatWindow = time.Hour
-	// mostTopics is under how many topics one body is stored within the window: a comment
-	// has three.
-	mostTopics = 8
+	// generationSize is the minimum number of remembered events. The maximum is twice as
+	// many, about 20 MB. An older event is stored again; the night drops it by its id.
+	generationSize = 1 << 16
+	// minWindow is the shortest window. Within the window, a repeated topic and body mean
+	// the same event, regardless of the id. Different events differ in the times in their
+	// bodies. If two had the same body, the second one would be dropped, and the next night
+	// would read the record.
+	minWindow = time.Hour
+	// maxTopics is the number of topics under which one body is stored within the window.
+	// Comments have three topics.
+	maxTopics = 8
 )
 
-// windowOf is how long a topic with a body stands for one event, where timestamps so far
-// from now are accepted.
-func windowOf(maxAge time.Duration) time.Duration { return max(repeatWindow, 2*maxAge) }
+// windowOf returns the window for the given limit of timestamps.
+func windowOf(maxAge time.Duration) time.Duration { return max(minWindow, 2*maxAge) }
 
-// fingerprint stands for a text of any length.
+// fingerprint is the beginning of a SHA-256 hash.
 type fingerprint [16]byte
 
 func fingerprintOf(text []byte) fingerprint {
@@ -34,7 +32,7 @@ func fingerprintOf(text []byte) fingerprint {
 	return fingerprint(sum[:])
 }
 
-// mark is by what an event is known again.
+// mark identifies an event by its id, and by its topic and body.
 type mark struct {
 	id, topic, body fingerprint
 	at              time.Time
@@ -44,23 +42,22 @@ func markOf(e stream.Event) mark {
 	return mark{fingerprintOf([]byte(e.ID)), fingerprintOf([]byte(e.Topic)), fingerprintOf(e.Body), e.Received}
 }
 
-// memory knows the events that came last by their ids, and by their topics and bodies.
-// The signature covers the body alone: whoever has captured one delivery can send it
-// again under any id, topic and timestamp.
+// memory has the ids, topics and bodies of recent events. The signature covers only the
+// body, so an attacker can repeat a captured delivery with any id, topic and timestamp.
 type memory struct {
 	ids    generations[struct{}]
-	bodies generations[[]sighting]
+	bodies generations[[]storedTopic]
 }
 
-// sighting is a topic under which a body was stored.
-type sighting struct {
+// storedTopic is a topic under which a body was stored.
+type storedTopic struct {
 	topic fingerprint
 	at    time.Time
 }
 
-// judge says what a delivery is: Replayed, Stale, Repeated or Relabeled, and Stored if
-// it is news. The retry of an event that is known is none the worse for its age.
-func (m *memory) judge(k mark, stale bool, window time.Duration) string {
+// classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A stale
+// retry of a known event is accepted.
+func (m *memory) classify(k mark, stale bool, window time.Duration) string {
 	if _, known := m.ids.lookUp(k.id); known {
 		return Replayed
 	}
@@ -73,16 +70,16 @@ func (m *memory) judge(k mark, stale bool, window time.Duration) string {
 			return Repeated
 		}
 	}
-	if len(topics) >= mostTopics {
+	if len(topics) >= maxTopics {
 		return Relabeled
 	}
 	return Stored
 }
 
-// recentTopics are those under which a body was stored within the window.
-func (m *memory) recentTopics(k mark, window time.Duration) []sighting {
+// recentTopics returns the topics under which the body was stored within the window.
+func (m *memory) recentTopics(k mark, window time.Duration) []storedTopic {
 	all, _ := m.bodies.lookUp(k.body)
-	var recent []sighting
+	var recent []storedTopic
 	for _, s := range all {
 		if k.at.Sub(s.at).Abs() < window {
 			recent = append(recent, s)
@@ -93,14 +90,14 @@ func (m *memory) recentTopics(k mark, window time.Duration) []sighting {
 
 func (m *memory) addEvent(k mark, window time.Duration) {
 	m.ids.setValue(k.id, struct{}{})
-	m.bodies.setValue(k.body, append(m.recentTopics(k, window), sighting{k.topic, k.at}))
+	m.bodies.setValue(k.body, append(m.recentTopics(k, window), storedTopic{k.topic, k.at}))
 }
 
-// removeEvent forgets an event that could not be stored after all.
+// removeEvent forgets an event whose write failed.
 func (m *memory) removeEvent(k mark) {
 	m.ids.removeKey(k.id)
 	all, _ := m.bodies.lookUp(k.body)
-	var others []sighting
+	var others []storedTopic
 	for _, s := range all {
 		if s.topic != k.topic {
 			others = append(others, s)
@@ -112,14 +109,14 @@ func (m *memory) removeEvent(k mark) {
 	}
 }
 
-// generations is a map of bounded size: when the newer of its two generations is full,
-// the older one is dropped.
+// generations is a map of limited size. When the younger generation is full, it becomes the
+// older one, and the previous older one is dropped.
 type generations[V any] struct {
-	now, old map[fingerprint]V
+	young, old map[fingerprint]V
 }
 
 func (g *generations[V]) lookUp(key fingerprint) (V, bool) {
-	value, ok := g.now[key]
+	value, ok := g.young[key]
 	if !ok {
 		value, ok = g.old[key]
 	}
@@ -127,13 +124,13 @@ func (g *generations[V]) lookUp(key fingerprint) (V, bool) {
 }
 
 func (g *generations[V]) setValue(key fingerprint, value V) {
-	if g.now == nil || len(g.now) >= rememberedEvents {
-		g.old, g.now = g.now, map[fingerprint]V{}
+	if g.young == nil || len(g.young) >= generationSize {
+		g.old, g.young = g.young, map[fingerprint]V{}
 	}
-	g.now[key] = value
+	g.young[key] = value
 }
 
 func (g *generations[V]) removeKey(key fingerprint) {
-	delete(g.now, key)
+	delete(g.young, key)
 	delete(g.old, key)
 }

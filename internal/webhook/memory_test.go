@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestARepeatIsAsNearBeforeAsAfter: the clock of the machine may be set back, so that an event
-// comes "before" the one that it follows. Beyond the window it is news in both directions.
+// TestARepeatIsAsNearBeforeAsAfter: the window extends in both directions, because the clock
+// of the machine may be set back between two deliveries.
 func TestARepeatIsAsNearBeforeAsAfter(t *testing.T) {
 	t.Parallel()
 	const window = time.Hour
@@ -19,7 +19,7 @@ func TestARepeatIsAsNearBeforeAsAfter(t *testing.T) {
 	} {
 		next := stored
 		next.id, next.at = fingerprintOf([]byte("2")), at.Add(after)
-		if got := m.judge(next, false, window); got != want {
+		if got := m.classify(next, false, window); got != want {
 			t.Errorf("%v after the first: got %q, want %q", after, got, want)
 		}
 	}

@@ -1,10 +1,8 @@
-// Package webhook receives the service's events (spec 6): it verifies their
-// signatures, stores them in an inbox on the disk before it acknowledges them, and
-// passes them to the night. It also reads the record in a body, and the plain text
-// of a rich one.
+// Package webhook receives the events of the service (spec 6). It verifies their signatures,
+// stores them in an inbox on disk before it acknowledges them, and passes them to the night.
+// It also converts bodies to records and rich text to plain text.
 //
-// It must not know tables, nights or other endpoints, nor decide what an event
-// leads to.
+// It must not know tables, nights or other endpoints, nor the consequences of an event.
 package webhook
 
 import (
@@ -30,30 +28,29 @@ import (
 type Config struct {
 	// Dir is the folder of the inbox. It is created.
 	Dir string
-	// Disk changes the inbox. The zero value has no hook for trials.
+	// Disk writes to the inbox. Tests inject faults into it.
 	Disk durable.Disk
-	// Secrets are the signing secrets, several during a rotation. None: the
-	// endpoint answers 404.
+	// Secrets are the signing secrets, several during a rotation. Without secrets the
+	// endpoint responds with 404.
 	Secrets []string
-	// MaxAge is how far a delivery's timestamp may be from now; zero: any age. It
-	// stops a plain replay of an old delivery. It does not stop an attacker, since
-	// the signature does not cover the timestamp.
+	// MaxAge is the largest accepted difference between the timestamp of a delivery and
+	// now. Zero means no limit. It stops a plain replay of an old delivery, but not an
+	// attacker, because the signature does not cover the timestamp.
 	MaxAge time.Duration
-	// MaxBody bounds a body in bytes. Defaults to 1 MiB.
+	// MaxBody limits a body in bytes. Defaults to 1 MiB.
 	MaxBody int64
-	// MaxInFlight bounds the memory of all bodies that are not answered yet, in
-	// bytes. Defaults to 32 MiB.
+	// MaxInFlight limits the memory of all pending bodies in bytes. Defaults to 32 MiB.
 	MaxInFlight int64
-	// SegmentBytes and SegmentAge are the size and age at which a segment of the
-	// journal is sealed; a night can remove sealed ones only. Default to 16 MiB and
+	// SegmentBytes and SegmentAge are the size and age at which a segment of the journal
+	// is sealed. A night can only remove sealed segments. They default to 16 MiB and
 	// 15 minutes.
 	SegmentBytes int64
 	SegmentAge   time.Duration
-	// MaxInbox, if set, returns how many bytes the inbox may have, of which it has so
-	// many now; 0: any number. It is called every ten seconds and before a refusal.
+	// MaxInbox, if set, returns the limit of the inbox in bytes for its present size. 0
+	// means no limit. It is called every ten seconds and before a delivery is refused.
 	MaxInbox func(bytes int64) int64
-	// Stored, if set, is called with each new event after it is on the disk and
-	// acknowledged. It must not block.
+	// Stored, if set, is called with each new event after it was stored and acknowledged.
+	// It must not block.
 	Stored func(stream.Event)
 
 	log *slog.Logger
@@ -76,26 +73,17 @@ func (c Config) withDefaults(log *slog.Logger) Config {
 
 // The results of a delivery.
 const (
-	// Stored events are new. Replayed ones are known by their id, Repeated ones by their
-	// topic and body, under another id. All are on the disk.
-	Stored   = "stored"
-	Replayed = "replayed"
-	Repeated = "repeated"
-	// Relabeled is a body that came under many topics lately, and now under another.
-	Relabeled = "relabeled"
-	// Unsigned deliveries have no signature under any secret, Stale ones a timestamp
-	// that is too far from now.
-	Unsigned = "unsigned"
-	Stale    = "stale"
-	TooLarge = "too_large"
-	// BadRequest is a body that broke off or came too slowly.
-	BadRequest = "bad_request"
-	// Crowded is a body that was not whole yet when the memory ran out.
-	Crowded = "crowded"
-	// Full is an event for which the inbox has no room: the service tries again.
-	Full = "full"
-	// Unavailable is a failure of ours: the service tries again.
-	Unavailable = "unavailable"
+	Stored      = "stored"      // a new event, now on disk
+	Replayed    = "replayed"    // a known id
+	Repeated    = "repeated"    // a known topic and body under a new id
+	Relabeled   = "relabeled"   // a known body under too many topics
+	Unsigned    = "unsigned"    // no valid signature
+	Stale       = "stale"       // the timestamp is too far from now
+	TooLarge    = "too_large"   // the body exceeds MaxBody
+	BadRequest  = "bad_request" // the body is incomplete or arrived too slowly
+	Crowded     = "crowded"     // the body was evicted because memory ran out
+	Full        = "full"        // the inbox is full; the service tries again
+	Unavailable = "unavailable" // an internal error; the service tries again
 )
 
 // Results lists all results.
@@ -104,34 +92,34 @@ func Results() []string {
 }
 
 const (
-	// readTime bounds the arrival of a body, commitTime the wait for the disk.
-	readTime   = 10 * time.Second
-	commitTime = 5 * time.Second
+	readTimeout   = 10 * time.Second // for a body
+	commitTimeout = 5 * time.Second  // for the disk
 )
 
-// Receiver is the http.Handler of the endpoint. It accepts deliveries while Run runs.
+// Receiver is the http.Handler of the webhook endpoint. It accepts deliveries while Run runs.
 type Receiver struct {
 	cfg    Config
 	now    func() time.Time
 	policy atomic.Pointer[policy]
 	bodies *memoryBudget
 	counts map[string]*atomic.Uint64
-	at     atomic.Pointer[committer]
-	inbox  atomic.Pointer[InboxState]
-	ready  chan struct{}
-	opened sync.Once
-	// logLimits bounds the log lines of each result: strangers can send unsigned
-	// requests at any rate, and on a full disk a log makes things worse.
+	// committer is nil unless Run runs.
+	committer atomic.Pointer[committer]
+	inbox     atomic.Pointer[InboxState]
+	ready     chan struct{}
+	opened    sync.Once
+	// logLimits limits the log lines of each result. Strangers can send unsigned requests
+	// at any rate, and more log lines would make a full disk worse.
 	logLimits map[string]*rate.Sometimes
 }
 
-// policy is what Reload changes.
+// policy has the settings that Reload changes.
 type policy struct {
 	keys   [][]byte
 	maxAge time.Duration
 }
 
-// New makes a receiver. It refuses an empty secret.
+// New returns a receiver. It returns an error if a secret is empty.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
 	cfg = cfg.withDefaults(log)
 	r := &Receiver{cfg: cfg, now: now, bodies: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
@@ -142,8 +130,8 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 	return r, r.Reload(cfg.Secrets, cfg.MaxAge)
 }
 
-// Reload changes secrets and age for deliveries from now on. After an error the
-// old ones stay.
+// Reload changes the secrets and the maximum age for later deliveries. After an error the
+// old values stay.
 func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	keys, err := signingKeys(secrets)
 	if err != nil {
@@ -153,8 +141,7 @@ func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	return nil
 }
 
-// Counts gives how many deliveries came to each result since the start; all
-// results are there.
+// Counts returns the number of deliveries since the start, by result. It has all results.
 func (r *Receiver) Counts() map[string]uint64 {
 	counts := map[string]uint64{}
 	for result, n := range r.counts {
@@ -163,7 +150,7 @@ func (r *Receiver) Counts() map[string]uint64 {
 	return counts
 }
 
-// Inbox returns how full the inbox is; all zero before Run.
+// Inbox returns the state of the inbox, or zero before Run.
 func (r *Receiver) Inbox() InboxState {
 	if state := r.inbox.Load(); state != nil {
 		return *state
@@ -171,27 +158,27 @@ func (r *Receiver) Inbox() InboxState {
 	return InboxState{}
 }
 
-// Run owns the inbox until ctx ends; then it commits what is queued. Stop it after
-// the server: without it deliveries get 503. It returns a *BusyError when another
-// process has the inbox.
+// Run writes to the inbox until ctx is done, and then commits the queued deliveries. Stop the
+// HTTP server first: without Run, deliveries get 503. Run returns a *BusyError if another
+// process has the lock of the inbox.
 func (r *Receiver) Run(ctx context.Context) error {
 	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), r.now, &r.inbox)
 	if err != nil {
 		return err
 	}
-	r.at.Store(c)
+	r.committer.Store(c)
 	r.opened.Do(func() { close(r.ready) })
-	defer r.at.CompareAndSwap(c, nil)
+	defer r.committer.CompareAndSwap(c, nil)
 	return c.run(ctx)
 }
 
 // Ready is closed when Run has opened the inbox.
 func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 
-// ServeHTTP receives one delivery. It answers 204 when the event is on the disk, 401
-// without a valid signature, with a timestamp too far from now or with the body of many
-// topics, 413 when the body is too large, 400 when it is incomplete, and 503 when the
-// event cannot be stored now, so that the service tries again.
+// ServeHTTP receives one delivery. It responds with 204 if the event is on disk; with 401 for
+// an invalid signature, a timestamp too far from now, or a body under too many topics; with
+// 413 for a body that is too large and 400 for an incomplete one; and with 503 if the event
+// cannot be stored now, so that the service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
 	switch {
@@ -203,88 +190,88 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "only POST", http.StatusMethodNotAllowed)
 		return
 	}
-	e, got := r.receiveDelivery(w, req, p)
-	r.counts[got.result].Add(1)
-	r.logResult(got)
-	r.writeReply(w, got)
-	if got.result == Stored {
+	e, o := r.receiveDelivery(w, req, p)
+	r.counts[o.result].Add(1)
+	r.logOutcome(o)
+	r.writeResponse(w, o)
+	if o.result == Stored {
 		r.cfg.Stored(e)
 	}
 }
 
-// receiveDelivery reads a delivery and waits until it is committed. Nothing is parsed
-// before the signature is verified, and the body not even then: the night does that.
-// The body of a request without a signature is not read.
-func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, answer) {
+// receiveDelivery reads a delivery and waits until it is committed. It does not read the body
+// of a request without a signature, parses no header before the signature is verified, and
+// never parses the body, which is left to the night.
+func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, outcome) {
 	signature := strings.Join(req.Header.Values(headerSignature), ",")
 	if len(parseSignatures(signature)) == 0 {
-		return stream.Event{}, answer{result: Unsigned}
+		return stream.Event{}, outcome{result: Unsigned}
 	}
 	control := http.NewResponseController(w)
-	arriving := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), endRead: func() {
-		_ = control.SetReadDeadline(time.Unix(0, 0)) // if that fails, reserve ends the body at its next byte
+	reader := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), endRead: func() {
+		_ = control.SetReadDeadline(time.Unix(0, 0)) // if that fails, the next Read returns errEvicted
 	}}
-	defer arriving.release()
-	body, err := readBody(control, arriving)
+	defer reader.release()
+	data, err := readBody(control, reader)
 	var large *http.MaxBytesError
 	switch {
-	case !arriving.markWhole():
-		return stream.Event{}, answer{Crowded, errNoRoom}
+	case !reader.complete():
+		return stream.Event{}, outcome{Crowded, errEvicted}
 	case errors.As(err, &large):
-		return stream.Event{}, answer{result: TooLarge}
+		return stream.Event{}, outcome{result: TooLarge}
 	case err != nil:
-		return stream.Event{}, answer{BadRequest, err}
-	case !isSigned(p.keys, signature, body):
-		return stream.Event{}, answer{result: Unsigned}
+		return stream.Event{}, outcome{BadRequest, err}
+	case !isSigned(p.keys, signature, data):
+		return stream.Event{}, outcome{result: Unsigned}
 	}
-	e := newEvent(req.Header, body, r.now())
-	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan answer, 1)})
+	e := newEvent(req.Header, data, r.now())
+	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan outcome, 1)})
 }
 
 func readBody(control *http.ResponseController, body io.Reader) ([]byte, error) {
-	// A server without deadlines, as in a test, reads without one.
-	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	// A test server does not support deadlines.
+	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, fmt.Errorf("receive a webhook: %w", err)
 	}
 	return io.ReadAll(body)
 }
 
-// awaitCommit waits until a delivery is on the disk. A delivery that is answered with
-// a timeout here may still be stored; its retry is then a replay.
-func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) answer {
-	c := r.at.Load()
+// awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be
+// stored; its retry is then a replay.
+func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
+	c := r.committer.Load()
 	if c == nil {
-		return answer{Unavailable, errors.New("receive a webhook: the receiver is not running")}
+		return outcome{Unavailable, errors.New("receive a webhook: the receiver is not running")}
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitTime)
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	select {
 	case c.queue <- d:
 	case <-c.closed:
-		return answer{Unavailable, errors.New("receive a webhook: the receiver is stopping")}
+		return outcome{Unavailable, errors.New("receive a webhook: the receiver is stopping")}
 	case <-ctx.Done():
-		return answer{Unavailable, errors.New("receive a webhook: the queue is full")}
+		return outcome{Unavailable, errors.New("receive a webhook: the queue is full")}
 	}
 	select {
-	case got := <-d.done:
-		return got
+	case o := <-d.done:
+		return o
 	case <-c.closed:
 	case <-ctx.Done():
 	}
 	select {
-	case got := <-d.done:
-		return got
+	case o := <-d.done:
+		return o
 	default:
-		return answer{Unavailable, errors.New("receive a webhook: the disk did not answer in time")}
+		return outcome{Unavailable, fmt.Errorf("receive a webhook: the disk took longer than %s", commitTimeout)}
 	}
 }
 
-func (r *Receiver) writeReply(w http.ResponseWriter, got answer) {
-	switch got.result {
+func (r *Receiver) writeResponse(w http.ResponseWriter, o outcome) {
+	switch o.result {
 	case Stored, Replayed, Repeated:
 		w.WriteHeader(http.StatusNoContent)
 	case Relabeled:
-		http.Error(w, "this body came under too many topics", http.StatusUnauthorized)
+		http.Error(w, "body sent under too many topics", http.StatusUnauthorized)
 	case Unsigned:
 		http.Error(w, "no valid signature", http.StatusUnauthorized)
 	case Stale:
@@ -302,25 +289,25 @@ func (r *Receiver) writeReply(w http.ResponseWriter, got answer) {
 	}
 }
 
-// logResult logs what the operator may have to act on, each kind once a minute.
-func (r *Receiver) logResult(got answer) {
-	r.logLimits[got.result].Do(func() {
-		switch got.result {
+// logOutcome logs the results that the operator may have to act on, each once a minute.
+func (r *Receiver) logOutcome(o outcome) {
+	r.logLimits[o.result].Do(func() {
+		switch o.result {
 		case Unsigned:
-			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore strangers; if the service's own events are refused, "+
-				"compare the signing secret")
+			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore requests of strangers; if events of the service are refused, "+
+				"compare the signing secrets")
 		case Stale:
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
 		case Repeated:
-			r.cfg.log.Warn("webhook repeated under another id", "reason", "the event is in the inbox once: somebody delivers it again by hand, or has captured a delivery")
+			r.cfg.log.Warn("webhook repeated under another id", "reason", "the event was stored once; the delivery was repeated by hand, or captured by an attacker")
 		case Relabeled:
-			r.cfg.log.Warn("webhook refused", "reason", "its body came under many topics: somebody has captured a delivery; change the signing secret")
+			r.cfg.log.Warn("webhook refused", "reason", "the same body was sent under many topics, so a delivery was captured: change the signing secret")
 		case Full:
-			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full and a night empties it: look why nights fail, or raise serve.inbox_max")
+			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full: find out why nights fail, because a night empties it, or raise serve.inbox_max")
 		case Crowded:
-			r.cfg.log.Warn("webhook not stored", "reason", "it arrived too slowly while others needed the memory")
+			r.cfg.log.Warn("webhook not stored", "reason", "the body arrived too slowly while other deliveries needed the memory")
 		case Unavailable:
-			r.cfg.log.Error("webhook not stored", "error", got.err)
+			r.cfg.log.Error("webhook not stored", "error", o.err)
 		}
 	})
 }

@@ -26,8 +26,8 @@ import (
 
 const secret = "whsec-of-the-test"
 
-// desk is a receiver at work behind real HTTP.
-type desk struct {
+// fixture is a running receiver behind real HTTP.
+type fixture struct {
 	t        testing.TB
 	receiver *webhook.Receiver
 	url      string
@@ -36,10 +36,10 @@ type desk struct {
 	stop     func()
 }
 
-// newDesk starts a receiver on an inbox; the rest of cfg has its defaults.
-func newDesk(t testing.TB, cfg webhook.Config) *desk {
+// newFixture starts an HTTP server with a receiver. open starts the receiver.
+func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	t.Helper()
-	d := &desk{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
+	d := &fixture{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
 	if d.dir == "" {
 		d.dir = filepath.Join(t.TempDir(), "inbox")
 	}
@@ -55,9 +55,9 @@ func newDesk(t testing.TB, cfg webhook.Config) *desk {
 	return d
 }
 
-// open starts the receiver's work and waits until it takes deliveries; end
-// stops it.
-func (d *desk) open() *desk {
+// open runs the receiver, stores one event, and returns when that is acknowledged. stop ends
+// it.
+func (d *fixture) open() *fixture {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -73,13 +73,12 @@ func (d *desk) open() *desk {
 	d.t.Cleanup(d.stop)
 	<-d.receiver.Ready()
 	if status := d.send(delivery{id: "hello", topic: "hello", body: "{}"}); status != http.StatusNoContent {
-		d.t.Fatalf("the first delivery was answered %d", status)
+		d.t.Fatalf("the first delivery got status %d", status)
 	}
 	return d
 }
 
-// delivery is one POST; what is empty is left out, but a signature of "" is
-// the right one.
+// delivery is one POST. Empty headers are omitted, but an empty signature means the valid one.
 type delivery struct {
 	method, id, topic, body string
 	signature               string
@@ -87,7 +86,7 @@ type delivery struct {
 	source                  string
 }
 
-// eventOf is an event with a body of its own.
+// eventOf returns a delivery with a unique body.
 func eventOf(id string) delivery { return delivery{id: id, body: fmt.Sprintf("{%q:1}", id)} }
 
 func sign(key, body string) string {
@@ -98,7 +97,7 @@ func sign(key, body string) string {
 
 const unsigned = "none"
 
-func (d *desk) request(one delivery) *http.Request {
+func (d *fixture) request(one delivery) *http.Request {
 	method := one.method
 	if method == "" {
 		method = http.MethodPost
@@ -122,7 +121,7 @@ func (d *desk) request(one delivery) *http.Request {
 	return req
 }
 
-func (d *desk) send(one delivery) int {
+func (d *fixture) send(one delivery) int {
 	d.t.Helper()
 	resp, err := http.DefaultClient.Do(d.request(one))
 	if err != nil {
@@ -133,8 +132,8 @@ func (d *desk) send(one delivery) int {
 	return resp.StatusCode
 }
 
-// boundedHeader lists what the inbox has, without the delivery of open.
-func boundedHeader(t testing.TB, dir string) []string {
+// storedIDs returns the ids of the events in a folder, without the one that open sends.
+func storedIDs(t testing.TB, dir string) []string {
 	t.Helper()
 	var ids []string
 	for e, err := range webhook.Read(dir) {
@@ -174,21 +173,21 @@ func TestSignatures(t *testing.T) {
 		{"no hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
 		{"a header beyond all measure", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
-	d := newDesk(t, webhook.Config{Secrets: []string{secret, "second"}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret, "second"}}).open()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(delivery{id: c.name, topic: c.name, body: body, signature: c.signature}); got != c.want {
-				t.Errorf("answered %d, want %d", got, c.want)
+				t.Errorf("got status %d, want %d", got, c.want)
 			}
 		})
 	}
-	if got := len(boundedHeader(t, d.dir)); got != 6 {
-		t.Errorf("%d events are kept, want the 6 signed ones", got)
+	if got := len(storedIDs(t, d.dir)); got != 6 {
+		t.Errorf("%d events are stored, want the 6 signed ones", got)
 	}
 }
 
 func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	req := d.request(delivery{id: "1", body: "{}", signature: sign("other", "{}")})
 	req.Header.Add("x-hook-signature", sign(secret, "{}"))
 	resp, err := http.DefaultClient.Do(req)
@@ -197,47 +196,47 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent {
-		t.Errorf("answered %d", resp.StatusCode)
+		t.Errorf("got status %d", resp.StatusCode)
 	}
 }
 
 func TestWithoutASecretThereIsNoEndpoint(t *testing.T) {
-	d := newDesk(t, webhook.Config{})
+	d := newFixture(t, webhook.Config{})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
-			t.Errorf("%s is answered %d, want 404", method, got)
+			t.Errorf("%s got status %d, want 404", method, got)
 		}
 	}
 }
 
 func TestAnEmptySecretIsRefused(t *testing.T) {
 	if _, err := webhook.New(webhook.Config{Secrets: []string{secret, ""}}, slog.New(slog.DiscardHandler), time.Now); err == nil {
-		t.Error("a receiver was made that anyone could sign for")
+		t.Error("New accepted an empty secret")
 	}
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	if d.receiver.Reload([]string{""}, 0) == nil {
-		t.Error("the empty secret was taken")
+		t.Error("Reload accepted an empty secret")
 	}
 	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusNoContent {
-		t.Errorf("after the refusal a good delivery is answered %d", got)
+		t.Errorf("after the failed Reload, a signed delivery got status %d, want 204", got)
 	}
 }
 
 func TestReloadRotatesTheSecret(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	if err := d.receiver.Reload([]string{"new"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusUnauthorized {
-		t.Errorf("the old secret is answered %d", got)
+		t.Errorf("a signature with the old secret got status %d", got)
 	}
 	if got := d.send(delivery{id: "1", body: "{}", signature: sign("new", "{}")}); got != http.StatusNoContent {
-		t.Errorf("the new secret is answered %d", got)
+		t.Errorf("a signature with the new secret got status %d", got)
 	}
 }
 
 func TestWhatIsNoDelivery(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
 	long := strings.Repeat("x", 101)
 	cases := []struct {
 		name string
@@ -256,17 +255,17 @@ func TestWhatIsNoDelivery(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(c.one); got != c.want {
-				t.Errorf("answered %d, want %d", got, c.want)
+				t.Errorf("got status %d, want %d", got, c.want)
 			}
 		})
 	}
-	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, boundedHeader(t, d.dir)); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, storedIDs(t, d.dir)); diff != "" {
+		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }
 
 func TestTimestamps(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
 	d.openStrict(5 * time.Minute)
 	at := func(off time.Duration) string { return d.now.Add(off).Format(time.RFC3339Nano) }
 	cases := []struct {
@@ -287,39 +286,39 @@ func TestTimestamps(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(delivery{id: c.name, body: "{}", timestamp: c.timestamp}); got != c.want {
-				t.Errorf("answered %d, want %d", got, c.want)
+				t.Errorf("got status %d, want %d", got, c.want)
 			}
 		})
 	}
 	t.Run("a late retry of what is kept", func(t *testing.T) {
 		if got := d.send(delivery{id: "now", body: "{}", timestamp: at(-48 * time.Hour)}); got != http.StatusNoContent {
-			t.Errorf("answered %d: the service would go on trying", got)
+			t.Errorf("got status %d, after which the service would send again", got)
 		}
 	})
 }
 
-// openStrict is open for a receiver that demands a timestamp.
-func (d *desk) openStrict(maxAge time.Duration) {
+// openStrict is open for a receiver that checks timestamps.
+func (d *fixture) openStrict(maxAge time.Duration) {
 	must(d.t, d.receiver.Reload([]string{secret}, 0))
 	d.open()
 	must(d.t, d.receiver.Reload([]string{secret}, maxAge))
 }
 
 func TestAReplayIsStoredOnce(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	one := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	for range 3 {
 		if got := d.send(one); got != http.StatusNoContent {
-			t.Fatalf("answered %d", got)
+			t.Fatalf("got status %d", got)
 		}
 	}
 	d.stop()
-	again := newDesk(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
 	if got := again.send(one); got != http.StatusNoContent {
-		t.Fatalf("after a restart answered %d", got)
+		t.Fatalf("got status %d after a restart, want 204", got)
 	}
-	if diff := cmp.Diff([]string{"e1"}, boundedHeader(t, d.dir)); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
+		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 	want := map[string]uint64{}
 	for _, result := range webhook.Results() {
@@ -334,7 +333,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, Stored: func(e stream.Event) {
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Stored: func(e stream.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		told[e.ID]++
@@ -343,39 +342,39 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	for i := range 200 {
 		all.Go(func() {
 			if got := d.send(eventOf(fmt.Sprint("e", i%20))); got != http.StatusNoContent {
-				t.Errorf("answered %d", got)
+				t.Errorf("got status %d", got)
 			}
 		})
 	}
 	all.Wait()
 	d.stop()
 	http.DefaultClient.CloseIdleConnections()
-	if got := boundedHeader(t, d.dir); len(got) != 20 {
-		t.Errorf("%d events are kept, want 20", len(got))
+	if got := storedIDs(t, d.dir); len(got) != 20 {
+		t.Errorf("%d events are stored, want 20", len(got))
 	}
 	for id, n := range told {
 		if n != 1 {
-			t.Errorf("%s was told %d times", id, n)
+			t.Errorf("Stored was called %d times for %s, want once", n, id)
 		}
 	}
 }
 
 func TestAMissingIDIsThatOfTheContents(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	for _, one := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
 		{id: strings.Repeat("long", 1000), body: "{}"}} {
 		if got := d.send(one); got != http.StatusNoContent {
-			t.Fatalf("answered %d", got)
+			t.Fatalf("got status %d", got)
 		}
 	}
-	ids := boundedHeader(t, d.dir)
+	ids := storedIDs(t, d.dir)
 	if len(ids) != 3 || !strings.HasPrefix(ids[0], "body:") || !strings.HasPrefix(ids[2], "id:") {
-		t.Errorf("kept %q", ids)
+		t.Errorf("stored ids are %q", ids)
 	}
 }
 
 func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	body := "{\n \"a\":\t\"\xff\x00\" }\r\n"
 	d.send(delivery{id: "e", topic: "t", source: "s", timestamp: "2026-11-20T01:59:59Z", body: body})
 	for e, err := range webhook.Read(d.dir) {
@@ -385,40 +384,40 @@ func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
 		}
 		want := stream.Event{ID: "e", Topic: "t", Source: "s", Sent: "2026-11-20T01:59:59Z", Received: d.now, Body: []byte(body)}
 		if diff := cmp.Diff(want, e); diff != "" {
-			t.Errorf("kept (-want +got):\n%s", diff)
+			t.Errorf("stored ids (-want +got):\n%s", diff)
 		}
 		return
 	}
-	t.Error("nothing is kept")
+	t.Error("the inbox is empty")
 }
 
 func TestADiskThatFailsIsNotAcknowledged(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	d.stop()
-	blocked := newDesk(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
 	// Whatever name a segment gets, there is no folder for it any more.
 	must(t, os.Rename(d.dir, d.dir+".away"))
 	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusServiceUnavailable {
-		t.Errorf("answered %d, want 503", got)
+		t.Errorf("got status %d, want 503", got)
 	}
 	must(t, os.Rename(d.dir+".away", d.dir))
 	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusNoContent {
-		t.Errorf("the retry is answered %d", got)
+		t.Errorf("the retry got status %d, want 204", got)
 	}
-	if diff := cmp.Diff([]string{"lost?"}, boundedHeader(t, d.dir)); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"lost?"}, storedIDs(t, d.dir)); diff != "" {
+		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }
 
 func TestOneInboxHasOneReceiver(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
-	second := newDesk(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}})
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	second := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}})
 	var busy *webhook.BusyError
 	if err := second.receiver.Run(t.Context()); !errors.As(err, &busy) {
 		t.Errorf("a second receiver ended with %v, want a *BusyError", err)
 	}
 	if got := second.send(delivery{id: "1", body: "{}"}); got != http.StatusServiceUnavailable {
-		t.Errorf("the second receiver answers %d, want 503", got)
+		t.Errorf("the second receiver responds with %d, want 503", got)
 	}
 }
 

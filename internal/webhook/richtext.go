@@ -8,20 +8,19 @@ import (
 )
 
 const (
-	// deepest bounds the nesting of a document: what lies deeper is left out.
-	deepest = 64
-	// longestText bounds the text in bytes: indented lists could make it many
-	// times as long as the document.
-	longestText = 1 << 20
-	// omitted stands for what the bounds left out.
+	// maxDepth limits the nesting of a document. Deeper nodes are omitted.
+	maxDepth = 64
+	// maxText is in bytes. Indented lists could make the text many times as long as the
+	// document.
+	maxText = 1 << 20
+	// omitted replaces text beyond a limit.
 	omitted = "…"
 )
 
-// PlainText flattens the rich text of a comment (spec 6.3): paragraphs
-// and other blocks become lines, breaks line ends, list items marked lines;
-// mentions keep their names and links their addresses. Of a node that it does
-// not know the text inside is taken. A bare string is that text; anything that
-// is no document has none.
+// PlainText converts the rich text of a comment (spec 6.3). Paragraphs and other blocks
+// become lines, breaks become line ends, and list items become lines with a mark. Mentions
+// keep their names and links their addresses. Unknown nodes are replaced by the text in them.
+// A JSON string is returned as text; the text of other values is empty.
 func PlainText(document []byte) string {
 	var root any
 	if json.Unmarshal(document, &root) != nil {
@@ -35,8 +34,8 @@ func PlainText(document []byte) string {
 // flattener writes a document as lines.
 type flattener struct {
 	text strings.Builder
-	// atLineStart is set before the first text of a line. Each line begins with
-	// indent; mark replaces it for the next line, once.
+	// atLineStart is set before the first text of a line. Each line begins with indent, or
+	// with mark if that is not empty.
 	atLineStart  bool
 	indent, mark string
 	full         bool
@@ -44,7 +43,7 @@ type flattener struct {
 
 // writeNode writes a node or a list of nodes.
 func (f *flattener) writeNode(n any, depth int) {
-	if depth > deepest {
+	if depth > maxDepth {
 		f.write(omitted)
 		return
 	}
@@ -94,7 +93,7 @@ func (f *flattener) writeTyped(n map[string]any, depth int) {
 		f.endLine()
 	default:
 		switch {
-		case hasText && n["content"] == nil: // of unknown kind, and part of its line
+		case hasText && n["content"] == nil: // an unknown inline node
 			f.writeLines(text)
 		case kind != "" || n["content"] != nil:
 			f.endLine()
@@ -104,7 +103,7 @@ func (f *flattener) writeTyped(n map[string]any, depth int) {
 	}
 }
 
-// writeList writes each item with a mark; its further lines are indented.
+// writeList writes a mark before the first line of each item and indents its other lines.
 func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	items, many := n["content"].([]any)
 	if !many {
@@ -143,7 +142,7 @@ func (f *flattener) breakLine() {
 	f.atLineStart = true
 }
 
-// writeLines writes a text that may have line ends of its own.
+// writeLines writes a text that may contain line ends.
 func (f *flattener) writeLines(text string) {
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
@@ -163,14 +162,14 @@ func (f *flattener) write(text string) {
 		}
 		text, f.mark, f.atLineStart = f.mark+text, "", false
 	}
-	if f.text.Len()+len(text) > longestText {
+	if f.text.Len()+len(text) > maxText {
 		f.full = true
-		text = truncateText(text, longestText-f.text.Len()) + omitted
+		text = truncateText(text, maxText-f.text.Len()) + omitted
 	}
 	f.text.WriteString(text)
 }
 
-// truncateText shortens a text to at most so many bytes, between characters.
+// truncateText cuts a text to at most n bytes at a character boundary.
 func truncateText(text string, n int) string {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--
@@ -178,7 +177,7 @@ func truncateText(text string, n int) string {
 	return text[:min(max(n, 0), len(text))]
 }
 
-// textAttribute is the first of a node's attributes that is a text.
+// textAttribute returns the first named attribute or member of a node that is a text.
 func textAttribute(n map[string]any, names ...string) string {
 	attrs, _ := n["attrs"].(map[string]any)
 	for _, from := range []map[string]any{attrs, n} {

@@ -79,7 +79,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventOfItsTopic(t *testing.T) {
+func TestEventRecordRejectsInvalidBodies(t *testing.T) {
 	for name, e := range map[string]stream.Event{
 		"no JSON":                      {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
 		"an empty body":                {Topic: webhook.StatusChanged},
@@ -92,7 +92,7 @@ func TestWhatIsNoEventOfItsTopic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var invalid *webhook.InvalidError
 			if got, err := webhook.EventRecord(e); !errors.As(err, &invalid) {
-				t.Errorf("became %s, %v", got, err)
+				t.Errorf("got record %s, %v, want an *InvalidError", got, err)
 			}
 		})
 	}

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// A night that empties the inbox leaves the marks of its events there, in a folder, in one
-// file for all segments that it removes. They are hashes: no event can be read in them.
+// When a night empties the inbox, it writes the marks of the removed events to one file in
+// the folder seen. Marks consist of hashes and contain no data of an event.
 const (
 	seenDir = "seen"
-	// seenFor is how long they stay: the longest window that can be configured.
+	// seenFor is the time that marks are kept, the longest window that can be configured.
 	seenFor = 14 * 24 * time.Hour
-	// seenBytes is the length of one mark: three fingerprints and a time.
-	seenBytes = 3*len(fingerprint{}) + 8
+	// markBytes is the size of a mark: three fingerprints and a time.
+	markBytes = 3*len(fingerprint{}) + 8
 )
 
-// keepMarks writes the marks of the events that Empty is about to remove, and removes
-// those that no window has any more.
+// keepMarks writes the marks of the events that Empty is about to remove, and removes files
+// of expired marks.
 func (b Batch) keepMarks() error {
 	var marks []byte
 	dir := filepath.Join(b.inbox, seenDir)
-	for _, name := range b.done {
+	for _, name := range b.sealed {
 		for line, err := range segmentLines(filepath.Join(b.inbox, name)) {
 			if errors.Is(err, fs.ErrNotExist) {
 				break // another night has removed it
 			}
 			if err != nil {
-				return fmt.Errorf("remember the events of the inbox: %w", err)
+				return fmt.Errorf("write the marks of received events: %w", err)
 			}
 			if line.ok {
 				marks = markOf(line.event).appendTo(marks)
@@ -47,15 +47,15 @@ func (b Batch) keepMarks() error {
 	}
 	if len(marks) > 0 {
 		err = errors.Join(err, os.MkdirAll(dir, privateDir))
-		err = errors.Join(err, b.disk.WriteFile(filepath.Join(dir, strings.TrimSuffix(b.done[0], sealedSuffix)), marks, privateFile))
+		err = errors.Join(err, b.disk.WriteFile(filepath.Join(dir, strings.TrimSuffix(b.sealed[0], sealedSuffix)), marks, privateFile))
 	}
 	if err != nil {
-		return fmt.Errorf("remember the events of the inbox: %w", err)
+		return fmt.Errorf("write the marks of received events: %w", err)
 	}
 	return nil
 }
 
-// seenFiles are the files of marks in a folder, in the order of their age.
+// seenFiles returns the paths of the files in a folder of marks, oldest first.
 func seenFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,6 @@ func seenFiles(dir string) ([]string, error) {
 	return paths, err
 }
 
-// appendTo writes a mark.
 func (k mark) appendTo(to []byte) []byte {
 	for _, one := range []fingerprint{k.id, k.topic, k.body} {
 		to = append(to, one[:]...)
@@ -78,17 +77,18 @@ func (k mark) appendTo(to []byte) []byte {
 	return binary.BigEndian.AppendUint64(to, uint64(k.at.UnixNano()))
 }
 
-// parseMark reads what appendTo wrote.
+// parseMark is the inverse of appendTo.
 func parseMark(text []byte) mark {
 	var k mark
 	for i, one := range []*fingerprint{&k.id, &k.topic, &k.body} {
 		copy(one[:], text[i*len(one):])
 	}
-	k.at = time.Unix(0, int64(binary.BigEndian.Uint64(text[seenBytes-8:]))).UTC()
+	k.at = time.Unix(0, int64(binary.BigEndian.Uint64(text[markBytes-8:]))).UTC()
 	return k
 }
 
-// restore remembers the events that nights have taken from an inbox, and those in it.
+// restore loads the marks of the events that nights have removed from an inbox and of those
+// in it.
 func (m *memory) restore(dir string, window time.Duration) error {
 	paths, err := seenFiles(filepath.Join(dir, seenDir))
 	if err != nil {
@@ -100,9 +100,9 @@ func (m *memory) restore(dir string, window time.Duration) error {
 			continue // a night has removed it
 		}
 		if err != nil {
-			return fmt.Errorf("read what the inbox had: %w", err)
+			return fmt.Errorf("read the marks of received events: %w", err)
 		}
-		for ; len(text) >= seenBytes; text = text[seenBytes:] {
+		for ; len(text) >= markBytes; text = text[markBytes:] {
 			m.restoreEvent(parseMark(text), window)
 		}
 	}
@@ -115,9 +115,9 @@ func (m *memory) restore(dir string, window time.Duration) error {
 	return nil
 }
 
-// restoreEvent is addEvent for one that may be remembered already.
+// restoreEvent adds an event that may be known already.
 func (m *memory) restoreEvent(k mark, window time.Duration) {
-	if m.judge(k, false, window) == Stored {
+	if m.classify(k, false, window) == Stored {
 		m.addEvent(k, window)
 		return
 	}

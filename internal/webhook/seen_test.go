@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// emptyInbox does what a night does that publishes.
+// emptyInbox lands and empties an inbox as a published night does.
 func emptyInbox(t *testing.T, dir string) {
 	t.Helper()
 	batch, err := webhook.Land(durable.Disk{}, dir, filepath.Join(t.TempDir(), "webhooks"))
@@ -23,10 +23,10 @@ func emptyInbox(t *testing.T, dir string) {
 	must(t, batch.Empty())
 }
 
-// TestAPublishedEventIsKnownAfterARestart: a night has emptied the inbox between the two
-// receivers, and the timestamps may be old.
+// TestAPublishedEventIsKnownAfterARestart starts a second receiver after a night has emptied
+// the inbox.
 func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
-	first := newDesk(t, webhook.Config{Secrets: []string{secret}}).open()
+	first := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	one := delivery{id: "e1", topic: "x", body: `{"n":1}`}
 	first.send(one)
 	first.stop()
@@ -44,38 +44,39 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 		{"later", 2 * time.Hour, 5 * time.Minute, webhook.Stored},
 		{"e1", 2 * time.Hour, 5 * time.Minute, webhook.Replayed},
 	} {
-		next := newDesk(t, webhook.Config{Dir: first.dir, Secrets: []string{secret}})
+		next := newFixture(t, webhook.Config{Dir: first.dir, Secrets: []string{secret}})
 		next.now = next.now.Add(c.after)
 		next.openStrict(c.maxAge)
 		before := next.receiver.Counts()[c.want]
 		one.id, one.timestamp = c.id, next.now.Format(time.RFC3339)
 		next.send(one)
 		if next.receiver.Counts()[c.want] != before+1 {
-			t.Errorf("%s: %v, want one more that is %s", c.id, next.receiver.Counts(), c.want)
+			t.Errorf("id %q: counts are %v, want one more %s", c.id, next.receiver.Counts(), c.want)
 		}
 		next.stop()
 	}
 }
 
-// TestAFullInboxHasRoomAfterANight: the segment that was written to goes with the others.
+// TestAFullInboxHasRoomAfterANight: a full inbox seals its open segment, so that a night
+// removes it too.
 func TestAFullInboxHasRoomAfterANight(t *testing.T) {
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, MaxInbox: func(int64) int64 { return 2000 }}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInbox: func(int64) int64 { return 2000 }}).open()
 	large := func(id string) delivery { return delivery{id: id, body: `"` + id + strings.Repeat("x", 500) + `"`} }
-	answered := 0
-	for id := 'a'; id <= 'z' && answered != http.StatusServiceUnavailable; id++ {
-		answered = d.send(large(string(id)))
+	status := 0
+	for id := 'a'; id <= 'z' && status != http.StatusServiceUnavailable; id++ {
+		status = d.send(large(string(id)))
 	}
 	emptyInbox(t, d.dir)
 	got := 0
-	for began := time.Now(); got != http.StatusNoContent && time.Since(began) < 5*time.Second; { // not every refusal measures
+	for began := time.Now(); got != http.StatusNoContent && time.Since(began) < 5*time.Second; { // not every refusal measures the inbox
 		got = d.send(large("again"))
 	}
-	if answered != http.StatusServiceUnavailable || got != http.StatusNoContent {
-		t.Errorf("answered %d, and %d after a night", answered, got)
+	if status != http.StatusServiceUnavailable || got != http.StatusNoContent {
+		t.Errorf("got status %d, and %d after a night, want 503 and 204", status, got)
 	}
 }
 
-// TestAFullDiskLeavesNoSegments of what it refused.
+// TestAFullDiskLeavesNoSegments checks that refused events leave no empty segments.
 func TestAFullDiskLeavesNoSegments(t *testing.T) {
 	full := false
 	disk := durable.Disk{Step: func(name string) error {
@@ -84,11 +85,11 @@ func TestAFullDiskLeavesNoSegments(t *testing.T) {
 		}
 		return nil
 	}}
-	d := newDesk(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).open()
 	full = true
 	for _, id := range []string{"a", "b", "c", "d"} {
 		if got := d.send(eventOf(id)); got != http.StatusServiceUnavailable {
-			t.Errorf("answered %d", got)
+			t.Errorf("got status %d", got)
 		}
 	}
 	full = false
@@ -102,6 +103,6 @@ func TestAFullDiskLeavesNoSegments(t *testing.T) {
 		sizes = append(sizes, info.Size() > 0)
 	}
 	if diff := cmp.Diff([]bool{true, true}, sizes); diff != "" {
-		t.Errorf("segments that have something (-want +got):\n%s", diff)
+		t.Errorf("segments with content (-want +got):\n%s", diff)
 	}
 }

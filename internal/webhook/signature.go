@@ -12,26 +12,24 @@ import (
 // scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignature bounds the header in bytes: about sixty entries; a rotation needs
-// two.
+// maxSignature limits the header in bytes. That is about sixty entries; a rotation needs two.
 const maxSignature = 4096
 
-// signingKeys returns the secrets as keys. During a rotation there are several.
 func signingKeys(secrets []string) ([][]byte, error) {
 	keys := make([][]byte, 0, len(secrets))
 	for _, s := range secrets {
 		if s == "" {
-			return nil, errors.New("use the webhook secrets: one of them is empty, and anyone could sign with it: " +
-				"give the signing secret, or remove it")
+			return nil, errors.New("use the webhook secrets: one of them is empty, so anyone could sign with it: " +
+				"give the signing secret, or remove the empty one")
 		}
 		keys = append(keys, []byte(s))
 	}
 	return keys, nil
 }
 
-// isSigned reports whether any entry of the signature header is the HMAC-SHA256
-// of the body under any of the keys. It compares all entries with all keys in
-// constant time, so that the time depends on their number alone.
+// isSigned reports whether any entry of the signature header is the HMAC-SHA256 of the body
+// under any key. It compares all entries with all keys in constant time, so that the time
+// depends only on their numbers.
 func isSigned(keys [][]byte, header string, body []byte) bool {
 	entries := parseSignatures(header)
 	if len(entries) == 0 {
@@ -49,21 +47,21 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 	return match == 1
 }
 
-// parseSignatures reads the entries "v0=<hex>" of a header. It skips others: they may
-// be of a later scheme.
+// parseSignatures returns the entries "v0=<hex>" of a header. It skips other entries, which
+// may belong to a later scheme.
 func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignature {
 		return nil
 	}
-	var found [][]byte
+	var signatures [][]byte
 	for entry := range strings.SplitSeq(header, ",") {
 		digits, ok := strings.CutPrefix(strings.TrimSpace(entry), scheme)
 		if !ok || len(digits) != hex.EncodedLen(sha256.Size) {
 			continue
 		}
 		if sum, err := hex.DecodeString(digits); err == nil {
-			found = append(found, sum)
+			signatures = append(signatures, sum)
 		}
 	}
-	return found
+	return signatures
 }

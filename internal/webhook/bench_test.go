@@ -17,10 +17,10 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// room is a receiver without a network, for a bubble.
-type room struct{ receiver *webhook.Receiver }
+// memoryReceiver is a receiver without a network, for a synctest bubble.
+type memoryReceiver struct{ receiver *webhook.Receiver }
 
-func newRoom(t *testing.T, dir string) room {
+func newMemoryReceiver(t *testing.T, dir string) memoryReceiver {
 	t.Helper()
 	receiver, err := webhook.New(webhook.Config{Dir: dir, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), time.Now)
 	must(t, err)
@@ -34,10 +34,10 @@ func newRoom(t *testing.T, dir string) room {
 		}
 	})
 	synctest.Wait()
-	return room{receiver}
+	return memoryReceiver{receiver}
 }
 
-func (r room) send(id string) int {
+func (r memoryReceiver) send(id string) int {
 	body := strings.NewReader("{}")
 	req := httptest.NewRequest(http.MethodPost, "/hooks", body)
 	req.Header.Set("x-hook-event-id", id)
@@ -47,11 +47,11 @@ func (r room) send(id string) int {
 	return w.Code
 }
 
-// BenchmarkDeliveries sends 500 signed deliveries a second over HTTP and tells
-// the time to their answers.
+// BenchmarkDeliveries sends 500 signed deliveries per second over HTTP and reports the
+// response times.
 func BenchmarkDeliveries(b *testing.B) {
 	const rate = 500
-	d := newDesk(b, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(b, webhook.Config{Secrets: []string{secret}}).open()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
 	body := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `","n":%d}`
