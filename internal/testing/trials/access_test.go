@@ -26,7 +26,7 @@ func TestRefusedTokenPublishesNothing(t *testing.T) {
 	requireNoToken(t, h.path(), err.Error())
 }
 
-// TestTokenRevokedInTheMiddle refuses the token while details are read.
+// TestTokenRevokedInTheMiddle revokes the token while details are read.
 func TestTokenRevokedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -61,21 +61,21 @@ func TestForbiddenStream(t *testing.T) {
 	forbid := func(route string) sim.Fault {
 		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
 	}
-	t.Run("whose scope the token shows makes the night partial", func(t *testing.T) {
+	t.Run("a missing scope that the token shows makes the night partial", func(t *testing.T) {
 		t.Parallel()
 		h := newHouse(t, smallWorld(), few()...)
 		h.service.SetFaults(forbid("/products/listings"))
 		res := h.partialNight()
 		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
 	})
-	t.Run("whose scope nobody shows is skipped", func(t *testing.T) {
+	t.Run("a stream without a known scope is skipped", func(t *testing.T) {
 		t.Parallel()
 		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
 	})
-	t.Run("keeps its last rows", func(t *testing.T) {
+	t.Run("a forbidden stream keeps its last rows", func(t *testing.T) {
 		t.Parallel()
 		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.goodNight()
@@ -84,7 +84,7 @@ func TestForbiddenStream(t *testing.T) {
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
 		if after := h.snapshot(); after["articles"] != before["articles"] || before["articles"] == "0" {
-			t.Errorf("articles has %s rows, before %s", after["articles"], before["articles"])
+			t.Errorf("articles has %s rows, but %s before", after["articles"], before["articles"])
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestTokenThatMayReadNothing(t *testing.T) {
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", []string{}
 			h := newHouse(t, world, streams...)
-			// The token's own endpoint needs no scope, and is no catalog.
+			// The endpoint of the token needs no scope and does not count.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.badNight(t.Context(), 1)
 			nothing, ok := errors.AsType[*pipeline.NothingError](err)
@@ -119,13 +119,13 @@ func TestStreamsThatAreNotChosenKeepTheirRows(t *testing.T) {
 	res := h.goodNight()
 	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
 	if after := h.snapshot(); after["orders"] != before["orders"] || before["orders"] == "0" {
-		t.Errorf("orders has %s rows, before %s", after["orders"], before["orders"])
+		t.Errorf("orders has %s rows, but %s before", after["orders"], before["orders"])
 	}
 }
 
-// TestATokenThatTellsNothingIsNoAnswer holds that an error in the place of the token's
-// info is asked for again, and not taken for a token without scopes.
-func TestATokenThatTellsNothingIsNoAnswer(t *testing.T) {
+// TestErrorInPlaceOfTokenInfo: an error object instead of the token's info is requested
+// again, and not read as a token without scopes.
+func TestErrorInPlaceOfTokenInfo(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), append(few(), "token")...)
 	fault := rewrite("/auth/token", `{"error":"temporary failure","code":500}`)

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestRunOfAnotherTokenIsNotTakenUp changes between the cut and the next run
-// what the token may read.
+// TestRunOfAnotherTokenIsNotTakenUp changes the scopes of the token between an interrupted
+// run and the next one.
 func TestRunOfAnotherTokenIsNotTakenUp(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -25,7 +25,7 @@ func TestRunOfAnotherTokenIsNotTakenUp(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
 	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
-		t.Errorf("run %s of %s was taken up", res.Run.ID, res.Run.SnapshotAt)
+		t.Errorf("run %s of %s was resumed", res.Run.ID, res.Run.SnapshotAt)
 	}
 }
 
@@ -45,12 +45,12 @@ func TestReplayedRunIsNotTakenUp(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
 	if res.Run.ID == cut.Run.ID {
-		t.Errorf("run %s was published by a replay and taken up all the same", cut.Run.ID)
+		t.Errorf("run %s was published by a replay, but was resumed", cut.Run.ID)
 	}
 }
 
-// TestLostVersionIsRebuilt removes the version that readers should see: nights
-// refuse, with the remedies, and rebuild brings it back.
+// TestLostVersionIsRebuilt removes the published version: nights fail and name the
+// remedies, and rebuild restores it.
 func TestLostVersionIsRebuilt(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestLostVersionIsRebuilt(t *testing.T) {
 	must(t, os.RemoveAll(h.path("versions", h.latest())))
 	h.at = h.at.Add(time.Hour)
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
-		t.Fatalf("a night ran on a version that is gone: %v", err)
+		t.Fatalf("a night ran without the published version: %v", err)
 	}
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)

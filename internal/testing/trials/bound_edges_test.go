@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// slow lets every answer take a time on the clock of the bubble.
+// slow makes every answer take a fixed time on the clock of the bubble.
 type slow struct {
 	service http.RoundTripper
 	takes   time.Duration
@@ -30,8 +30,8 @@ func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.service.RoundTrip(r)
 }
 
-// newSlow is a small world whose answers take a second each, one after the other.
-func newSlow(t *testing.T) *allotted {
+// newSlow returns a small world whose answers take a second each, one at a time.
+func newSlow(t *testing.T) *boundedHouse {
 	t.Helper()
 	a := newAllotted(t, smallWorld(), few()...)
 	a.cfg.Fetch.RequestsPerSecond = 0
@@ -39,7 +39,7 @@ func newSlow(t *testing.T) *allotted {
 	return a
 }
 
-// TestTimeIsOverBeforeTheFirstList leaves a night with nothing to publish.
+// TestTimeIsOverBeforeTheFirstList: such a night has nothing to publish.
 func TestTimeIsOverBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	a := newSlow(t)
@@ -56,13 +56,13 @@ func TestTimeIsOverBeforeTheFirstList(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNotBegunAreCarried ends the time within the lists.
+// TestListsThatAreNotBegunAreCarried ends the time while the lists are read.
 func TestListsThatAreNotBegunAreCarried(t *testing.T) {
 	t.Parallel()
 	a := newSlow(t)
 	first := a.published(0)
 	before := a.histories()
-	// The token and page 1 of the first list are begun in time.
+	// The requests for the token and for page 1 of the first list begin in time.
 	res := a.carried(t, 1500*time.Millisecond)
 	begun := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
@@ -83,12 +83,12 @@ func TestListsThatAreNotBegunAreCarried(t *testing.T) {
 		t.Errorf("the tables changed (-before +after):\n%s", diff)
 	}
 	if n := a.count("meta.deletions", "TRUE"); n != 0 {
-		t.Errorf("%d deletions are noted", n)
+		t.Errorf("meta.deletions has %d rows, want none", n)
 	}
 }
 
-// carried is a night that carries lists, and so is partial.
-func (a *allotted) carried(t *testing.T, bound time.Duration) pipeline.Result {
+// carried runs a night that carries lists and so is partial.
+func (a *boundedHouse) carried(t *testing.T, bound time.Duration) pipeline.Result {
 	t.Helper()
 	res, err := a.read(bound)
 	must(t, err)
@@ -98,8 +98,8 @@ func (a *allotted) carried(t *testing.T, bound time.Duration) pipeline.Result {
 	return res
 }
 
-// TestTimeIsOverAtTheLastID shortens the bound second by second: the id that was
-// begun in time is read to its end, and the first that is not is the one left.
+// TestTimeIsOverAtTheLastID shortens the time second by second: an id that was requested in
+// time is read completely, and the next is left unread.
 func TestTimeIsOverAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestTimeIsOverAtTheLastID(t *testing.T) {
 	}
 	var lefts []int64
 	for _, less := range []time.Duration{0, time.Second, 2*time.Second - 1, 2 * time.Second, 3 * time.Second} {
-		a := free.beside()
+		a := free.otherWarehouse()
 		bound := free.took - less
 		res := a.published(bound)
 		left, _ := res.Run.Unread()
@@ -118,25 +118,25 @@ func TestTimeIsOverAtTheLastID(t *testing.T) {
 		if a.took > bound+2*time.Second || a.sent != free.sent-int(left) {
 			t.Errorf("bound %v: %d requests in %v, %d left", bound, a.sent, a.took, left)
 		}
-		// An hour later the rest is read, and nothing else.
+		// An hour later the unread ids are read, and no others.
 		again := a.published(0)
 		if rest, _ := again.Run.Unread(); rest != 0 {
-			t.Errorf("%d are left without a bound", rest)
+			t.Errorf("%d ids are unread in a night without a bound", rest)
 		}
 		for path := range a.details() {
 			if strings.HasPrefix(path, "/orders/") && left == 0 {
-				t.Errorf("%s was asked for again", path)
+				t.Errorf("%s was requested again", path)
 			}
 		}
 	}
-	// The next id is taken while the one before it is on its way.
+	// The next id is taken while the request of the one before is in flight.
 	if want := []int64{0, 0, 0, 1, 2}; !slices.Equal(lefts, want) {
-		t.Errorf("left %v, want %v", lefts, want)
+		t.Errorf("unread ids %v, want %v", lefts, want)
 	}
 }
 
-// TestTrialCutNightPublishesWhatHadLanded cuts a bounded night and takes it up with
-// no time at all: what had landed is published, and nothing else is asked for.
+// TestTrialCutNightPublishesWhatHadLanded interrupts a bounded night and resumes it without
+// any time: the landed answers are published without further requests.
 func TestTrialCutNightPublishesWhatHadLanded(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -149,13 +149,14 @@ func TestTrialCutNightPublishesWhatHadLanded(t *testing.T) {
 		res := a.published(time.Nanosecond)
 		t.Logf("night %d: %d landed, then %d requests sent", night, len(landed), a.sent)
 		if res.Run.ID != cut.Run.ID {
-			t.Fatalf("run %s was not taken up: %s", cut.Run.ID, res.Run.ID)
+			t.Fatalf("run %s was not resumed, but %s started", cut.Run.ID, res.Run.ID)
 		}
 		for path := range a.asked {
 			bare, _, _ := strings.Cut(path, "page=")
-			// What was begun is read to its end, and again where the cut spoilt it.
+			// A detail that was begun is read completely, and again if the
+			// interruption truncated it.
 			if path != "/auth/token" && !landed[path] && !landed[bare+"page=1"] {
-				t.Errorf("night %d asked for %s when its time was over", night, path)
+				t.Errorf("night %d requested %s after its time", night, path)
 			}
 		}
 		a.requireLists(ref)
@@ -164,7 +165,7 @@ func TestTrialCutNightPublishesWhatHadLanded(t *testing.T) {
 			fetched += s.Fetched
 		}
 		if fetched < 60 {
-			t.Errorf("night %d read %d details of those that had landed", night, fetched)
+			t.Errorf("night %d used %d landed details", night, fetched)
 		}
 		a.at = a.at.Add(3 * time.Hour)
 		if night == 2 {
@@ -181,7 +182,7 @@ func TestTrialCutNightPublishesWhatHadLanded(t *testing.T) {
 }
 
 // cutOff runs a night that is interrupted at its n-th request.
-func (a *allotted) cutOff(n int, bound time.Duration) pipeline.Result {
+func (a *boundedHouse) cutOff(n int, bound time.Duration) pipeline.Result {
 	a.t.Helper()
 	asked := &disorder{service: a.service, left: n}
 	a.cfg.Fetch.Transport, a.cfg.MaxDuration = asked, bound
@@ -195,13 +196,13 @@ func (a *allotted) cutOff(n int, bound time.Duration) pipeline.Result {
 	if err == nil || res.Run.ExitCode != 130 {
 		a.t.Fatalf("the cut night ended with %d: %v", res.Run.ExitCode, err)
 	}
-	// From now on the time is over when the token has been checked.
+	// From now on the time is over after the token was checked.
 	a.cfg.Fetch.Transport = slow{&disorder{service: a.service}, time.Millisecond}
 	return res
 }
 
-// TestAnInterruptedRunCountsWhatItRead cuts a night among its details: its lists were read,
-// and are not said to have no rows.
+// TestAnInterruptedRunCountsWhatItRead interrupts a night while it reads details. The
+// ledger must count the records of the lists that were read.
 func TestAnInterruptedRunCountsWhatItRead(t *testing.T) {
 	t.Parallel()
 	a := newAllotted(t, smallWorld(), few()...)
@@ -212,7 +213,7 @@ func TestAnInterruptedRunCountsWhatItRead(t *testing.T) {
 			lists += int(s.Requests)
 		}
 	}
-	cut := a.beside().cutOff(lists+2, 0)
+	cut := a.otherWarehouse().cutOff(lists+2, 0)
 	counted := 0
 	for _, s := range cut.Run.Streams {
 		was := streamOf(t, whole.Run, s.Stream)
@@ -221,16 +222,16 @@ func TestAnInterruptedRunCountsWhatItRead(t *testing.T) {
 		}
 		counted++
 		if s.Rows != was.Rows || s.Rows == 0 {
-			t.Errorf("%s: %d rows, %s; a whole night has %d", s.Stream, s.Rows, s.Grade, was.Rows)
+			t.Errorf("%s: %d rows, %s; a complete night has %d", s.Stream, s.Rows, s.Grade, was.Rows)
 		}
 	}
 	if counted == 0 {
-		t.Errorf("no list was read before the cut:\n%s", reasons(cut.Run))
+		t.Errorf("no list was read before the interruption:\n%s", reasons(cut.Run))
 	}
 }
 
-// TestTrialReplayOfABoundedNightGivesTheSame builds the tables of nights that left
-// something unread again, and goes on from there.
+// TestTrialReplayOfABoundedNightGivesTheSame replays nights with unread ids, and continues
+// from there.
 func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -241,7 +242,7 @@ func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
 		res := a.published(requests(250))
 		before, details := a.histories(), a.noted()
 		a.service.ResetRequests()
-		a.cfg.MaxDuration = 0 // offline there is no time to read anyway
+		a.cfg.MaxDuration = 0 // a replay reads nothing from the service
 		again, err := a.bubble(func(ctx context.Context) (pipeline.Result, error) {
 			return pipeline.Replay(ctx, a.cfg, res.Run.ID)
 		})
@@ -250,12 +251,12 @@ func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
 			t.Fatalf("night %d replayed with %d requests differs (-before +after):\n%s", night, a.sent, diff)
 		}
 		if diff := cmp.Diff(details, a.noted()); diff != "" {
-			t.Errorf("night %d replayed notes other details (-before +after):\n%s", night, diff)
+			t.Errorf("the replay of night %d has other rows in meta.details (-before +after):\n%s", night, diff)
 		}
 		for i, s := range again.Run.Streams {
 			was := res.Run.Streams[i]
 			if s.Grade != was.Grade || s.Unread != was.Unread || s.Fetched != was.Fetched || s.Carried != was.Carried || s.Failed != 0 {
-				t.Errorf("night %d: the replay says %+v, the night %+v", night, s, was)
+				t.Errorf("night %d: the replay has %+v, the night had %+v", night, s, was)
 			}
 			if s.Unread > 0 && !strings.Contains(s.Reason, "were not read by the run that is replayed") {
 				t.Errorf("night %d: %s is %s", night, s.Stream, s.Reason)
@@ -271,8 +272,8 @@ func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
 	a.requireValues(ref)
 }
 
-// noted is what is known of every single record.
-func (a *allotted) noted() []string {
+// noted returns the rows of meta.details.
+func (a *boundedHouse) noted() []string {
 	a.t.Helper()
 	var all []string
 	for _, row := range query(a.t, a.catalog(), "SELECT concat_ws(' ', stream, id, fingerprint, read_at) FROM meta.details ORDER BY ALL") {
@@ -281,9 +282,8 @@ func (a *allotted) noted() []string {
 	return all
 }
 
-// TestSettledDetailsThatMissedTheirTurnAreDue gives the nights no time to read
-// anything again. What was to be read before its time may wait, but not what was
-// last read as many nights ago as streams.recheck allows.
+// TestSettledDetailsThatMissedTheirTurnAreDue gives the nights no time to recheck. Details
+// may wait beyond their turn, but not beyond the number of nights in streams.recheck.
 func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -316,12 +316,12 @@ func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
 	}
 }
 
-// TestOtherRunsKeepTheirTime bounds a dry run, which publishes nothing, and a
-// refresh, which leaves its events to the next night.
+// TestOtherRunsKeepTheirTime runs a dry run and a refresh with a bound. The refresh leaves
+// its events to the next night.
 func TestOtherRunsKeepTheirTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld(), talk()...)
+	m := newMailbox(t, richWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
 	m.goodNight()
 	article := m.someArticle()
@@ -335,7 +335,7 @@ func TestOtherRunsKeepTheirTime(t *testing.T) {
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), 0
 	m.sameDay()
 	if got, want := m.one("SELECT status_prefix FROM articles WHERE id = ?", article), m.one("SELECT status_prefix FROM article_status_events WHERE article_id = ?", article); got != want {
-		t.Errorf("the article is %s, its event says %s", got, want)
+		t.Errorf("the article is %s, but its event has %s", got, want)
 	}
 
 	a := newSlow(t)

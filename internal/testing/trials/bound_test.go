@@ -18,24 +18,22 @@ import (
 	"placementsync/internal/stream"
 )
 
-// perSecond is the rate of nights on the clock of a bubble, where nothing else
-// takes time.
+// perSecond is the request rate of nights in a bubble, where only requests take time.
 const perSecond = 10
 
-// allotted is a warehouse whose nights may read for a time, on the clock of a
-// bubble.
-type allotted struct {
+// boundedHouse is a house whose nights have a bounded time, on the clock of a bubble.
+type boundedHouse struct {
 	*house
-	// asked counts what the last night asked for, by path and query. What answers
-	// 404 and is still named is asked for each night, and is not among it.
+	// asked counts the requests of the last night by path and query, except ids that answer
+	// 404 and are still named: they are requested every night.
 	asked map[string]int
-	// sent counts all of its requests.
+	// sent counts all requests of the night.
 	sent int
-	// took is how long it read on that clock.
+	// took is the duration of the night on that clock.
 	took time.Duration
 }
 
-func newAllotted(t *testing.T, world sim.Options, names ...string) *allotted {
+func newAllotted(t *testing.T, world sim.Options, names ...string) *boundedHouse {
 	t.Helper()
 	h := newHouse(t, world, names...)
 	h.carrying(45, 0)
@@ -44,30 +42,30 @@ func newAllotted(t *testing.T, world sim.Options, names ...string) *allotted {
 	h.cfg.Fetch.Transport = &disorder{service: h.service}
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	return &allotted{house: h}
+	return &boundedHouse{house: h}
 }
 
-// beside is another warehouse of the same service.
-func (a *allotted) beside() *allotted {
+// otherWarehouse returns another warehouse of the same service.
+func (a *boundedHouse) otherWarehouse() *boundedHouse {
 	h := &house{t: a.t, service: a.service, server: a.server, cfg: a.cfg, at: a.at}
 	h.cfg.Warehouse.Dir = a.t.TempDir()
 	h.cfg.Now = func() time.Time { return h.at }
-	return &allotted{house: h}
+	return &boundedHouse{house: h}
 }
 
-// requests is the time that the bound has to be for about so many requests.
+// requests returns the time needed for n requests.
 func requests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
 
-// read runs the next night, an hour later, within the bound.
-func (a *allotted) read(bound time.Duration) (pipeline.Result, error) {
+// read runs the next night, an hour later, with a bound.
+func (a *boundedHouse) read(bound time.Duration) (pipeline.Result, error) {
 	a.t.Helper()
 	a.at = a.at.Add(time.Hour)
 	a.cfg.MaxDuration = bound
 	return a.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, a.cfg) })
 }
 
-// bubble runs a night on a clock of its own.
-func (a *allotted) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
+// bubble runs a night with a virtual clock.
+func (a *boundedHouse) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	a.t.Helper()
 	a.service.ResetRequests()
 	synctest.Test(a.t, func(t *testing.T) {
@@ -85,8 +83,8 @@ func (a *allotted) bubble(run func(ctx context.Context) (pipeline.Result, error)
 	return res, err
 }
 
-// published runs a night that must publish, and be partial if it left something.
-func (a *allotted) published(bound time.Duration) pipeline.Result {
+// published runs a night that must publish, and be partial if ids are unread.
+func (a *boundedHouse) published(bound time.Duration) pipeline.Result {
 	a.t.Helper()
 	res, err := a.read(bound)
 	must(a.t, err)
@@ -97,8 +95,8 @@ func (a *allotted) published(bound time.Duration) pipeline.Result {
 	return res
 }
 
-// details are the paths that name one record, of all that were asked for.
-func (a *allotted) details() map[string]int {
+// details returns the requested paths of single records.
+func (a *boundedHouse) details() map[string]int {
 	lists := map[string]bool{"/auth/token": true}
 	for _, s := range a.cfg.Streams {
 		if !s.IsDetail() {
@@ -114,8 +112,8 @@ func (a *allotted) details() map[string]int {
 	return found
 }
 
-// requireLists compares the tables that lists alone fill with the service.
-func (a *allotted) requireLists(ref *reference) {
+// requireLists compares the tables of lists without details with the service.
+func (a *boundedHouse) requireLists(ref *reference) {
 	a.t.Helper()
 	var names []string
 	for _, t := range stream.Tables(a.cfg.Streams) {
@@ -129,17 +127,17 @@ func (a *allotted) requireLists(ref *reference) {
 	a.requireValues(ref, names...)
 }
 
-// largeWorld takes five nights of what is left of a night behind its lists and
-// what is alive.
+// largeWorld needs five nights for the ids that a night leaves unread after its lists and
+// live details.
 func largeWorld() sim.Options { return settledWorld(40) }
 
-// TestTrialLargeCatalogIsWholeAfterFiveNights lives in a world that stands still, so
-// that each detail is worth one question, and each one that is alive one a night.
+// TestTrialLargeCatalogIsWholeAfterFiveNights runs nights in a constant world, where each
+// detail must be requested once, and each live one once a night.
 func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
-	free := a.beside()
+	free := a.otherWarehouse()
 	free.published(0)
 	once, all := free.details(), free.sent
 	free.published(0)
@@ -148,14 +146,14 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	ref := newReference(t, a.service, a.cfg.Streams)
 	total := map[string]int{}
 	for night := 1; night <= 5; night++ {
-		// There is no time to read what is settled again, until the last.
+		// Until the last night there is no time for rechecks.
 		a.cfg.Recheck = map[bool]int{true: 7}[night < 5]
 		res := a.published(requests(fixed + backlog/5 + 4))
 		t.Logf("night %d: %d requests in %v, %d of %d alive", night, a.sent, a.took, len(alive), len(once))
 		a.requireLists(ref)
 		for path := range alive {
 			if a.asked[path] == 0 {
-				t.Errorf("night %d did not ask for %s, which is alive", night, path)
+				t.Errorf("night %d did not request %s, which is live", night, path)
 			}
 		}
 		for path, n := range a.details() {
@@ -166,7 +164,7 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, noted, left)
 		}
 		if foretold := res.Run.NightsLeft; foretold < int64(4-night) || foretold > int64(6-night) {
-			t.Errorf("night %d foretells %d nights more", night, foretold)
+			t.Errorf("night %d predicts %d more nights", night, foretold)
 		}
 		if (left == 0) != (night == 5) {
 			t.Fatalf("night %d left %d ids", night, left)
@@ -175,18 +173,18 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	a.requireValues(ref)
 	for path, n := range total {
 		if want := max(once[path], 5*alive[path]); n != want {
-			t.Errorf("%s was asked for %d times in five nights, want %d", path, n, want)
+			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
 		}
 	}
 	if len(total) != len(once) {
-		t.Errorf("%d details were asked for, want %d", len(total), len(once))
+		t.Errorf("%d details were requested, want %d", len(total), len(once))
 	}
 }
 
-// TestTrialBoundedNightsFollowAMovingWorld lives through days on which orders, prices
-// and articles change. Whatever is left unread, each night has the lists whole,
-// those of orders and campaigns too whose details are unread, and every article
-// that is being worked on as it is; and when nothing is left, all is as it is.
+// TestTrialBoundedNightsFollowAMovingWorld runs nights while orders, prices and articles
+// change. Each night must have complete lists, also of orders and campaigns with unread
+// details, and current values of all articles in progress. When no ids are unread, all
+// values must be current.
 func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -195,7 +193,7 @@ func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 	nights, left := 0, int64(1)
 	for ; left > 0; nights++ {
 		if nights > 12 {
-			t.Fatalf("%d ids are left after %d nights", left, nights)
+			t.Fatalf("%d ids are unread after %d nights", left, nights)
 		}
 		a.service.Advance(1)
 		a.at = a.service.Now().Add(time.Hour)
@@ -208,13 +206,13 @@ func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 		a.requireWorkedOn(ref)
 	}
 	if nights < 3 {
-		t.Errorf("all was read in %d nights, so that nothing was tried", nights)
+		t.Errorf("everything was read in %d nights, so the test shows nothing", nights)
 	}
 	a.requireValues(ref)
 }
 
-// requireListed compares what a list shows of its records with their table.
-func (a *allotted) requireListed(path, table string, columns ...string) {
+// requireListed compares the values of a list with its table.
+func (a *boundedHouse) requireListed(path, table string, columns ...string) {
 	a.t.Helper()
 	records := a.service.Records(path)
 	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
@@ -226,15 +224,15 @@ func (a *allotted) requireListed(path, table string, columns ...string) {
 			want, _ := dig(record, column).(string)
 			got := a.one("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
 			if got != want {
-				a.t.Errorf("%s of %s %v is %q, the list has %q", column, table, dig(record, "id"), got, want)
+				a.t.Errorf("%s of %s %v is %q, but %q in the list", column, table, dig(record, "id"), got, want)
 			}
 		}
 	}
 }
 
-// requireWorkedOn holds that every article without a live URL whose campaign
-// changed lately is as the service has it.
-func (a *allotted) requireWorkedOn(ref *reference) {
+// requireWorkedOn checks the articles without a live URL whose campaign changed recently:
+// their values must be current.
+func (a *boundedHouse) requireWorkedOn(ref *reference) {
 	a.t.Helper()
 	held := ref.now()
 	lately := map[string]bool{}
@@ -264,19 +262,19 @@ func (a *allotted) requireWorkedOn(ref *reference) {
 		}
 	}
 	if compared == 0 {
-		a.t.Error("no article was being worked on, so that nothing was tried")
+		a.t.Error("no article is in progress, so the test shows nothing")
 	}
 }
 
-// TestTrialListsThatUseUpTheTimeLeaveSomeToDetails bounds nights by what their lists take
-// alone. A quarter of the time goes to details, also where what is alive would take more
-// than that: every id is read within some nights, and no list stays unread.
+// TestTrialListsThatUseUpTheTimeLeaveSomeToDetails gives nights just the time for their
+// lists. A quarter of it must be spent on details, even if the live ones need more: every
+// id is read within some nights, and no list stays unread.
 func TestTrialListsThatUseUpTheTimeLeaveSomeToDetails(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, settledWorld(160))
 	a.cfg.Fetch.PageSize = 3
-	free := a.beside()
+	free := a.otherWarehouse()
 	free.published(0)
 	wanted := free.details()
 	lists := free.sent
@@ -285,7 +283,7 @@ func TestTrialListsThatUseUpTheTimeLeaveSomeToDetails(t *testing.T) {
 	}
 	ref := newReference(t, a.service, a.cfg.Streams)
 	read, carried := map[string]bool{}, map[string]int{}
-	most := 2*(4*len(wanted)/lists) + 3 // every second night may be spent on what is alive
+	most := 2*(4*len(wanted)/lists) + 3 // every second night may read only live details
 	for night := 1; len(read) < len(wanted); night++ {
 		if night > most {
 			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(read), len(wanted))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// kind is a kind of values: how they are written here, and the type of their
-// columns in DuckDB.
+// kind is a type of values: how they are written in these tests, and the DuckDB types of
+// their columns.
 type kind struct {
 	columns string
 	types   []string
@@ -52,7 +52,7 @@ func column(spec string) (name string, sources []string) {
 	return strings.ReplaceAll(name, ".", "_"), strings.Split(from, "|")
 }
 
-// types are the columns of a table with the DuckDB types that fit.
+// types returns the columns of a table with the DuckDB types that are valid.
 func (e expected) types() map[string][]string {
 	all := map[string][]string{}
 	for _, k := range e.kinds() {
@@ -64,7 +64,7 @@ func (e expected) types() map[string][]string {
 	return all
 }
 
-// cells writes an item as a row; inner are the paths that other tables take.
+// cells returns an item as a row. inner are the paths that belong to other tables.
 func (it item) cells(e expected, inner []string) cells {
 	c := cells{}
 	used := slices.Clone(inner)
@@ -87,8 +87,8 @@ func (it item) cells(e expected, inner []string) cells {
 	return c
 }
 
-// first is the first value that is not empty; an item that is no object is the
-// value of the column that takes such.
+// first returns the first non-empty value. An item that is no object is the value of the
+// column for bare items.
 func (it item) first(sources []string, bare bool) any {
 	if _, object := it.value.(map[string]any); !object && bare {
 		return it.value
@@ -104,8 +104,8 @@ func (it item) first(sources []string, bare bool) any {
 	return v
 }
 
-// leftover is what no column and no other table takes of an object, nil if
-// that is nothing. Objects that columns look into are looked into.
+// leftover returns the members of an object without a column or table, also of nested
+// objects, or nil.
 func leftover(v any, used []string, prefix string) map[string]any {
 	object, _ := v.(map[string]any)
 	var left map[string]any
@@ -122,9 +122,9 @@ func leftover(v any, used []string, prefix string) map[string]any {
 		looked := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
 		switch {
 		case nested && taken && !looked && !isNamed(inner):
-			// A document, or the object that is itself the row of another table.
+		// A document, or an object that is a row of another table.
 		case nested && (taken || looked):
-			// The name of an object can stand for it in a text.
+			// A text column can contain the name of an object.
 			if rest := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); rest != nil {
 				keep(name, rest)
 			}
@@ -135,13 +135,13 @@ func leftover(v any, used []string, prefix string) map[string]any {
 	return left
 }
 
-// isNamed tells an object in a text's place from a document: support_agent and
-// location are people and places.
+// isNamed reports whether an object in place of a text has a name, like the people and
+// places in support_agent and location. Others are documents.
 func isNamed(object map[string]any) bool {
 	return object["name"] != nil || object["first_name"] != nil
 }
 
-// text keeps what is written; an object is its name.
+// text returns a text, or the name of an object.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -176,7 +176,7 @@ func whole(v any) (string, bool) {
 	return n.Num().String(), true
 }
 
-// money has six decimals, halves rounded away from zero.
+// money returns an amount with six decimals, with halves rounded away from zero.
 func money(v any) (string, bool) {
 	n, ok := number(v)
 	if !ok {
@@ -192,7 +192,7 @@ func flag(v any) (string, bool) {
 
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// instant reads ISO 8601; a text without a zone is UTC.
+// instant parses ISO 8601. A text without a zone is UTC.
 func instant(v any) (string, bool) {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
@@ -224,7 +224,7 @@ func decode(text string) any {
 	return v
 }
 
-// capacity splits the field that may be a boolean, null, a number or a text.
+// capacity splits the field do_follow_links_allowed.
 func (it item) capacity(stem string, c cells) {
 	object, _ := it.value.(map[string]any)
 	v, stated := object[stem+"allowed"]

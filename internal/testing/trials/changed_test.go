@@ -15,27 +15,26 @@ import (
 	"placementsync/internal/stream"
 )
 
-// carrying lets the nights of a house read details only where something can
-// have changed.
+// carrying makes the nights of a house read only details that may have changed.
 func (h *house) carrying(liveDays, recheck int) {
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
 }
 
-// settledWorld has a past so long that about one campaign in twenty is alive,
-// and days on which about one row in a hundred changes. part divides its size.
+// settledWorld has a long past, so that about one campaign in twenty is live, and changes
+// about one row in a hundred per day. part divides its size.
 func settledWorld(part int) sim.Options {
 	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / part, Listings: 5000 / part, Orders: 3000 / part,
 		Campaigns: 500 / part, Profiles: 3 + 9/part, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
 }
 
-// TestNightAsksOnlyForWhatCanHaveChanged also compares all values, after nights
-// that carried what they could in a world where nothing changes silently.
+// TestNightAsksOnlyForWhatCanHaveChanged also compares all values, after nights that
+// carried details in a world without silent changes.
 func TestNightAsksOnlyForWhatCanHaveChanged(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
-	last := compareCosts(t, h, func() { ref.now() }) // remembers who was named that night
+	last := compareCosts(t, h, func() { ref.now() }) // records the ids named in that night
 	h.requireValues(ref)
 	for _, s := range h.cfg.Streams {
 		n := streamOf(t, last.Run, s.Name)
@@ -59,8 +58,8 @@ func requireTorture(t *testing.T) {
 	}
 }
 
-// compareCosts counts the requests of nights that follow a full one, and gives
-// the last of them.
+// compareCosts counts the requests of nights after a full one, and returns the last of
+// them.
 func compareCosts(t *testing.T, h *house, after func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
@@ -92,7 +91,7 @@ func compareCosts(t *testing.T, h *house, after func()) (last pipeline.Result) {
 	return last
 }
 
-// requests runs a night and counts what the service was asked for in it.
+// requests runs a night and counts its requests.
 func (h *house) requests() (int, pipeline.Result) {
 	h.t.Helper()
 	h.service.ResetRequests()
@@ -117,15 +116,15 @@ func costs(res pipeline.Result) string {
 	return b.String()
 }
 
-// TestArticleMovesUnderACampaignThatStays finds articles whose status changed
-// while the row of their campaign stayed the same to the letter.
+// TestArticleMovesUnderACampaignThatStays looks for articles whose status changed while the
+// row of their campaign stayed the same.
 func TestArticleMovesUnderACampaignThatStays(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = -1
 	h := newHouse(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments")
-	// So few days that only the articles themselves keep a campaign alive.
+	// So few days that only articles make a campaign live.
 	h.carrying(1, 0)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
@@ -146,14 +145,14 @@ func TestArticleMovesUnderACampaignThatStays(t *testing.T) {
 		}
 	}
 	if moved == 0 {
-		t.Error("no article changed its status while its campaign stayed, so that nothing was tried")
+		t.Error("no article changed its status while its campaign stayed, so the test shows nothing")
 	}
 	if s := streamOf(t, res.Run, "campaign_details"); s.Carried == 0 {
 		t.Errorf("no campaign was carried: %+v", s)
 	}
 }
 
-// campaignRows are the campaigns as their list answers them, by id.
+// campaignRows returns the campaigns in their list, by id.
 func (h *house) campaignRows() map[string]string {
 	rows := map[string]string{}
 	for _, raw := range h.service.Records("/campaigns") {
@@ -163,7 +162,7 @@ func (h *house) campaignRows() map[string]string {
 	return rows
 }
 
-// statuses are campaign and present status of every article, by id.
+// statuses returns the campaign and current status of every article, by id.
 func (h *house) statuses() map[string][2]string {
 	all := map[string][2]string{}
 	for campaign := range h.campaignRows() {
@@ -177,8 +176,8 @@ func (h *house) statuses() map[string][2]string {
 	return all
 }
 
-// TestSilentChangesAreCaughtInTime changes settled records without a trace. The
-// rotating re-check finds all of them within its nights, and counts them.
+// TestSilentChangesAreCaughtInTime changes settled records without a trace on a list. The
+// rechecks find all of them within the configured nights, and count them.
 func TestSilentChangesAreCaughtInTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -192,7 +191,7 @@ func TestSilentChangesAreCaughtInTime(t *testing.T) {
 	h.goodNight()
 	nights := []pipeline.Result{h.goodNight()}
 	if stale := h.stale(ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
-		t.Fatalf("rows that changed silently: %v, so that nothing was tried", stale)
+		t.Fatalf("silently changed rows: %v, so the test shows nothing", stale)
 	}
 	for range recheck - 1 {
 		nights = append(nights, h.sameDay())
@@ -202,7 +201,7 @@ func TestSilentChangesAreCaughtInTime(t *testing.T) {
 	h.requireRechecks(nights, "articles", h.count("articles", "TRUE"))
 }
 
-// stale counts the rows of every table that are not as the service has them.
+// stale counts the rows of every table that differ from the service.
 func (h *house) stale(ref *reference) map[string]int {
 	h.t.Helper()
 	held, catalog, stale := ref.now(), h.catalog(), map[string]int{}
@@ -217,8 +216,8 @@ func (h *house) stale(ref *reference) map[string]int {
 	return stale
 }
 
-// requireRechecks holds that nights over a day that stood still read every
-// settled detail once, and that meta.streams counts what was done about all.
+// requireRechecks checks that nights in a constant world read each settled detail once, and
+// that meta.streams has the counts.
 func (h *house) requireRechecks(nights []pipeline.Result, name string, all int) {
 	h.t.Helper()
 	rechecked, settled := int64(0), int64(0)
@@ -261,8 +260,8 @@ func TestUnchangedNightWritesNoHistory(t *testing.T) {
 	}
 }
 
-// TestUnreadVoucherSettlesNothing breaks the list that vouches for details:
-// without it every one of them is read.
+// TestUnreadVoucherSettlesNothing breaks the list that shows the changes of details:
+// without it all of them are read.
 func TestUnreadVoucherSettlesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "product_listings", "products")
@@ -275,8 +274,8 @@ func TestUnreadVoucherSettlesNothing(t *testing.T) {
 	}
 }
 
-// TestAQuietNightWritesALostFileAnew: the rows of an unchanged table are in the catalog,
-// so that a Parquet file which the disk lost costs nothing but its writing.
+// TestAQuietNightWritesALostFileAnew: the rows of an unchanged table are in the catalog, so
+// a lost Parquet file can be written again.
 func TestAQuietNightWritesALostFileAnew(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
@@ -293,9 +292,9 @@ func TestAQuietNightWritesALostFileAnew(t *testing.T) {
 	}
 }
 
-// TestTheLeastMemoryLimitBearsNights: what a plan and a merge hold grows with the number
-// of tables, so that a small catalog needs as much as a large one. The limit is the least
-// that a configuration may state.
+// TestTheLeastMemoryLimitBearsNights runs with the lowest limit that a configuration may
+// have. The memory for planning and merging depends on the number of tables, so a small
+// catalog needs as much as a large one.
 func TestTheLeastMemoryLimitBearsNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -23,7 +23,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("check made the warehouse's folder: %v", err)
+		t.Errorf("check created the warehouse folder: %v", err)
 	}
 	if plan.Latest != "" || plan.Requests != 0 || plan.Held != nil || plan.Token.TeamID != h.service.TeamID() {
 		t.Errorf("before the first night the plan is %+v", plan)
@@ -40,7 +40,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 		t.Errorf("the plan says %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
 	}
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
-		t.Errorf("the plan needs %d of %d bytes, and knows nothing of %d streams", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
+		t.Errorf("the plan needs %d of %d bytes, with %d unknown streams", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
 	}
 	if one := planned(t, plan, "orders"); one.Skip != "" || one.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v", one)
@@ -51,12 +51,12 @@ func planned(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
 	t.Helper()
 	i := slices.IndexFunc(p.Streams, func(s pipeline.Planned) bool { return s.Name == name })
 	if i < 0 {
-		t.Fatalf("the plan says nothing of %s", name)
+		t.Fatalf("the plan has no stream %s", name)
 	}
 	return p.Streams[i]
 }
 
-// TestCheckSeesARunAtWork looks while a night is held up at its first list.
+// TestCheckSeesARunAtWork calls check while a night waits at its first list.
 func TestCheckSeesARunAtWork(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -77,11 +77,11 @@ func TestCheckSeesARunAtWork(t *testing.T) {
 	wg.Wait()
 	must(t, errors.Join(err, night))
 	if plan.Held == nil || plan.Held.PID != os.Getpid() {
-		t.Errorf("the plan says the lock is held by %+v", plan.Held)
+		t.Errorf("the plan shows the lock holder %+v", plan.Held)
 	}
 }
 
-// TestCheckSeesWhatANightWouldMeet looks at a warehouse that is damaged, one by one.
+// TestCheckSeesWhatANightWouldMeet calls check for a warehouse with each kind of damage.
 func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -94,15 +94,15 @@ func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
 		file   string
 		repair string
 	}{
-		"a lost link":     {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
-		"a lost manifest": {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
-		"half a catalog":  {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
-		"a version gone":  {func() error { return os.RemoveAll(h.path("versions", h.latest())) }, "latest", "placementsync rebuild"},
+		"a lost link":         {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
+		"a lost manifest":     {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
+		"a truncated catalog": {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
+		"a lost version":      {func() error { return os.RemoveAll(h.path("versions", h.latest())) }, "latest", "placementsync rebuild"},
 		"a file of a day": {func() error {
 			return os.Remove(h.path("parquet", "orders", "snapshot_date=2026-11-02", "orders.parquet"))
 		}, "/orders.parquet", "placementsync rebuild --series"},
-		"nothing":             {func() error { return nil }, "", ""},
-		"a ledger cut":        {func() error { return os.Truncate(h.path("state", "runs.jsonl"), 9) }, "state/runs.jsonl", "placementsync run"},
+		"no damage":           {func() error { return nil }, "", ""},
+		"a truncated ledger":  {func() error { return os.Truncate(h.path("state", "runs.jsonl"), 9) }, "state/runs.jsonl", "placementsync run"},
 		"the link at the top": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
 	} {
 		h.cfg.Warehouse.Dir = t.TempDir()
@@ -112,17 +112,17 @@ func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
 		must(t, err)
 		if c.file == "" {
 			if len(plan.Damage) > 0 || plan.Unwritable != nil || plan.TooFull() {
-				t.Errorf("%s: the plan says %+v, %v", name, plan.Damage, plan.Unwritable)
+				t.Errorf("%s: the plan has %+v, %v", name, plan.Damage, plan.Unwritable)
 			}
 			continue
 		}
 		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.file) || !strings.HasPrefix(plan.Damage[0].Repair.Command(), c.repair) {
-			t.Errorf("%s: the plan says %+v, want %s and %s", name, plan.Damage, c.file, c.repair)
+			t.Errorf("%s: the plan has %+v, want %s and %s", name, plan.Damage, c.file, c.repair)
 		}
 	}
 	h.cfg.Warehouse.Dir = whole
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
-		t.Errorf("what cannot be written is told of as %v", err)
+		t.Errorf("an unwritable path gives the error %v", err)
 	}
 }

@@ -24,33 +24,32 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// assignment is the environment variable that makes this test binary another
-// process of a trial. What that process is to do stands in it as JSON.
-const assignment = "PLACEMENTSYNC_TRIAL"
+// taskVariable is the environment variable with the task of a child process as JSON. It makes
+// this test binary run the task.
+const taskVariable = "PLACEMENTSYNC_TRIAL"
 
-// assigned reads what this process is to do, and skips the test in one that no
-// trial has started.
-func assigned(t *testing.T, task any) {
+// readTask reads the task of this process. It skips the test in processes without a task.
+func readTask(t *testing.T, task any) {
 	t.Helper()
-	text := os.Getenv(assignment)
+	text := os.Getenv(taskVariable)
 	if text == "" {
-		t.Skip("runs in the processes that a trial starts")
+		t.Skip("runs only in child processes of a trial")
 	}
 	must(t, json.Unmarshal([]byte(text), task))
 }
 
-// child is another process of a trial.
+// child is a child process of a trial.
 type child struct {
 	cmd *exec.Cmd
-	// input is its standard input; closing it is the one thing it is told.
+	// input is the standard input of the process. Closing it is a signal to the process.
 	input  io.Closer
-	said   *transcript
+	output *outputBuffer
 	report string
 	exited chan struct{}
 }
 
-// spawn runs one test of this binary in a process of its own. report is the
-// file that it leaves when it comes to its end by itself.
+// spawn runs one test of this binary in a child process. report is the file that the
+// process writes at its normal end.
 func spawn(t *testing.T, test, report string, task any) *child {
 	t.Helper()
 	self, err := os.Executable()
@@ -58,15 +57,15 @@ func spawn(t *testing.T, test, report string, task any) *child {
 	text, err := json.Marshal(task)
 	must(t, err)
 	must(t, os.RemoveAll(report))
-	c := &child{said: &transcript{ready: make(chan struct{})}, report: report, exited: make(chan struct{})}
+	c := &child{output: &outputBuffer{ready: make(chan struct{})}, report: report, exited: make(chan struct{})}
 	c.cmd = exec.CommandContext(t.Context(), self, "-test.run=^"+test+"$")
-	c.cmd.Env = append(os.Environ(), assignment+"="+string(text))
-	c.cmd.Stdout, c.cmd.Stderr = c.said, c.said
+	c.cmd.Env = append(os.Environ(), taskVariable+"="+string(text))
+	c.cmd.Stdout, c.cmd.Stderr = c.output, c.output
 	c.input, err = c.cmd.StdinPipe()
 	must(t, err)
 	must(t, c.cmd.Start())
 	go func() {
-		// How it ended is read from the process state.
+		// The result is read from the process state.
 		_ = c.cmd.Wait()
 		close(c.exited)
 	}()
@@ -74,7 +73,7 @@ func spawn(t *testing.T, test, report string, task any) *child {
 	return c
 }
 
-// kill ends the process the hard way.
+// kill ends the process with SIGKILL.
 func (c *child) kill(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -83,37 +82,37 @@ func (c *child) kill(t *testing.T) {
 	<-c.exited
 }
 
-// killed waits for the end and tells whether it was a signal.
+// killed waits for the end of the process and reports whether a signal ended it.
 func (c *child) killed() bool {
 	<-c.exited
 	return c.cmd.ProcessState.ExitCode() == -1
 }
 
-// read waits for the end and reads the report.
+// read waits for the end of the process and reads its report.
 func (c *child) read(t *testing.T, report any) {
 	t.Helper()
 	if <-c.exited; !c.cmd.ProcessState.Success() {
-		t.Fatalf("process %d ended with %v:\n%s", c.cmd.Process.Pid, c.cmd.ProcessState, c.said)
+		t.Fatalf("process %d ended with %v:\n%s", c.cmd.Process.Pid, c.cmd.ProcessState, c.output)
 	}
 	data, err := os.ReadFile(c.report)
 	must(t, err)
 	must(t, json.Unmarshal(data, report))
 }
 
-// leave writes the report of this process.
-func leave(t *testing.T, path string, report any) {
+// writeReport writes the report of this process.
+func writeReport(t *testing.T, path string, report any) {
 	t.Helper()
 	data, err := json.Marshal(report)
 	must(t, err)
 	must(t, os.WriteFile(path, data, 0o600))
 }
 
-// readyLine is what a child says when it waits for its input to be closed.
+// readyLine is printed by a child that waits for its input to be closed.
 const readyLine = "ready"
 
-// untilTold tells the parent that this process is ready, and returns a channel
-// that is closed when the parent closes the input.
-func untilTold() <-chan struct{} {
+// waitForClosedInput prints readyLine and returns a channel that is closed when the parent closes
+// the input.
+func waitForClosedInput() <-chan struct{} {
 	told := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -123,56 +122,55 @@ func untilTold() <-chan struct{} {
 	return told
 }
 
-// transcript is what a process says.
-type transcript struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	heard bool
-	// ready is closed when the process says so.
+// outputBuffer collects the output of a process.
+type outputBuffer struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	isReady bool
+	// ready is closed when the output contains readyLine.
 	ready chan struct{}
 }
 
-func (s *transcript) Write(p []byte) (int, error) {
+func (s *outputBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text.Write(p)
-	if !s.heard && bytes.Contains(s.text.Bytes(), []byte(readyLine+"\n")) {
-		s.heard = true
+	if !s.isReady && bytes.Contains(s.text.Bytes(), []byte(readyLine+"\n")) {
+		s.isReady = true
 		close(s.ready)
 	}
 	return len(p), nil
 }
 
-func (s *transcript) String() string {
+func (s *outputBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
-// job is a night for another process.
+// job is a night for a child process.
 type job struct {
 	URL, Dir, Report string
-	// Agent tells the service who asks.
+	// Agent is the User-Agent of the requests.
 	Agent string
-	// Streams are those that the warehouse has tables for; none named: all.
+	// Streams are the streams with tables in the warehouse. Nil means all.
 	Streams []string
 	At      time.Time
 	Strike  strike
-	// Room bounds the bytes of every file that is written, as a full disk
-	// would; 0: no bound. With Moment it does so only while the order's detail
-	// of that number lands.
+	// Room limits the size of each written file, like a full disk. 0 means no limit. If
+	// Moment is set, the limit applies only while the order detail with that number lands.
 	Room   int64
 	Moment int
-	// Dry publishes nothing.
+	// Dry makes it a dry run.
 	Dry bool
-	// Discard keeps nothing of what a published night landed.
+	// Discard removes the landed answers of a published night.
 	Discard bool
-	// Gate makes the process wait for its input to be closed.
+	// Gate makes the process wait until its input is closed.
 	Gate bool
 }
 
-// strike ends the process by SIGKILL at the Nth call of a step, counted from
-// the first call of After if that is set.
+// strike ends the process with SIGKILL at the Nth call of a step, counted from the first
+// call of After if that is set.
 type strike struct {
 	Step  string
 	Nth   int
@@ -181,15 +179,15 @@ type strike struct {
 
 func (s strike) String() string { return fmt.Sprintf("%s %d", s.Step, max(s.Nth, 1)) }
 
-// ended is how a night came to its end by itself.
-type ended struct {
+// nightEnd is the result of a night that was not killed.
+type nightEnd struct {
 	Run, Error string
 	Outcome    ledger.Outcome
 	Code       int
 	Held       *warehouse.HeldError
 }
 
-// config is the night that a job describes.
+// config returns the configuration of the job.
 func (j job) config() pipeline.Config {
 	streams := stream.All()
 	if len(j.Streams) > 0 {
@@ -209,7 +207,8 @@ func (j job) config() pipeline.Config {
 	return cfg
 }
 
-// hook counts the steps and strikes; nil where nothing is to be struck.
+// hook returns a Step function that counts the steps and calls blow at the right one. It is
+// nil if no step is set.
 func (s strike) hook(blow func() error) func(step string) error {
 	if s.Step == "" {
 		return nil
@@ -229,8 +228,7 @@ func (s strike) hook(blow func() error) func(step string) error {
 	}
 }
 
-// die ends this process by SIGKILL. The signal may take a moment, in which
-// nothing must go on.
+// die ends this process with SIGKILL. It blocks until the signal takes effect.
 func die() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -242,25 +240,25 @@ func die() error {
 	return err
 }
 
-// TestNightChild runs one night in a process of its own.
+// TestNightChild runs one night in a child process.
 func TestNightChild(t *testing.T) {
 	var j job
-	assigned(t, &j)
+	readTask(t, &j)
 	if j.Gate {
-		<-untilTold()
+		<-waitForClosedInput()
 	}
 	cfg := j.config()
-	restore := j.starve(t, &cfg)
+	restore := j.limitDisk(t, &cfg)
 	end := run(t, cfg)
 	restore()
-	leave(t, j.Report, end)
+	writeReport(t, j.Report, end)
 }
 
-// run runs a night, whatever its end.
-func run(t *testing.T, cfg pipeline.Config) ended {
+// run runs a night and returns its result, also after an error.
+func run(t *testing.T, cfg pipeline.Config) nightEnd {
 	t.Helper()
 	res, err := pipeline.Run(t.Context(), cfg)
-	end := ended{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(t.Context(), res, err)}
+	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(t.Context(), res, err)}
 	if err != nil {
 		end.Error = err.Error()
 	}
@@ -268,7 +266,7 @@ func run(t *testing.T, cfg pipeline.Config) ended {
 	return end
 }
 
-// start runs the job in another process.
+// start runs the job in a child process.
 func (j job) start(t *testing.T) *child {
 	t.Helper()
 	j.Report = filepath.Join(t.TempDir(), "report.json")

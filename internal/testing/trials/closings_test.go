@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightAt lives through a day of the world and runs a complete night at a time.
+// nightAt advances the world by a day and runs a complete night at a time.
 func (h *house) nightAt(at time.Time) pipeline.Result {
 	h.t.Helper()
 	h.service.Advance(1)
@@ -21,7 +21,7 @@ func (h *house) nightAt(at time.Time) pipeline.Result {
 	return h.complete(pipeline.Run(h.t.Context(), h.cfg))
 }
 
-// rebuildFromSeries loses all but parquet/ and state/ and builds the rest again.
+// rebuildFromSeries removes everything except parquet/ and state/ and rebuilds it.
 func (h *house) rebuildFromSeries() pipeline.Rebuilt {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
@@ -33,7 +33,7 @@ func (h *house) rebuildFromSeries() pipeline.Rebuilt {
 	return r
 }
 
-// storedRows are the rows of all tables of main and past.
+// storedRows returns the rows of all tables of main and past.
 func storedRows(t *testing.T, file string) map[string][]string {
 	t.Helper()
 	rows := contents(t, file)
@@ -45,9 +45,9 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestRestoreHasTheClosedRowsOfEveryRun runs three nights of one calendar day, with one of
-// them rolled back, and nights of other days that are pruned: after the loss of all but
-// parquet/ and state/, every closed row is as it was, and again after another loss.
+// TestRestoreHasTheClosedRowsOfEveryRun runs three nights of one day, one of which is
+// rolled back, and nights of other days that are pruned. After the loss of everything
+// except parquet/ and state/, all closed rows are restored, and again after a second loss.
 func TestRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -85,17 +85,17 @@ func TestRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 		}
 	}
 	if closed < 50 {
-		t.Errorf("only %d rows were closed: the trial shows little", closed)
+		t.Errorf("only %d rows were closed, so the test shows little", closed)
 	}
 	h.rebuildFromSeries()
 	if diff := cmp.Diff(before, storedRows(t, h.path("catalog.duckdb"))); diff != "" {
-		t.Errorf("after another night it is restored otherwise (-before +after):\n%s", diff)
+		t.Errorf("the restored rows after another night differ (-before +after):\n%s", diff)
 	}
 }
 
-// TestALostFileOfChangesCostsItsOwnRows damages the changes of one run. With the catalog,
-// history is as it was. Without it, the closed rows of all other runs are, and no version of
-// a row is valid at the same time as another.
+// TestALostFileOfChangesCostsItsOwnRows damages the file of changes of one run. With the
+// catalog, history is restored. Without it, the closed rows of all other runs are, and no
+// two versions of a row are valid at the same time.
 func TestALostFileOfChangesCostsItsOwnRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -116,7 +116,8 @@ func TestALostFileOfChangesCostsItsOwnRows(t *testing.T) {
 	must(t, err)
 	requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 
-	// The rebuilt version begins another chain, so its loss is tried on the night after it.
+	// The rebuilt version starts another chain, so its loss is tested in the night after
+	// it.
 	damaged = h.nightAt(first.Add(54 * time.Hour)).Run.ID
 	h.nightAt(first.Add(57 * time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyBackup copies parquet/ and state/ of a warehouse, as a plain copy does. Files of
-// parquet/ are linked, since the program replaces them and never writes into them.
+// copyBackup copies parquet/ and state/ of a warehouse, like a plain copy. Files of
+// parquet/ are linked, because the program replaces them and never modifies them.
 func copyBackup(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
@@ -40,7 +40,7 @@ func copyBackup(t *testing.T, from, to string) {
 	}
 }
 
-// fingerprintCopy tells copies with the same files apart from others.
+// fingerprintCopy returns a value that is equal for copies with the same files.
 func fingerprintCopy(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -57,7 +57,7 @@ func fingerprintCopy(t *testing.T, dir string) string {
 }
 
 // copyEveryStep runs a night and copies the warehouse at each change of the disk from its
-// switch on; it returns the copies that differ, in their order.
+// switch on. It returns the different copies in order.
 func (h *house) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	switched, dir, last := false, h.t.TempDir(), ""
@@ -79,7 +79,7 @@ func (h *house) copyEveryStep(at time.Time) (copies []string) {
 	return copies
 }
 
-// restoreCopy builds a catalog from a copy.
+// restoreCopy rebuilds a catalog from a copy.
 func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.Rebuilt, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
@@ -91,9 +91,9 @@ func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.Re
 	return dir, r, err
 }
 
-// TestCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a night
-// extends the series: a first night of a day, and a second one. Each copy is restored to the
-// night before or to this one, in all values, and what was not used is named.
+// TestCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a
+// night extends the series, for the first and the second night of a day. Each copy is
+// restored to the values of the night before or of this one, and unused files are named.
 func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
@@ -140,9 +140,9 @@ func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				}
 				got := contents(t, filepath.Join(dir, "catalog.duckdb"))
 				for table, rows := range want {
-					// A rebuild that cannot have the newest run says so in meta.runs.
+					// A rebuild without the newest run reports that in meta.runs.
 					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.Lost == "") {
-						t.Errorf("copy %d of %d, of %s: %s is of neither night", i, len(copies), r.Last, table)
+						t.Errorf("copy %d of %d, of %s: %s is from neither night", i, len(copies), r.Last, table)
 					}
 				}
 				if i%9 != 0 {
@@ -164,9 +164,9 @@ func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
 	}
 }
 
-// restoreTorn restores copies whose files are of two moments, as a copy is that takes its
-// time: the rebuild refuses, or gives one of the two nights. With --skip-damaged, a table
-// that is older than the others is graded so.
+// restoreTorn restores copies with files of two moments, as a slow copy has them: the
+// rebuild fails, or restores one of the two nights. With --skip-damaged, tables that are
+// older than the others have a lower grade.
 func (h *house) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const tries = 8
@@ -215,15 +215,16 @@ func (h *house) restoreTorn(copies []string, nights map[time.Time]map[string][]s
 			h.t.Errorf("steps %d and %d: restored to %s", from, to, r.Last)
 			continue
 		}
-		// A ledger that names a later night than could be restored is not passed over.
+		// If the ledger names a later night than the restored one, the loss must be
+		// reported.
 		ledger, err := os.ReadFile(filepath.Join(copies[from], "state", "runs.jsonl"))
 		must(h.t, err)
 		if hasNewest := strings.Contains(string(ledger), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
-			h.t.Errorf("steps %d and %d: restored to %s, and the loss of the night of %s is not named", from, to, r.Last, newest)
+			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", from, to, r.Last, newest)
 		}
 		for _, m := range r.Manifest.Tables {
 			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skip || m.Grade != "carried_forward") {
-				h.t.Errorf("steps %d and %d: %s is not that of %s, and graded %s", from, to, m.Name, r.Last, m.Grade)
+				h.t.Errorf("steps %d and %d: %s is not from %s, but has the grade %s", from, to, m.Name, r.Last, m.Grade)
 			}
 		}
 		must(h.t, os.RemoveAll(dir))

@@ -26,41 +26,41 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Who asks the service: the warehouse whose runs are struck, or the one whose
-// runs are spared.
+// User agents of requests: the warehouse with killed runs, or the one with undisturbed
+// runs.
 const (
 	struck = "struck"
 	spared = "spared"
 )
 
-// trial fills two warehouses from one service: every night is run once in
-// peace for the one, and struck down and taken up again for the other.
+// trial fills two warehouses from one service: every night runs once undisturbed for one of
+// them, and is killed and resumed for the other.
 type trial struct {
 	*house
 	streams []string
 	asked   *questions
-	// dir is the warehouse whose runs are struck.
+	// dir is the warehouse whose runs are killed.
 	dir string
-	// night is the run that is under way, tried the last one that was
-	// published, and peace what the night asks in peace.
+	// night is the current run, tried the last published one, and peace the requests of the
+	// undisturbed night.
 	night, tried string
 	peace        map[string]int
 	tries        int
-	// took is how long a night takes in peace, and steps are what it tells of.
+	// took is the duration of an undisturbed night, and steps are its steps.
 	took  time.Duration
 	steps []string
-	// reached counts the kills by step; those by the clock have none.
+	// reached counts the kills by step. Kills by the clock have no step.
 	reached map[string]int
 }
 
-// trialWorld is small and changes every night.
+// trialWorld is a small world that changes every day.
 func trialWorld(seed uint64) sim.Options {
 	return sim.Options{Seed: seed, Token: token, Outlets: 5, Listings: 20, Profiles: 3, Campaigns: 4, Orders: 12, Files: 6, Folders: 2,
 		ListingTurnover: 0.1, SilentChange: 0.2}
 }
 
-// some streams are enough to have every kind: lists, details by row and while
-// live, and children. The long trial has all.
+// some returns streams of every kind: lists, details by row and while live, and children.
+// The long trial uses all streams.
 func some() []string {
 	return append(few(), "campaigns", "campaign_articles", "files", "tags")
 }
@@ -78,7 +78,7 @@ func (c *trial) job(agent, dir string) job {
 	return job{URL: c.server.URL, Dir: dir, Agent: agent, Streams: c.streams, At: c.at}
 }
 
-// questions counts what is asked of the service, by who asks and what.
+// questions counts the requests by user agent and path.
 type questions struct {
 	mu    sync.Mutex
 	by    map[string]map[string]int
@@ -97,8 +97,8 @@ func (q *questions) note(r *http.Request) {
 	}
 }
 
-// forget begins a new count, and returns a channel that is closed when the
-// struck run has asked n questions.
+// forget starts a new count, and returns a channel that is closed after n requests of the
+// run to be killed.
 func (q *questions) forget(n int) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,7 +116,7 @@ func (q *questions) of(agent string) map[string]int {
 	return maps.Clone(q.by[agent])
 }
 
-// begin lives through a day and runs its night in peace.
+// begin advances the world by a day and runs the night undisturbed.
 func (c *trial) begin(t *testing.T) {
 	t.Helper()
 	c.service.Advance(1)
@@ -132,7 +132,7 @@ func (c *trial) begin(t *testing.T) {
 	c.steps = told.steps
 }
 
-// walked keeps the steps of a night.
+// walked records the steps of a night.
 type walked struct {
 	mu    sync.Mutex
 	steps []string
@@ -145,8 +145,8 @@ func (w *walked) step(name string) error {
 	return nil
 }
 
-// try runs the night in another process, which meets its end by fate. It
-// reports whether the process was killed and whether the night is published.
+// try runs the night in a child process, which fate kills or lets end. It reports whether
+// the process was killed and whether the night is published.
 func (c *trial) try(t *testing.T, s strike, n int, fate func(*testing.T, *child, <-chan struct{})) (killed, published bool) {
 	t.Helper()
 	p, published := c.attempt(t, job{Strike: s}, n, fate)
@@ -158,8 +158,8 @@ func (c *trial) try(t *testing.T, s strike, n int, fate func(*testing.T, *child,
 	return killed, published
 }
 
-// attempt runs the night as a job says, whatever comes of it, and holds what is
-// published then to being whole.
+// attempt runs the night as described by a job, and checks that the published files are
+// intact.
 func (c *trial) attempt(t *testing.T, j job, n int, fate func(*testing.T, *child, <-chan struct{})) (p *child, published bool) {
 	t.Helper()
 	if c.night == "" {
@@ -174,7 +174,7 @@ func (c *trial) attempt(t *testing.T, j job, n int, fate func(*testing.T, *child
 	return p, published
 }
 
-// runOnce has the night that is under way run once, and looks at what it leaves.
+// runOnce runs the current night once and checks the result.
 func (c *trial) runOnce(t *testing.T, n int, run func(told job, heard <-chan struct{})) (published bool) {
 	t.Helper()
 	night := c.night
@@ -193,8 +193,8 @@ func (c *trial) runOnce(t *testing.T, n int, run func(told job, heard <-chan str
 	return published
 }
 
-// now is later for a run that is taken up. One that was killed before it left
-// anything behind starts anew, at the time of the night.
+// now returns a later time for a resumed run. A run that was killed before it stored
+// anything starts again, at the time of the night.
 func (c *trial) now(t *testing.T) time.Time {
 	t.Helper()
 	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
@@ -208,7 +208,7 @@ func (c *trial) now(t *testing.T) time.Time {
 
 func (c *trial) requireComplete(t *testing.T, p *child) {
 	t.Helper()
-	var end ended
+	var end nightEnd
 	p.read(t, &end)
 	night := cmp.Or(c.night, c.tried)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
@@ -216,15 +216,15 @@ func (c *trial) requireComplete(t *testing.T, p *child) {
 	}
 }
 
-// requireNew compares what this try asked, and what had landed before it, with
-// the questions of a night in peace: nothing may be more, except that page 1
-// of a list is read again to confirm its walk, and that each run asks who it is.
+// requireNew compares the requests of this try and the landed answers with the requests of
+// an undisturbed night. None may occur more often, except that each run checks the token,
+// and page 1 of a list is read again to confirm its walk.
 func (c *trial) requireNew(t *testing.T, landed map[string]int) {
 	t.Helper()
 	for path, n := range c.asked.of(struck) {
 		again := n+landed[path] > c.peace[path]
 		if again && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
-			t.Errorf("%s had landed %d times and was asked %d times in try %d; in peace it is asked %d times", path, landed[path], n,
+			t.Errorf("%s had landed %d times and was requested %d times in try %d; an undisturbed night requests it %d times", path, landed[path], n,
 				c.tries, c.peace[path])
 		}
 	}
@@ -245,7 +245,7 @@ func landings(t *testing.T, journal string) map[string]int {
 			Path, Query, Param string
 			Page               int
 		}
-		// The last line may be torn.
+		// The last line may be incomplete.
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue
 		}
@@ -261,7 +261,7 @@ func landings(t *testing.T, journal string) map[string]int {
 	return all
 }
 
-// publishInPeace runs the night that is under way, or the next one.
+// publishInPeace runs the current or the next night undisturbed.
 func (c *trial) publishInPeace(t *testing.T) {
 	t.Helper()
 	if killed, published := c.try(t, strike{}, 0, inPeace); killed || !published {
@@ -269,10 +269,10 @@ func (c *trial) publishInPeace(t *testing.T) {
 	}
 }
 
-// inPeace lets the night come to its end.
+// inPeace lets the night end.
 func inPeace(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
-// after kills a run a moment after the service has heard a number of questions.
+// after returns a function that kills a run a moment after a number of requests.
 func after(moment time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	return func(t *testing.T, p *child, heard <-chan struct{}) {
 		select {
@@ -290,25 +290,25 @@ func after(moment time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	}
 }
 
-// finish publishes what is under way, lives through one more night in peace,
-// and compares all that two warehouses have.
+// finish publishes the current night, runs one more undisturbed night, and compares the two
+// warehouses.
 func (c *trial) finish(t *testing.T) {
 	t.Helper()
 	c.publishInPeace(t)
 	c.publishInPeace(t)
 	requireTidy(t, c.dir)
 	if diff := gocmp.Diff(ledgerLines(t, c.cfg.Warehouse.Dir), ledgerLines(t, c.dir)); diff != "" {
-		t.Errorf("the ledgers differ (-spared +struck):\n%s", diff)
+		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
 		if diff := gocmp.Diff(files(t, c.path(folder)), files(t, filepath.Join(c.dir, folder))); diff != "" {
-			t.Errorf("%s differs (-spared +struck):\n%s", folder, diff)
+			t.Errorf("%s differs (-undisturbed +killed):\n%s", folder, diff)
 		}
 	}
 	requireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
 }
 
-// ledgerLines tells how every night ended.
+// ledgerLines returns the end of every night in the ledger.
 func ledgerLines(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})

@@ -12,18 +12,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// requireDeletion holds the one line of meta.deletions about a record, and
-// that its row is closed in history as of that night.
+// requireDeletion checks the only row of meta.deletions about a record, and that its row
+// was closed by that night.
 func (h *house) requireDeletion(res pipeline.Result, table, key, evidence string) {
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
 	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
-		h.t.Errorf("meta.deletions says of %s %s %v, want %s in run %s", table, key, got, evidence, res.Run.ID)
+		h.t.Errorf("meta.deletions has for %s %s %v, want %s in run %s", table, key, got, evidence, res.Run.ID)
 	}
 	h.requireClosed(res, table, "id", key)
 }
 
-// requireClosed holds that rows left main and ended at the night's snapshot.
+// requireClosed checks that rows left main and ended at the night's snapshot.
 func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
 	h.t.Helper()
 	if n := h.count("main."+table, column+" = ?", key); n != 0 {
@@ -36,11 +36,10 @@ func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
 	}
 }
 
-// forget takes an order off its list and answers 404 for it. Order items go on
-// naming it.
+// forget removes an order from its list and answers 404 for it. Order items still name it.
 func forget(id string) []sim.Fault { return forgetFrom("/orders", id) }
 
-// forgetFrom takes a record off a list and answers 404 for it.
+// forgetFrom removes a record from a list and answers 404 for it.
 func forgetFrom(route, id string) []sim.Fault {
 	return []sim.Fault{
 		{Path: route + "/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
@@ -78,7 +77,7 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 				t.Errorf("%d orders are left of %d, want one fewer", after, before)
 			}
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
-				t.Errorf("%d deletions, want the order's alone", n)
+				t.Errorf("%d deletions, want only that of the order", n)
 			}
 			h.sameDay()
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
@@ -88,8 +87,8 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	}
 }
 
-// TestArticlesOfADeletedCampaign are closed by the answer about their campaign, which is
-// what meta.deletions says.
+// TestArticlesOfADeletedCampaign: they are closed because of the response about their
+// campaign, as meta.deletions shows.
 func TestArticlesOfADeletedCampaign(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
@@ -105,9 +104,9 @@ func TestArticlesOfADeletedCampaign(t *testing.T) {
 		h.requireDeletion(res, "campaign_articles", row[0].String, "404 from /campaigns/{id}/articles")
 	}
 	if n := h.count("meta.deletions", "table_name = 'campaign_articles'"); n != len(articles) || n == 0 {
-		t.Errorf("%d articles are noted as deleted, want %d", n, len(articles))
+		t.Errorf("meta.deletions has %d articles, want %d", n, len(articles))
 	}
-	// One that its campaign no longer lists is absent.
+	// An article that its campaign no longer lists is absent.
 	campaign := h.one("SELECT min(campaign_id) FROM campaign_articles")
 	article := h.one("SELECT min(id) FROM campaign_articles WHERE campaign_id = ?", campaign)
 	h.service.SetFaults(sim.Fault{Path: "/campaigns/" + campaign + "/articles", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
@@ -116,9 +115,9 @@ func TestArticlesOfADeletedCampaign(t *testing.T) {
 	h.requireDeletion(h.sameDay(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
-// TestWithdrawnProduct lets products leave the lists: their listings are
-// closed as absent, those that answer 404 are closed with that as evidence,
-// and those that were sold stay described.
+// TestWithdrawnProduct withdraws products: their listings are closed as absent, products
+// that answer 404 are closed with that evidence, and products that were sold are still
+// described.
 func TestWithdrawnProduct(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
@@ -141,11 +140,11 @@ func TestWithdrawnProduct(t *testing.T) {
 		if !answers {
 			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
 		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
-			t.Errorf("product %s was withdrawn and still answers, and is not described so", id)
+			t.Errorf("product %s was withdrawn and still answers, but has other values", id)
 		}
 	}
 	if seen[true] == 0 || seen[false] == 0 {
-		t.Errorf("%d withdrawn products answer and %d do not, so that not all was tried", seen[true], seen[false])
+		t.Errorf("%d withdrawn products answer and %d do not, so the test is incomplete", seen[true], seen[false])
 	}
 	sold := `id IN (SELECT product_id FROM order_items) AND id NOT IN (SELECT id FROM history.product_listings)`
 	if h.count("products", sold+" AND deleted_at IS NOT NULL") == 0 {
@@ -153,7 +152,7 @@ func TestWithdrawnProduct(t *testing.T) {
 	}
 }
 
-// ids are those of the records of a list.
+// ids returns the ids of the records of a list.
 func ids(service *sim.Service, path string) map[string]bool {
 	all := map[string]bool{}
 	for _, raw := range service.Records(path) {
@@ -163,8 +162,8 @@ func ids(service *sim.Service, path string) map[string]bool {
 	return all
 }
 
-// TestEveryDeletionHasItsEvidence compares meta.deletions with what left the
-// tables of records, over two nights of a world that changes.
+// TestEveryDeletionHasItsEvidence compares meta.deletions with the rows that left the
+// tables, over two nights of a changing world.
 func TestEveryDeletionHasItsEvidence(t *testing.T) {
 	t.Parallel()
 	world := richWorld()

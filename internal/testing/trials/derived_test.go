@@ -9,10 +9,10 @@ import (
 	"placementsync/schema"
 )
 
-// derivedTables are the tables of simple streams that the list of tables() lacks:
-// each column is a field of its name. A new endpoint thus takes part in every
-// trial before somebody reads the specification a second time for it; an entry in
-// tables_test.go, which shares nothing with the stream, replaces what is derived.
+// derivedTables returns the tables of simple streams that tables() does not contain: each
+// column is the field with its name. So a new endpoint is part of every trial before
+// someone reads the specification a second time for it. An entry in tables_test.go, which
+// is independent of the stream, replaces the derived one.
 func derivedTables(listed []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {

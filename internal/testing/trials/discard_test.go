@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newDiscarding opens a house that keeps no landed answer of a published night.
+// newDiscarding returns a house that discards the landed answers of published nights.
 func newDiscarding(t *testing.T) *house {
 	t.Helper()
 	h := newHouse(t, smallWorld(), few()...)
@@ -21,7 +21,7 @@ func newDiscarding(t *testing.T) *house {
 	return h
 }
 
-// requireRaw holds which runs have landed answers on the disk.
+// requireRaw checks which runs have landed answers on disk.
 func requireRaw(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -31,7 +31,7 @@ func requireRaw(t *testing.T, dir string, want ...string) {
 		got = append(got, e.Name())
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("raw holds %v, want %v", got, want)
+		t.Errorf("raw contains %v, want %v", got, want)
 	}
 }
 
@@ -70,11 +70,11 @@ func TestAnswersOfARunThatDidNotPublishAreKeptForIt(t *testing.T) {
 	h.at = h.at.Add(10 * time.Minute)
 	res := h.complete(pipeline.Run(t.Context(), h.cfg))
 	if res.Run.ID != cut.Run.ID {
-		t.Errorf("run %s was not taken up, but %s began", cut.Run.ID, res.Run.ID)
+		t.Errorf("run %s was not resumed, but %s started", cut.Run.ID, res.Run.ID)
 	}
 	for _, r := range h.service.Requests() {
 		if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
-			t.Errorf("%s had landed and was asked for again", r.Path)
+			t.Errorf("%s had landed but was requested again", r.Path)
 		}
 	}
 	requireRaw(t, h.path("raw"))
@@ -93,8 +93,8 @@ func TestAReplayDiscardsWhatItPublished(t *testing.T) {
 	requireRaw(t, h.path("raw"))
 }
 
-// TestAKilledDiscardIsFinished kills a night between its switch and the removal
-// of its answers, and in the middle of the removal.
+// TestAKilledDiscardIsFinished kills a night between its switch and the removal of its
+// answers, and during the removal.
 func TestAKilledDiscardIsFinished(t *testing.T) {
 	for step, finish := range map[string]func(*testing.T, *house, *warehouse.Warehouse){
 		"after rename latest":              pruned,
@@ -108,7 +108,7 @@ func TestAKilledDiscardIsFinished(t *testing.T) {
 			h.at = h.service.Now().Add(2 * time.Hour)
 			p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.at, Discard: true, Strike: strike{Step: step}}.start(t)
 			if !p.killed() {
-				t.Fatalf("the night was not killed %s:\n%s", step, p.said)
+				t.Fatalf("the night was not killed %s:\n%s", step, p.output)
 			}
 			run := h.latest()
 			if run == "" {
@@ -125,7 +125,7 @@ func TestAKilledDiscardIsFinished(t *testing.T) {
 			must(t, err)
 			finish(t, h, wh)
 			if _, err := os.Stat(wh.Folder.RawPath(run)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("what the killed run landed is still there (error %v)", err)
+				t.Errorf("the answers of the killed run still exist (error %v)", err)
 			}
 		})
 	}
@@ -138,12 +138,12 @@ func pruned(t *testing.T, h *house, wh *warehouse.Warehouse) {
 	gone, err := wh.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
 	must(t, errors.Join(err, lock.Release()))
 	if len(gone) != 1 {
-		t.Errorf("prune removed %v, want the landed answers alone", gone)
+		t.Errorf("prune removed %v, want only the landed answers", gone)
 	}
 }
 
-// nightAfter runs a night that does not come to publish, and so finishes what
-// the last one left by nothing of its own.
+// nightAfter runs a night that fails before its publish, and so only finishes the work of
+// the last one.
 func nightAfter(t *testing.T, h *house, _ *warehouse.Warehouse) {
 	t.Helper()
 	h.at = h.at.Add(time.Hour)

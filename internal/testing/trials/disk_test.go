@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestFullDiskKeepsTheLastSnapshot takes the room away from one run after the
-// other, each at another place of the night. Each says so and leaves the last
-// snapshot as it was; the run that finds room again takes the night up.
+// TestFullDiskKeepsTheLastSnapshot limits the disk in one run after the other, each at
+// another point of the night. Each run must report it and keep the last snapshot; the run
+// with enough room resumes the night.
 func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -25,35 +25,35 @@ func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
 		{"begin version", catalog.Size() / 2},
 		{"publish version", catalog.Size() + 8<<10},
 	} {
-		c.starved(t, job{Room: full.room}, full.at)
+		c.requireDiskFull(t, job{Room: full.room}, full.at)
 	}
 	c.publishInPeace(t)
 	requireTidy(t, c.dir)
 }
 
-// TestDiskFullForAMomentEndsTheNight takes the room away while one detail lands.
-// The night must not go on as if the service had failed.
+// TestDiskFullForAMomentEndsTheNight limits the disk while one detail lands. The night must
+// not continue as after a failure of the service.
 func TestDiskFullForAMomentEndsTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 7, few()...)
 	c.publishInPeace(t)
-	c.starved(t, job{Room: 1, Moment: 2}, "access landing")
+	c.requireDiskFull(t, job{Room: 1, Moment: 2}, "access landing")
 	c.publishInPeace(t)
 }
 
-// starved runs the night without room, and holds it to failing clearly.
-func (c *trial) starved(t *testing.T, j job, at string) {
+// requireDiskFull runs the night on a limited disk, and checks its error.
+func (c *trial) requireDiskFull(t *testing.T, j job, at string) {
 	t.Helper()
 	p, published := c.attempt(t, j, 0, inPeace)
-	var end ended
+	var end nightEnd
 	p.read(t, &end)
 	if published || end.Code != 1 {
-		t.Errorf("with %d bytes of room the run ended %s with %d, published: %t", j.Room, end.Outcome, end.Code, published)
+		t.Errorf("with a limit of %d bytes the run ended %s with %d, published: %t", j.Room, end.Outcome, end.Code, published)
 	}
 	for _, part := range []string{at, "the disk is full", "run again", "last snapshot"} {
 		if !strings.Contains(end.Error, part) {
-			t.Errorf("with %d bytes of room the error does not say %q: %s", j.Room, part, end.Error)
+			t.Errorf("with a limit of %d bytes the error does not contain %q: %s", j.Room, part, end.Error)
 		}
 	}
 }

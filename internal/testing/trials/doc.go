@@ -1,9 +1,9 @@
-// Package trials runs whole nights of the pipeline against the demo service, into
-// real warehouses, and compares what they leave with what the service holds. Reading
-// order: house_test.go is the fixture, values_test.go the plainest trial; child_test.go
-// runs nights in processes of their own, which crash_test.go and others kill.
+// Package trials runs whole nights of the pipeline against the demo service, into real
+// warehouses, and compares the results with the data of the service. Read house_test.go,
+// the fixture, first, and then values_test.go, the simplest trial. child_test.go runs
+// nights in processes of their own, which crash_test.go and others kill.
 //
-// It has no code but tests, and must not be imported. What takes more than a few
-// seconds runs when PLACEMENTSYNC_TRIALS is set, as make test does; TestTrial... are
-// the longest of these, and TestTorture... run when make torture asks for them.
+// It contains only tests. Those that take more than a few seconds run if
+// PLACEMENTSYNC_TRIALS is set, as in make test. The longest of these are named
+// TestTrial...; TestTorture... run only in make torture.
 package trials

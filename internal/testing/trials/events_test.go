@@ -26,20 +26,20 @@ import (
 
 const hookSecret = "whsec-of-the-house"
 
-// mailbox is a house whose webhooks are received over HTTP.
+// mailbox is a house that receives webhooks over HTTP.
 type mailbox struct {
 	*house
 	url    string
 	client *http.Client
 }
 
-// talk names the streams of what events are about.
-func talk() []string {
+// eventStreams returns the streams about which there are events.
+func eventStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
 
-// newMailbox opens a house that receives events; its nights read the streams of these
-// names, none named: all.
+// newMailbox returns a house that receives events. Its nights read the named streams, or
+// all if there are none.
 func newMailbox(t *testing.T, opts sim.Options, names ...string) mailbox {
 	t.Helper()
 	h := newHouse(t, opts, names...)
@@ -66,7 +66,7 @@ func newMailbox(t *testing.T, opts sim.Options, names ...string) mailbox {
 	return mailbox{h, server.URL, server.Client()}
 }
 
-// deliver has a delivery accepted.
+// deliver sends a delivery, which must be accepted.
 func (m mailbox) deliver(d sim.Delivery, err error) {
 	m.t.Helper()
 	must(m.t, err)
@@ -77,12 +77,12 @@ func (m mailbox) deliver(d sim.Delivery, err error) {
 	}
 }
 
-// raw is a delivery with a body of the test's own.
+// raw returns a delivery with the given body.
 func raw(id, topic, body string) (sim.Delivery, error) {
 	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
 }
 
-// someArticle has a comment.
+// someArticle returns an article with a comment.
 func (m mailbox) someArticle() string {
 	m.t.Helper()
 	return m.one("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
@@ -91,7 +91,7 @@ func (m mailbox) someArticle() string {
 func TestEventsJoinTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld(), talk()...)
+	m := newMailbox(t, richWorld(), eventStreams()...)
 	first := m.goodNight()
 	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
 	article := m.someArticle()
@@ -116,7 +116,7 @@ func TestEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 	if got := m.count("article_comment_events e JOIN article_comments c ON c.id = e.comment_id",
 		"e.topic = 'comment.updated' AND (e.content->>'type') = 'doc' AND e.author_name = c.author_name AND e.content_text <> ''"); got != 1 {
-		t.Errorf("%d comment events lead to their comment", got)
+		t.Errorf("%d comment events refer to their comment", got)
 	}
 	if _, err := os.Stat(m.path("parquet", "article_status_events", "snapshot_date="+second.Run.SnapshotAt.Format("2006-01-02"))); err != nil {
 		t.Errorf("the table is not in the series: %v", err)
@@ -132,18 +132,18 @@ func TestEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 	for _, table := range []string{"article_status_events", "article_comment_events"} {
 		if got := m.snapshot()[table]; got != rows[table] {
-			t.Errorf("%s has %s rows, had %s", table, got, rows[table])
+			t.Errorf("%s has %s rows, but %s before", table, got, rows[table])
 		}
 	}
 	if got := m.count("meta.rejects", "table_name LIKE '%events'"); got != 3 {
-		t.Errorf("%d rejects of events are left, want 3", got)
+		t.Errorf("meta.rejects has %d rows about events, want 3", got)
 	}
 }
 
 func TestAnEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld(), talk()...)
+	m := newMailbox(t, richWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 1, 0
 	m.goodNight()
 	article := m.one(`SELECT min(a.id) FROM articles a JOIN campaigns c ON c.id = a.campaign_id
@@ -156,23 +156,23 @@ func TestAnEventMakesItsRecordsLive(t *testing.T) {
 	asked := m.watch(article, campaign)
 	m.sameDay()
 	if got := asked(); len(got) != 0 {
-		t.Fatalf("without an event %v was asked for", got)
+		t.Fatalf("without an event %v was requested", got)
 	}
 	m.deliver(m.service.CommentChange(webhook.CommentArchived, article, 0))
 	m.at = m.at.Add(time.Minute)
 	m.sameDay()
 	want := []string{"/articles/A", "/articles/A/comments", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
 	if diff := cmp.Diff(want, asked()); diff != "" {
-		t.Errorf("after the event was asked for (-want +got):\n%s", diff)
+		t.Errorf("requests after the event (-want +got):\n%s", diff)
 	}
 	m.sameDay()
 	if got := asked(); len(got) != 0 {
-		t.Errorf("a night later %v was asked for again", got)
+		t.Errorf("a night later %v was requested again", got)
 	}
 }
 
-// watch tells which paths of an article and a campaign were asked for since it
-// was called last.
+// watch returns a function that lists the requested paths of an article and a campaign
+// since its last call.
 func (m mailbox) watch(article, campaign string) func() []string {
 	var mu sync.Mutex
 	var seen []string
@@ -196,7 +196,7 @@ func (m mailbox) watch(article, campaign string) func() []string {
 func TestANightThatFailsKeepsTheEvents(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
 	m.service.SetToken("pc_other")
@@ -209,7 +209,7 @@ func TestANightThatFailsKeepsTheEvents(t *testing.T) {
 func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	m.deliver(raw("a", webhook.StatusChanged, `{"article_id":"1"}`))
 	second := m.goodNight()
@@ -244,14 +244,14 @@ func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 func TestPrivateColumnsStayOutOfEvents(t *testing.T) {
 	t.Parallel()
 	for name, rules := range map[string][2][]string{
-		"dropped here":     {{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
-		"dropped there":    {{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
-		"hashed there":     {nil, {"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
-		"one of each kind": {{"article_comments.content", "article_comments.author_email"}, {"article_comment_events.author_name"}},
+		"dropped in the event table": {{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
+		"dropped in the other table": {{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
+		"hashed in the other table":  {nil, {"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
+		"one of each kind":           {{"article_comments.content", "article_comments.author_email"}, {"article_comment_events.author_name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMailbox(t, smallWorld(), talk()...)
+			m := newMailbox(t, smallWorld(), eventStreams()...)
 			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules[0], rules[1], []byte("key")
 			m.deliver(raw("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
@@ -272,19 +272,19 @@ func TestPrivateColumnsStayOutOfEvents(t *testing.T) {
 	}
 }
 
-// TestTheFirstDeliveryOfAnEventCounts puts two deliveries of one id into the inbox, as the
-// door lets them in when it no longer remembers the first. Which stream of events is read
-// first makes no difference.
+// TestTheFirstDeliveryOfAnEventCounts puts two deliveries with one id into the inbox, as
+// happens when the receiver no longer remembers the first. The order in which the event
+// streams are read must not matter.
 func TestTheFirstDeliveryOfAnEventCounts(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
 			t.Parallel()
-			later := newMailbox(t, smallWorld(), talk()...)
+			later := newMailbox(t, smallWorld(), eventStreams()...)
 			later.deliver(raw("a", webhook.StatusChanged, `{"article_id":"2"}`))
 			later.deliver(raw("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of a
 
-			m := newMailbox(t, smallWorld(), talk()...)
+			m := newMailbox(t, smallWorld(), eventStreams()...)
 			if reversed {
 				slices.Reverse(m.cfg.Streams[slices.IndexFunc(m.cfg.Streams, stream.Stream.IsEvents):][:len(stream.Events())])
 			}
@@ -306,11 +306,11 @@ func TestTheFirstDeliveryOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// TestTheInboxIsEmptiedByItsNight holds that closed segments go when their
-// night has published, and not before.
+// TestTheInboxIsEmptiedByItsNight: closed segments are removed when their night has
+// published.
 func TestTheInboxIsEmptiedByItsNight(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	for i := range 5 {
 		m.deliver(raw(fmt.Sprint(i), "x", fmt.Sprint(i)))
 	}

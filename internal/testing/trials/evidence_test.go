@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestGradesStandOnEvidence holds grade, reason and numbers of meta.streams for
-// a list of 21 records, asked for seven at a time.
+// TestGradesStandOnEvidence checks grade, reason and numbers in meta.streams for a list of
+// 21 records.
 func TestGradesStandOnEvidence(t *testing.T) {
 	quiet := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
@@ -19,8 +19,8 @@ func TestGradesStandOnEvidence(t *testing.T) {
 		records int
 		grade   fetch.Grade
 		reason  string
-		// numbers are pages, requests, passes, first and last total, distinct
-		// and repeated ids.
+		// numbers are pages, requests, passes, first and last total, distinct ids and
+		// repeated ids.
 		numbers string
 	}{
 		"a total that is a multiple of the page size": {limit: 7, records: 21, grade: fetch.Exact, reason: quiet, numbers: "3 4 1 21 21 21 0"},
@@ -32,9 +32,9 @@ func TestGradesStandOnEvidence(t *testing.T) {
 			reason: quiet, numbers: "3 5 1 21 21 21 0"},
 		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, limit: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 21, but 7 records came", numbers: "1 [3-6] 2 21 21 7 0"},
-		"a total that lies high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, limit: 7, records: 21, grade: fetch.BestEffort,
+		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, limit: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 26, but 21 records came", numbers: "3 8 2 26 26 21 0"},
-		"a total that lies low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, limit: 7, records: 21, grade: fetch.BestEffort,
+		"a total that is too low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, limit: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 16, but 21 records came", numbers: "3 8 2 16 16 21 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestGradesStandOnEvidence(t *testing.T) {
 	}
 }
 
-// TestUnprovenListDeletesNothing lets a list show a third of its records: those
-// that it does not show stay.
+// TestUnprovenListDeletesNothing serves a third of the records of a list: the others keep
+// their rows.
 func TestUnprovenListDeletesNothing(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -76,8 +76,8 @@ func TestUnprovenListDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestListsWithoutAnEnvelopeAreAskedForOnce counts the requests for lists that are
-// shorter than any page.
+// TestListsWithoutAnEnvelopeAreAskedForOnce counts the requests of lists that are shorter
+// than any page.
 func TestListsWithoutAnEnvelopeAreAskedForOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -89,11 +89,11 @@ func TestListsWithoutAnEnvelopeAreAskedForOnce(t *testing.T) {
 		h.requireStream(res.Run, stream, fetch.Exact, "every id was answered whole")
 		route := map[string]string{"article_comments": "/articles/{id}/comments", "campaign_articles": "/campaigns/{id}/articles"}[stream]
 		if n, want := asked[route], h.count(parents, "TRUE"); n != want || want == 0 {
-			t.Errorf("%s was asked for %d times for %d %s", route, n, want, parents)
+			t.Errorf("%s was requested %d times for %d %s", route, n, want, parents)
 		}
 	}
 	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page it")
 	if n := asked["/outlets/locations/cities"]; n != 1 {
-		t.Errorf("the cities were asked for %d times, want once", n)
+		t.Errorf("the cities were requested %d times, want once", n)
 	}
 }

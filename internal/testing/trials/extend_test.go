@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSeries puts a file in the place of a folder of the series, so that no user can write
-// below it, until the function that it returns is called.
+// blockSeries replaces a folder of the series by a file, so that it cannot be written. The
+// returned function undoes this.
 func (h *house) blockSeries(table string) (unblock func()) {
 	h.t.Helper()
 	folder, aside := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-aside")
@@ -30,9 +30,9 @@ func (h *house) blockSeries(table string) (unblock func()) {
 	}
 }
 
-// TestASeriesThatCannotBeExtended ends nights with exit code 3 and the reason. What verify
-// says of their days is true, no retention removes their versions, and the next night that
-// can completes them, as does rebuild --series.
+// TestASeriesThatCannotBeExtended: such nights end with exit code 3 and the reason. verify
+// describes their days correctly, retention keeps their versions, and the next night
+// completes them, as does rebuild --series.
 func TestASeriesThatCannotBeExtended(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 				res := h.partialNight()
 				days = append(days, h.at.UTC().Format(time.DateOnly))
 				if want := "extend the Parquet series by " + strings.Join(days, ", ") + ": "; !strings.Contains(res.Run.Error, want) || !strings.Contains(res.Run.Error, "orders") {
-					t.Errorf("the night says %q, want %q", res.Run.Error, want)
+					t.Errorf("the error of the night is %q, want %q", res.Run.Error, want)
 				}
 			}
 			wh, err := warehouse.Open(h.cfg.Warehouse)
@@ -64,7 +64,7 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 				t.Error(err)
 			}
 			if runs := runs(t, h); runs[len(runs)-1].Outcome != ledger.Partial {
-				t.Errorf("the ledger says %+v", runs[len(runs)-1])
+				t.Errorf("the last ledger entry is %+v", runs[len(runs)-1])
 			}
 			missing, err := wh.Series.MissingDays()
 			must(t, err)
@@ -82,7 +82,7 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 			}
 			for _, note := range v.Notes {
 				if strings.Contains(note, "earlier program") {
-					t.Errorf("verify says %q", note)
+					t.Errorf("verify reports %q", note)
 				}
 			}
 			unblock()
@@ -100,7 +100,8 @@ func TestASeriesThatCannotBeExtended(t *testing.T) {
 			before := contents(t, h.path("catalog.duckdb"))
 			h.rebuildFromSeries()
 			requireContents(t, before, contents(t, h.path("catalog.duckdb")))
-			// The kept versions are those of before: nothing waits for the series any more.
+			// The same versions as before are kept: they are no longer needed for the
+			// series.
 			h.goodNight()
 			if kept, err := fs.Glob(os.DirFS(h.path("versions")), "2*"); err != nil || len(kept) != 1 {
 				t.Errorf("kept are %v, %v", kept, err)

@@ -22,10 +22,10 @@ func TestNightMeetsAFailingDisk(t *testing.T) {
 	c.publishInPeace(t)
 }
 
-// TestTortureFailingDisk has every step on the disk fail, before it is done, in
-// the midst of it or after it, on the first night and on a later one. The run
-// says so, what is published stays whole, and the next run comes to the
-// warehouse that a night in peace comes to, without asking twice.
+// TestTortureFailingDisk fails every step on the disk, before it, during it or after it, in
+// the first night and in a later one. The run reports it, the published files stay intact,
+// and the next run leads to the same warehouse as an undisturbed night, without repeated
+// requests.
 func TestTortureFailingDisk(t *testing.T) {
 	requireTorture(t)
 	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
@@ -49,7 +49,7 @@ func TestTortureFailingDisk(t *testing.T) {
 	}
 }
 
-// linkFirst has the steps of the link at the top first: once it is there it is
+// linkFirst moves the steps of the top-level link to the front, since an existing link is
 // not made again.
 func linkFirst(all []strike) []strike {
 	isLink := func(s strike) bool {
@@ -59,7 +59,7 @@ func linkFirst(all []strike) []strike {
 	return append(slices.DeleteFunc(all, func(s strike) bool { return !isLink(s) }), others...)
 }
 
-// failAll has one run after the other meet a failure, each at its step.
+// failAll fails one run after the other, each at its step.
 func (c *trial) failAll(t *testing.T, all []strike) (failed, late int) {
 	t.Helper()
 	for i, s := range all {
@@ -70,21 +70,21 @@ func (c *trial) failAll(t *testing.T, all []strike) (failed, late int) {
 			failed++
 		}
 		if t.Failed() {
-			t.Fatalf("the warehouse did not stand the failure %v", s)
+			t.Fatalf("the warehouse is damaged after the failure %v", s)
 		}
 	}
 	return failed, late
 }
 
-// failOnce runs the night in this process, where one step meets an error. A
-// night that is not published says why, and that it failed.
+// failOnce runs the night in this process with an error at one step. A night that is not
+// published must report the error and its failure.
 func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published bool) {
 	t.Helper()
 	if c.night == "" {
 		c.begin(t)
 	}
 	night, met := c.night, false
-	var end ended
+	var end nightEnd
 	published = c.runOnce(t, 0, func(told job, _ <-chan struct{}) {
 		cfg := told.config()
 		cfg.Warehouse.Step = s.hook(func() error { met = true; return fmt.Errorf("strike at %s: %w", s, cause) })
@@ -93,24 +93,24 @@ func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published
 	t.Logf("%v: met %t, run %s ended %s with %d, published %t", s, met, night, end.Outcome, end.Code, published)
 	switch {
 	case !met && strings.HasSuffix(s.Step, " catalog.duckdb"):
-		// The link at the top is made once and then found.
+	// The top-level link is made once and then found.
 	case !met:
 		t.Errorf("%v: the step was not reached", s)
 	case published:
 		c.requirePublished(t, s, night, end)
 	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
-		t.Errorf("%v: nothing was published, and the run ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
+		t.Errorf("%v: the run published nothing, but ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
 	default:
 		c.requireNoSuccess(t, night)
 	}
 	return published
 }
 
-// requirePublished looks at a night that readers see although a step failed: one
-// behind the switch, which the next run does, or one whose failure is hidden by
-// another way to the same end. Where the switch itself may not last, the run
-// must not call itself a success; what it published is what the next one finds.
-func (c *trial) requirePublished(t *testing.T, s strike, night string, end ended) {
+// requirePublished checks a night that is published although a step failed: after the
+// switch, whose remaining work the next run does, or with an alternative to the failed
+// step. If the switch may not be durable, the run must not report success, and the next run
+// finds the published version.
+func (c *trial) requirePublished(t *testing.T, s strike, night string, end nightEnd) {
 	t.Helper()
 	lasting := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
 	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
@@ -121,7 +121,7 @@ func (c *trial) requirePublished(t *testing.T, s strike, night string, end ended
 	}
 }
 
-// requireNoSuccess demands that the ledger does not call the night a success.
+// requireNoSuccess checks that the ledger does not report the night as a success.
 func (c *trial) requireNoSuccess(t *testing.T, night string) {
 	t.Helper()
 	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)

@@ -21,51 +21,50 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// falsehood is a well-formed answer that is not what was asked for. It makes a
-// status and a body of a true answer; ok is false where it cannot be told of this
-// endpoint.
-type falsehood struct {
+// falsification is a well-formed but false response. It derives a status and a body from a true
+// response. ok is false if it does not apply to the endpoint.
+type falsification struct {
 	name string
-	tell func(s stream.Stream, body, other []byte) (status int, lie []byte, ok bool)
-	// later marks what a first night cannot find out: it has nothing to compare
-	// a shorter list with.
+	tell func(s stream.Stream, body, other []byte) (status int, falseBody []byte, ok bool)
+	// later means that a first night cannot detect it, because there is no earlier list to
+	// compare with.
 	later bool
 }
 
-// instead answers the same body whatever is asked.
-func instead(name, body string) falsehood {
-	return falsehood{name: name, tell: func(stream.Stream, []byte, []byte) (int, []byte, bool) {
+// instead returns a falsification with a constant body.
+func instead(name, body string) falsification {
+	return falsification{name: name, tell: func(stream.Stream, []byte, []byte) (int, []byte, bool) {
 		return http.StatusOK, []byte(body), true
 	}}
 }
 
-// under answers the true body under another status.
-func under(status int) falsehood {
-	return falsehood{name: fmt.Sprint(status), tell: func(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
+// under returns a falsification with the true body and another status.
+func under(status int) falsification {
+	return falsification{name: fmt.Sprint(status), tell: func(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 		return status, body, true
 	}}
 }
 
-func falsehoods() []falsehood {
-	return []falsehood{
+func falsifications() []falsification {
+	return []falsification{
 		instead("an empty object", `{}`),
 		instead("an error object", `{"error":"temporary failure","code":500}`),
-		{name: "null for the list", tell: tellNull},
-		{name: "another record", tell: tellAnother},
+		{name: "null for the list", tell: answerNull},
+		{name: "another record", tell: answerForAnotherID},
 		under(http.StatusAccepted), under(http.StatusPartialContent),
 		{name: "half the list with a matching total", tell: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
-			return tellPart(s, body, func(list []any) []any { return list[:(len(list)+1)/2] })
+			return answerPart(s, body, func(list []any) []any { return list[:(len(list)+1)/2] })
 		}, later: true},
 		{name: "no records with total 0", tell: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
-			return tellPart(s, body, func([]any) []any { return []any{} })
+			return answerPart(s, body, func([]any) []any { return []any{} })
 		}, later: true},
 	}
 }
 
-// lists are the members that hold the records of an answer, in any envelope.
+// lists returns the names of members with the records of a response, in all envelopes.
 func lists() []string { return []string{"records", "countries", "states", "cities", "statuses"} }
 
-func tellNull(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
+func answerNull(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 	envelope, ok := decode(string(body)).(map[string]any)
 	if !ok {
 		return http.StatusOK, []byte("null"), true
@@ -79,15 +78,15 @@ func tellNull(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 	return http.StatusOK, []byte("null"), true
 }
 
-// tellAnother answers for another id. Status counts and comments do not say whose
-// they are, so that nobody could tell.
-func tellAnother(s stream.Stream, _, other []byte) (int, []byte, bool) {
+// answerForAnotherID returns a response for another id. Status counts and comments do not contain
+// their id, so it would be undetectable there.
+func answerForAnotherID(s stream.Stream, _, other []byte) (int, []byte, bool) {
 	silent := slices.Contains([]string{"campaign_status_counts", "article_comments", "outlet_products"}, s.Name)
 	return http.StatusOK, other, other != nil && !silent
 }
 
-// tellPart leaves of the list what part does, and corrects the total.
-func tellPart(s stream.Stream, body []byte, part func([]any) []any) (int, []byte, bool) {
+// answerPart keeps a part of the list and adjusts the total.
+func answerPart(s stream.Stream, body []byte, part func([]any) []any) (int, []byte, bool) {
 	if s.Envelope == stream.Object || s.Envelope == stream.Raw {
 		return 0, nil, false
 	}
@@ -110,39 +109,38 @@ func tellPart(s stream.Stream, body []byte, part func([]any) []any) (int, []byte
 	return 0, nil, false
 }
 
-// liar stands before a service and answers the questions of one stream with a
-// falsehood.
-type liar struct {
+// falsifier is a handler in front of a service that falsifies the responses of one stream.
+type falsifier struct {
 	service *sim.Service
 
-	mu     sync.Mutex
-	stream stream.Stream
-	lie    *falsehood
-	bodies map[string][]byte // by path, of the stream
-	told   int
+	mu      sync.Mutex
+	stream  stream.Stream
+	change  *falsification
+	bodies  map[string][]byte // by path, of the stream
+	changed int
 }
 
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
-func (l *liar) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	l.service.ServeHTTP(answer, r)
 	status, body := answer.Code, answer.Body.Bytes()
 	l.mu.Lock()
-	if asked, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); asked && l.lie != nil && status == http.StatusOK {
-		if code, lie, ok := l.lie.tell(l.stream, body, l.other(r.URL.Path, body)); ok {
-			status, body = code, lie
-			l.told++
+	if asked, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); asked && l.change != nil && status == http.StatusOK {
+		if code, falseBody, ok := l.change.tell(l.stream, body, l.other(r.URL.Path, body)); ok {
+			status, body = code, falseBody
+			l.changed++
 		}
 	}
 	l.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	_, _ = rw.Write(body) // a client that hangs up has its reasons
+	_, _ = rw.Write(body) // the client may disconnect
 }
 
-// other is an answer of the same stream to another question.
-func (l *liar) other(path string, body []byte) []byte {
+// other returns a response of the same stream to another request.
+func (l *falsifier) other(path string, body []byte) []byte {
 	l.bodies[path] = slices.Clone(body)
 	for p, b := range l.bodies {
 		if p != path {
@@ -152,20 +150,20 @@ func (l *liar) other(path string, body []byte) []byte {
 	return nil
 }
 
-// set begins a falsehood about a stream; nil ends it.
-func (l *liar) set(s stream.Stream, lie *falsehood) {
+// set starts falsifying a stream; nil stops it.
+func (l *falsifier) set(s stream.Stream, change *falsification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stream, l.lie, l.bodies, l.told = s, lie, map[string][]byte{}, 0
+	l.stream, l.change, l.bodies, l.changed = s, change, map[string][]byte{}, 0
 }
 
-// falseTrial is a warehouse whose service can be made to lie. Its world stands
-// still, so that whatever a night takes from it or changes is wrong.
+// falseTrial is a house with a falsified service and a constant world: every change in the
+// warehouse is wrong.
 type falseTrial struct {
 	*house
-	ref  *reference
-	liar *liar
-	// outcomes counts how the nights with a falsehood ended.
+	ref       *reference
+	falsifier *falsifier
+	// outcomes counts the outcomes of falsified nights.
 	outcomes map[string]int
 }
 
@@ -175,8 +173,8 @@ func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
 	world.Outlets, world.Listings, world.Orders, world.Campaigns, world.Files = 8, 24, 24, 6, 14
 	f := &falseTrial{house: newHouse(t, world, streams...), outcomes: map[string]int{}}
 	f.ref = newReference(t, f.service, f.cfg.Streams)
-	f.liar = &liar{service: f.service}
-	server := httptest.NewServer(f.liar)
+	f.falsifier = &falsifier{service: f.service}
+	server := httptest.NewServer(f.falsifier)
 	t.Cleanup(server.Close)
 	f.cfg.Fetch.BaseURL, f.cfg.Fetch.PageSize = server.URL, 100
 	f.cfg.Limits = load.Limits{Share: 0.2, Rows: 0}
@@ -186,16 +184,16 @@ func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
 	return f
 }
 
-// lied runs a night in which a stream lies, and holds what it publishes to what it
-// says of it. It reports whether the falsehood was told at all.
-func (f *falseTrial) lied(t *testing.T, s stream.Stream, lie falsehood) bool {
+// runFalsified runs a night with a falsified stream, and compares the published tables with their
+// grades. It reports whether any response was falsified.
+func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsification) bool {
 	t.Helper()
 	before := f.latest()
-	f.liar.set(s, &lie)
+	f.falsifier.set(s, &change)
 	f.at = f.at.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), f.cfg)
-	told := f.liar.told
-	f.liar.set(s, nil)
+	told := f.falsifier.changed
+	f.falsifier.set(s, nil)
 	if told == 0 {
 		return false
 	}
@@ -213,7 +211,7 @@ func (f *falseTrial) lied(t *testing.T, s stream.Stream, lie falsehood) bool {
 		said = said || !proven[one.Stream]
 	}
 	switch {
-	case lie.later && before == "":
+	case change.later && before == "":
 		f.outcomes["believed, for want of anything to compare it with"]++
 		return true
 	case said:
@@ -230,8 +228,8 @@ func (f *falseTrial) lied(t *testing.T, s stream.Stream, lie falsehood) bool {
 	return true
 }
 
-// requireUnharmed runs a healthy night, after which the warehouse must equal one
-// that never met a falsehood: no row was ever closed or changed.
+// requireUnharmed runs a normal night, after which the warehouse must equal one without
+// falsified nights: no row was ever closed or changed.
 func (f *falseTrial) requireUnharmed(t *testing.T, history bool) {
 	t.Helper()
 	f.t = t
@@ -250,16 +248,16 @@ func (f *falseTrial) requireUnharmed(t *testing.T, history bool) {
 	}
 }
 
-// falseOnLaterNights tries a falsehood about streams, one night after the other. Each night
-// is healthy for all streams but one. Apart, another night in which all are follows it;
-// else one night follows them all: what was closed in any stays in the history.
-func falseOnLaterNights(t *testing.T, lie falsehood, apart bool, names ...string) (nights int, outcomes map[string]int) {
+// falseOnLaterNights falsifies one stream after the other, one each night. If apart, a
+// normal night follows each of them; otherwise one follows all, since wrongly closed rows
+// would stay in the history.
+func falseOnLaterNights(t *testing.T, change falsification, apart bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)
 	f.sameDay()
 	for _, s := range f.cfg.Streams {
 		t.Run("later night/"+s.Name, func(t *testing.T) {
 			f.t = t
-			if !f.lied(t, s, lie) {
+			if !f.runFalsified(t, s, change) {
 				return
 			}
 			if nights++; apart {
@@ -273,13 +271,13 @@ func falseOnLaterNights(t *testing.T, lie falsehood, apart bool, names ...string
 	return nights, f.outcomes
 }
 
-// falseOnFirstNights tries a falsehood about streams, each in a new warehouse.
-func falseOnFirstNights(t *testing.T, lie falsehood, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
+// falseOnFirstNights falsifies one stream after the other, each in a new warehouse.
+func falseOnFirstNights(t *testing.T, change falsification, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
 	outcomes = map[string]int{}
 	for _, s := range streams {
 		t.Run("first night/"+s.Name, func(t *testing.T) {
 			f := newFalseTrial(t, names...)
-			if f.lied(t, s, lie) {
+			if f.runFalsified(t, s, change) {
 				nights++
 				f.requireUnharmed(t, false)
 			}
@@ -291,40 +289,39 @@ func falseOnFirstNights(t *testing.T, lie falsehood, streams []stream.Stream, na
 	return nights, outcomes
 }
 
-// TestTrialFalseAnswers is the short form of TestTortureFalseAnswers: every falsehood,
-// about a list, a single record, a list under a parent, and status counts.
+// TestTrialFalseAnswers is the short form of TestTortureFalseAnswers: every falsification about
+// a list, a single record, a list under a parent, and status counts.
 func TestTrialFalseAnswers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for _, lie := range falsehoods() {
-		t.Run(lie.name, func(t *testing.T) {
+	for _, change := range falsifications() {
+		t.Run(change.name, func(t *testing.T) {
 			t.Parallel()
 			names := []string{"cities", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts"}
-			falseOnLaterNights(t, lie, false, names...)
+			falseOnLaterNights(t, change, false, names...)
 			counts, _ := stream.Find(stream.All(), "campaign_status_counts")
-			falseOnFirstNights(t, lie, []stream.Stream{counts}, names...)
+			falseOnFirstNights(t, change, []stream.Stream{counts}, names...)
 		})
 	}
 }
 
-// TestTortureFalseAnswers lets every endpoint answer with every falsehood, on a
-// first and on a later night. No row is lost or changed without a grade that says
-// so, none that is exact is wrong, and the healthy night that follows equals a
-// warehouse that never met the falsehood.
+// TestTortureFalseAnswers falsifies every endpoint in every way, in a first and in a later
+// night. No row may be lost or changed without a grade that shows it, no exact table may be
+// wrong, and after a normal night the warehouse must equal one without falsified nights.
 func TestTortureFalseAnswers(t *testing.T) {
 	requireTorture(t)
-	for _, lie := range falsehoods() {
-		t.Run(lie.name, func(t *testing.T) {
+	for _, change := range falsifications() {
+		t.Run(change.name, func(t *testing.T) {
 			var nights [2]int
 			var outcomes [2]map[string]int
 			defer keep(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "False answers: " + lie.name, Runs: nights[0] + nights[1],
+				return torture.Trial{Name: "False answers: " + change.name, Runs: nights[0] + nights[1],
 					Fault: fmt.Sprintf("every endpoint that can answer so, all night: %d first and %d later nights, a healthy one behind each", nights[0], nights[1]),
 					Outcome: "later nights: " + describe(outcomes[1]) + "; 0 rows lost or changed without a grade that says so, 0 false exact; first nights: " +
 						describe(outcomes[0])}
 			})
-			nights[1], outcomes[1] = falseOnLaterNights(t, lie, true)
-			nights[0], outcomes[0] = falseOnFirstNights(t, lie, stream.All())
+			nights[1], outcomes[1] = falseOnLaterNights(t, change, true)
+			nights[0], outcomes[0] = falseOnFirstNights(t, change, stream.All())
 		})
 	}
 }

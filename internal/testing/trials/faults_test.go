@@ -22,7 +22,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// few are enough streams for most faults: a list, and a list with its details.
+// few returns enough streams for most faults: a list, and a list with its details.
 func few() []string { return []string{"product_listings", "orders", "order_details"} }
 
 func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
@@ -35,7 +35,7 @@ func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
 	res, err := h.badNight(t.Context(), 1)
 	for _, part := range []string{`stream "token"`, h.server.URL + "/auth/token", "connection refused"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
+			t.Errorf("the error does not contain %q: %v", part, err)
 		}
 	}
 	if res.Run.Outcome != ledger.Failed || h.latest() != good.Run.ID {
@@ -44,16 +44,16 @@ func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
 	requireNoToken(t, h.path(), err.Error()+log.String())
 	ledger := runs(t, h)
 	if last := ledger[len(ledger)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
-		t.Errorf("the ledger says of the failed night: %+v", last)
+		t.Errorf("the ledger entry of the failed night is %+v", last)
 	}
 }
 
-// requireNoToken reads every file below a folder, with what has landed unpacked,
+// requireNoToken searches all files below a folder, including decompressed landed bodies,
 // and a text.
 func requireNoToken(t *testing.T, dir, text string) {
 	t.Helper()
 	if strings.Contains(text, token) {
-		t.Errorf("the token is in a text: %s", text)
+		t.Errorf("the token is in the text: %s", text)
 	}
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -83,7 +83,7 @@ func requireNotLanded(t *testing.T, dir string) {
 	}
 }
 
-// lockedBuffer is a log that many goroutines write to.
+// lockedBuffer is a log buffer that is safe for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -139,11 +139,11 @@ func TestBrokenListIsCarriedForward(t *testing.T) {
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
 	age := h.one(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
 	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); age != want {
-		t.Errorf("the carried rows are as old as %s, want %s", age, want)
+		t.Errorf("the carried rows date from %s, want %s", age, want)
 	}
 	for _, m := range res.Manifest.Tables {
 		if want := grade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
-			t.Errorf("the manifest grades %s %s, want %s", m.Name, m.Grade, want)
+			t.Errorf("the manifest has for %s the grade %s, want %s", m.Name, m.Grade, want)
 		}
 	}
 	h.service.SetFaults()
@@ -167,12 +167,12 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Skipped, "Sign in")
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
 	if n := h.count("product_listings", "TRUE"); n != 0 {
-		t.Errorf("%d listings came from nowhere", n)
+		t.Errorf("there are %d listings, want none", n)
 	}
 }
 
-// TestBrokenHalfKeepsItsColumns breaks one of the two answers that orders are
-// united from: what only that one gives stays as it was last.
+// TestBrokenHalfKeepsItsColumns breaks one of the two endpoints of orders: columns that
+// only it fills keep their last values.
 func TestBrokenHalfKeepsItsColumns(t *testing.T) {
 	for _, c := range []struct{ name, route, stream, column string }{
 		{"detail", "/orders/{order_id}", "order_details", "email"},
@@ -188,16 +188,16 @@ func TestBrokenHalfKeepsItsColumns(t *testing.T) {
 			res := h.partialNight()
 			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
 			if after := h.count("orders", filled); after < before || before == 0 {
-				t.Errorf("%d orders have %s, before the fault %d had", after, c.column, before)
+				t.Errorf("%d orders have %s, but %d before the fault", after, c.column, before)
 			}
 			if after := h.count("order_line_items", linked); after < links || links == 0 {
-				t.Errorf("%d line items have the outlet's website, before the fault %d had", after, links)
+				t.Errorf("%d line items have the outlet's website, but %d before the fault", after, links)
 			}
 		})
 	}
 }
 
-// TestFailedDetailKeepsItsLastRow breaks single records for good.
+// TestFailedDetailKeepsItsLastRow makes single records fail in every attempt.
 func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -212,7 +212,7 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 		t.Errorf("order_details: %+v", s)
 	}
 	if h.count("orders", "id = ? AND email <> ''", id) != 1 {
-		t.Error("the failed order lost what its detail said")
+		t.Error("the failed order lost the values of its detail")
 	}
 	if h.count("order_line_items", "order_id = ? AND outlet_website_url IS NOT NULL", id) == 0 {
 		t.Error("the failed order's line items lost their outlets")
@@ -229,12 +229,12 @@ func TestShakyNetworkLosesNothing(t *testing.T) {
 	h.service.SetFaults(shakes()...)
 	res := h.goodNight()
 	if res.Run.Retries == 0 {
-		t.Error("nothing was repeated, so that nothing was tried")
+		t.Error("no request was repeated, so the test shows nothing")
 	}
 	h.requireValues(ref)
 }
 
-// shakes spoil two answers of five, each kind by a twentieth or more.
+// shakes are faults that affect two responses of five, each kind at least a twentieth.
 func shakes() []sim.Fault {
 	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
@@ -259,9 +259,9 @@ func TestInterruptedNightPublishesNothing(t *testing.T) {
 	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("ended %s: %v", res.Run.Outcome, err)
 	}
-	// What was on its way may still arrive; nothing new is asked.
+	// Requests in flight may still arrive, but no new ones are sent.
 	if late := seen.Load() - 6; late >= 8 {
-		t.Errorf("%d requests came after the interruption", late)
+		t.Errorf("%d requests arrived after the interruption", late)
 	}
 	h.arrive.Store(nil)
 	h.goodNight()

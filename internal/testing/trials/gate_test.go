@@ -16,12 +16,12 @@ import (
 // noRecords is a well-formed page of a list without records.
 const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
 
-// emptied has a list answer without records so many times; 0: always.
+// emptied makes a list answer without records the given number of times. 0 means always.
 func emptied(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }
 
-// newGatedHouse has a warehouse of one night and gates that three rows open.
+// newGatedHouse returns a house with one night, and gates for losses of three rows.
 func newGatedHouse(t *testing.T, streams ...string) *house {
 	t.Helper()
 	h := newHouse(t, smallWorld(), streams...)
@@ -31,7 +31,7 @@ func newGatedHouse(t *testing.T, streams ...string) *house {
 	return h
 }
 
-// stoppedNight runs a night that the gate stops, on the loss of a whole table.
+// stoppedNight runs a night that the gate stops because a whole table would be lost.
 func (h *house) stoppedNight(table string) pipeline.Result {
 	h.t.Helper()
 	res, err := h.badNight(h.t.Context(), 1)
@@ -52,10 +52,10 @@ func TestAGateReadsItsListsAgainBeforeItDecides(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "")
 	h.requireValues(ref)
 	if n := h.count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
-		t.Errorf("%d deletions of listings, want those of the day alone", n)
+		t.Errorf("%d deletions of listings, want only those of the day", n)
 	}
 	if n := h.service.Stats().Routes["/orders"]; n > 3 {
-		t.Errorf("the list of orders was asked for %d times, though no gate doubted it", n)
+		t.Errorf("the list of orders was requested %d times, although no gate doubted it", n)
 	}
 }
 
@@ -76,14 +76,14 @@ func TestARunThatAGateStoppedIsBegunAfresh(t *testing.T) {
 		ref := newReference(t, h.service, h.cfg.Streams)
 		h.service.SetFaults(emptied("/products/listings", 0))
 		stopped := h.stoppedNight("product_listings")
-		// The service has recovered: what landed while it lied must not count,
-		// least of all when the operator believes the message.
+		// The service has recovered: its false answers must not be used again, not even
+		// if the operator accepts the loss.
 		h.service.SetFaults()
 		h.cfg.AllowMassDelete = allow
 		h.at = h.at.Add(time.Minute)
 		res := h.complete(pipeline.Run(t.Context(), h.cfg))
 		if res.Run.ID == stopped.Run.ID {
-			t.Errorf("run %s was taken up", stopped.Run.ID)
+			t.Errorf("run %s was resumed", stopped.Run.ID)
 		}
 		h.requireValues(ref)
 	}
@@ -98,10 +98,10 @@ func TestAMassDeletionIsBelievedAfterASecondReading(t *testing.T) {
 	h.cfg.AllowMassDelete = true
 	h.goodNight()
 	if n := h.snapshot()["product_listings"]; n != "0" {
-		t.Errorf("%s listings are left, want none", n)
+		t.Errorf("there are %s listings, want none", n)
 	}
 	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
-		t.Errorf("the list was asked for %d times, want two readings of one request", n)
+		t.Errorf("the list was requested %d times, want two", n)
 	}
 }
 
@@ -129,14 +129,14 @@ func TestTheLedgerAndCheckTellWhatTheGateSaid(t *testing.T) {
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if plan.Stopped == nil || plan.Stopped.ID != stopped.Run.ID || plan.Stopped.Losses[0].Table != "product_listings" {
-		t.Errorf("check says of the gate %+v, want the losses of %s", plan.Stopped, stopped.Run.ID)
+		t.Errorf("check reports for the gate %+v, want the losses of %s", plan.Stopped, stopped.Run.ID)
 	}
 	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != ledger.Failed {
-		t.Errorf("the ledger says %s: %s", stopped.Run.Outcome, stopped.Run.Error)
+		t.Errorf("the ledger has %s: %s", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
-		t.Errorf("after a good night check still says %+v (%v)", plan.Stopped, err)
+		t.Errorf("after a complete night check still reports %+v (%v)", plan.Stopped, err)
 	}
 }
 

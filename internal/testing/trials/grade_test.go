@@ -16,11 +16,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readings remembers, from what the service answered, in which night each id of
-// each stream of details was last read.
+// readings contains, for each stream of details, the night in which each id was last read
+// from the service.
 type readings map[string]map[string]time.Time
 
-// note takes the answers of a night whose snapshot has this time.
+// note adds the responses of the night with this snapshot time.
 func (r readings) note(h *house, at time.Time) {
 	for _, q := range h.service.Requests() {
 		for _, s := range h.cfg.Streams {
@@ -40,8 +40,8 @@ func (r readings) note(h *house, at time.Time) {
 	h.service.ResetRequests()
 }
 
-// oldest is when the oldest id of a stream was read that was not read at a time,
-// as meta.streams writes it; empty when all were.
+// oldest returns when the oldest id that was not read at a time was read, in the format of
+// meta.streams. It is empty if all were read.
 func (r readings) oldest(stream string, at time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
@@ -55,8 +55,8 @@ func (r readings) oldest(stream string, at time.Time) string {
 	return oldest.UTC().Format(time.RFC3339Nano)
 }
 
-// requireTrueStreams computes rows, rows_old and age_since of every stream anew:
-// from the tables, and from when the service answered for what they hold.
+// requireTrueStreams recomputes rows, rows_old and age_since of every stream from the
+// tables and from the times of the responses.
 func (h *house) requireTrueStreams(res pipeline.Result, seen readings) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
@@ -91,13 +91,13 @@ func (h *house) requireTrueStreams(res pipeline.Result, seen readings) {
 			delete(got, "age_since")
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			h.t.Errorf("meta.streams of %s in run %s (-true +said):\n%s", s.Name, res.Run.ID, diff)
+			h.t.Errorf("meta.streams of %s in run %s (-true +meta.streams):\n%s", s.Name, res.Run.ID, diff)
 		}
 	}
 }
 
-// TestTrialMetaStreamsIsTrueOnAnyNight holds the columns of meta.streams that are about
-// the snapshot over nights that read all, carry most, fail in part and read a part.
+// TestTrialMetaStreamsIsTrueOnAnyNight checks the columns of meta.streams about the
+// snapshot in nights that read everything, carry most, fail in part, and read a part.
 func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -132,8 +132,8 @@ func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
 	}
 }
 
-// TestTrialNoStreamIsExactThatWasNotReadOrProven lets details change without a trace on
-// any list: a table whose streams are all exact or repaired equals the service.
+// TestTrialNoStreamIsExactThatWasNotReadOrProven changes details without a trace on any
+// list: a table whose streams are all exact or repaired must equal the service.
 func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
 	}
 }
 
-// TestBoundedNeedsItsBound holds the border between bounded and best_effort.
+// TestBoundedNeedsItsBound checks the boundary between bounded and best_effort.
 func TestBoundedNeedsItsBound(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -177,7 +177,7 @@ func TestBoundedNeedsItsBound(t *testing.T) {
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_details", fetch.Bounded, "at most 1 night ago")
-	// Details that failed wait for the next night, and make the oldest older.
+	// Failed details wait for the next night, and make the oldest age older.
 	h.service.SetFaults(sim.Fault{Route: "/campaigns/{id}/articles", Kind: sim.FaultStatus, Status: 500, Times: 1})
 	h.cfg.Fetch.Retry.MaxRetries = 0
 	res := h.partialNight()
@@ -192,8 +192,8 @@ func TestBoundedNeedsItsBound(t *testing.T) {
 	}
 }
 
-// TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead holds grade and note of
-// the tables of orders for a token that may list orders and read none.
+// TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead checks grade and note of the
+// tables of orders for a token that may list orders but not read single ones.
 func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -217,8 +217,8 @@ func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
 	}
 }
 
-// TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt withdraws a product whose
-// listings never named their outlet.
+// TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt withdraws a product whose listings
+// never named their outlet.
 func TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -244,13 +244,13 @@ func TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt(t *testing.T) {
 	}
 	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: nameless},
 		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: nameless}}
-	// The first night knows the outlets by name; from then on no listing names one.
+	// The first night knows the outlets by name. From then on no listing names one.
 	h.goodNight()
 	h.service.SetFaults(faults...)
 	h.sameDay()
 	h.sameDay()
 	if n := streamOf(t, h.sameDay().Run, "outlet_products").Fetched; n != 0 {
-		t.Errorf("%d outlets were asked for their products in a night in which nothing changed", n)
+		t.Errorf("the products of %d outlets were requested in a night without changes", n)
 	}
 	withdrawn = h.one("SELECT min(product_id) FROM outlet_products JOIN product_listings p ON p.id = product_id")
 	outlet := h.one("SELECT outlet_id FROM outlet_products WHERE product_id = ?", withdrawn)
@@ -258,6 +258,6 @@ func TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt(t *testing.T) {
 	h.sameDay()
 	asked := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
 	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !asked || n != 1 {
-		t.Errorf("%d outlets were asked for their products, the one that sold %s among them: %v", n, withdrawn, asked)
+		t.Errorf("the products of %d outlets were requested, including those of the seller of %s: %v", n, withdrawn, asked)
 	}
 }

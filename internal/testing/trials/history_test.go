@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// moment is what the service held when a night ran.
+// moment contains the data of the service when a night ran.
 type moment struct {
 	at   time.Time
 	rows map[string][]cells
 }
 
-// checkHistory asks for every table as of every night, and as of the last
-// microsecond before the next one: valid_from is inclusive, valid_to is not.
+// checkHistory queries every table as of every night, and as of the last microsecond before
+// the next one: valid_from is inclusive, valid_to is not.
 func checkHistory(t *testing.T, h *house, ref *reference, nights []moment) {
 	catalog := h.catalog()
 	for n, held := range nights {
@@ -33,8 +33,7 @@ func asOf(table string, at time.Time) string {
 	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(microseconds))
 }
 
-// checkSeries reads the Parquet files of every night, which must not have
-// changed when later nights were published.
+// checkSeries reads the Parquet files of every night, which later nights must not change.
 func checkSeries(t *testing.T, h *house, ref *reference, nights []moment) {
 	db := open(t, "")
 	for n, held := range nights {

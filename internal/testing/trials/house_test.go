@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/duckdb/duckdb-go/v2" // the driver as any reader uses it
+	_ "github.com/duckdb/duckdb-go/v2" // the driver that readers use
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/fetch"
@@ -30,37 +30,37 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// house is a demo service behind real HTTP and a warehouse of its own.
+// house is the fixture of the trials: a demo service behind real HTTP, and a warehouse.
 type house struct {
 	t       *testing.T
 	service *sim.Service
 	server  *httptest.Server
 	cfg     pipeline.Config
-	// arrive holds what arriving set. A request of a night that was cut may still
-	// arrive when the next is prepared.
+	// arrive is the function set by arriving. It is atomic because a request of an
+	// interrupted night may arrive while the next is prepared.
 	arrive atomic.Pointer[func(r *http.Request)]
-	// at is the time of the night that runs next or ran last.
+	// at is the time of the next or last night.
 	at time.Time
-	// opened is the catalog in the file that shown tells of.
+	// opened is the open catalog, and shown identifies its file.
 	opened *sql.DB
 	shown  fs.FileInfo
 }
 
 const token = "pc_top-secret-of-the-test"
 
-// smallWorld has a record of every kind and little more.
+// smallWorld has a few records of every kind.
 func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
 }
 
-// richWorld has every oddity of the demo's world, and changes at night.
+// richWorld has all oddities of the demo's world, and changes between nights.
 func richWorld() sim.Options {
 	return sim.Options{Seed: 7, Token: token, Outlets: 40, Listings: 90, Profiles: 5, Campaigns: 12, Orders: 70, Files: 20,
 		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
 }
 
-// newHouse opens a house whose nights read the streams of these names and know
-// no others; none named: all.
+// newHouse returns a house whose nights read the named streams only, or all if there are
+// none.
 func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
 	t.Helper()
 	h := &house{t: t, service: sim.New(opts)}
@@ -90,10 +90,10 @@ func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
 	return h
 }
 
-// arriving has see look at every request before the service does.
+// arriving calls see with every request before the service handles it.
 func (h *house) arriving(see func(r *http.Request)) { h.arrive.Store(&see) }
 
-// night lives through a day of the world and runs the night at its end.
+// night advances the world by a day and runs a night.
 func (h *house) night() (pipeline.Result, error) {
 	return h.nightWithin(h.t.Context())
 }
@@ -104,13 +104,13 @@ func (h *house) nightWithin(ctx context.Context) (pipeline.Result, error) {
 	return pipeline.Run(ctx, h.cfg)
 }
 
-// goodNight runs a night that must come out complete.
+// goodNight runs a night that must be complete.
 func (h *house) goodNight() pipeline.Result {
 	h.t.Helper()
 	return h.complete(h.night())
 }
 
-// sameDay runs a complete night in which the world stands still.
+// sameDay runs a complete night without a change of the world.
 func (h *house) sameDay() pipeline.Result {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
@@ -125,7 +125,7 @@ func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
 	return res
 }
 
-// exitCode is what the program ends with after a run.
+// exitCode returns the exit code of the program after a run.
 func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
 	switch _, held := errors.AsType[*warehouse.HeldError](err); {
@@ -139,8 +139,8 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	return outcome.ExitCode()
 }
 
-// badNight runs a night that must fail with this exit code, publish nothing and
-// leave what was published as readable as it was.
+// badNight runs a night that must fail with this exit code, publish nothing and leave the
+// last snapshot readable and unchanged.
 func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
 	before, held := h.latest(), h.snapshot()
@@ -160,7 +160,7 @@ func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error)
 	return res, err
 }
 
-// partialNight runs a night that must publish, with exit code 3.
+// partialNight runs a night that must publish with exit code 3.
 func (h *house) partialNight() pipeline.Result {
 	h.t.Helper()
 	res, err := h.night()
@@ -173,7 +173,7 @@ func (h *house) partialNight() pipeline.Result {
 	return res
 }
 
-// snapshot is how many rows every published table has, nil before the first
+// snapshot returns the number of rows of every published table, or nil before the first
 // night.
 func (h *house) snapshot() map[string]string {
 	h.t.Helper()
@@ -187,7 +187,7 @@ func (h *house) snapshot() map[string]string {
 	return counts
 }
 
-// one reads the one value of a query from the published catalog.
+// one returns the single value of a query on the published catalog.
 func (h *house) one(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)
@@ -197,7 +197,7 @@ func (h *house) one(text string, args ...any) string {
 	return rows[0][0].String
 }
 
-// count reads how many rows of a table fulfil a condition.
+// count returns the number of rows of a table that satisfy a condition.
 func (h *house) count(table, condition string, args ...any) int {
 	h.t.Helper()
 	n, err := strconv.Atoi(h.one("SELECT count(*)::VARCHAR FROM "+table+" WHERE "+condition, args...))
@@ -205,18 +205,18 @@ func (h *house) count(table, condition string, args ...any) int {
 	return n
 }
 
-// streamOf is what the ledger of a night says of one stream.
+// streamOf returns the entry of a stream in the ledger entry of a night.
 func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	t.Helper()
 	i := slices.IndexFunc(r.Streams, func(s ledger.Stream) bool { return s.Stream == name })
 	if i < 0 {
-		t.Fatalf("run %s says nothing of %s", r.ID, name)
+		t.Fatalf("run %s has no stream %s", r.ID, name)
 	}
 	return r.Streams[i]
 }
 
-// requireStream holds the grade and a part of the reason of a stream, in the
-// ledger and in meta.streams.
+// requireStream checks the grade and a part of the reason of a stream, in the ledger and in
+// meta.streams.
 func (h *house) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
@@ -225,11 +225,11 @@ func (h *house) requireStream(r ledger.Run, name string, grade fetch.Grade, reas
 	}
 	meta := h.one("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
 	if meta != s.Grade+": "+s.Reason {
-		h.t.Errorf("meta.streams says of %s %q, the ledger %q", name, meta, s.Grade+": "+s.Reason)
+		h.t.Errorf("meta.streams has %[2]q for %[1]s, the ledger %[3]q", name, meta, s.Grade+": "+s.Reason)
 	}
 }
 
-// requireValues compares tables with what the service holds now.
+// requireValues compares tables with the current data of the service.
 func (h *house) requireValues(ref *reference, tables ...string) {
 	h.t.Helper()
 	held, catalog := ref.now(), h.catalog()
@@ -252,8 +252,8 @@ func (h *house) path(parts ...string) string {
 	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
 }
 
-// catalog opens the published DuckDB file through the links, as any reader
-// does; once per version, since opening takes longer than most questions.
+// catalog opens the published DuckDB file through the links, as readers do. It opens each
+// version once, because opening takes longer than most queries.
 func (h *house) catalog() *sql.DB {
 	h.t.Helper()
 	now, err := os.Stat(h.path("catalog.duckdb"))
@@ -278,7 +278,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// latest is the run that readers see, empty before the first.
+// latest returns the run that readers see, or "" before the first.
 func (h *house) latest() string {
 	h.t.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)

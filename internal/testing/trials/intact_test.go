@@ -18,9 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// requireIntact reads all that is published in a warehouse as its readers
-// would, and compares it with what the manifests say. It returns the run that
-// is published; empty before the first.
+// requireIntact reads everything published in a warehouse, as readers do, and compares it
+// with the manifests. It returns the published run, or "" before the first.
 func requireIntact(t *testing.T, dir string) string {
 	t.Helper()
 	folder, err := os.Readlink(filepath.Join(dir, "latest"))
@@ -36,7 +35,7 @@ func requireIntact(t *testing.T, dir string) string {
 	}
 	m := manifest(t, filepath.Join(dir, "latest"))
 	if m.RunID != run {
-		t.Errorf("latest is %s, its manifest says %s", run, m.RunID)
+		t.Errorf("latest is %s, but its manifest names %s", run, m.RunID)
 	}
 	requireRows(t, dir, m)
 	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
@@ -52,7 +51,7 @@ func manifest(t *testing.T, version string) warehouse.Manifest {
 	return m
 }
 
-// requireSums compares the bytes of a version with its manifest.
+// requireSums compares the checksums of a version with its manifest.
 func requireSums(t *testing.T, version string) {
 	t.Helper()
 	m := manifest(t, version)
@@ -64,7 +63,7 @@ func requireSums(t *testing.T, version string) {
 		data, err := os.ReadFile(filepath.Join(version, file.File))
 		must(t, err)
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != file.SHA256 || int64(len(data)) != file.Bytes {
-			t.Errorf("%s of version %s is not what its manifest says", file.File, m.RunID)
+			t.Errorf("%s of version %s differs from its manifest", file.File, m.RunID)
 		}
 	}
 }
@@ -87,7 +86,7 @@ func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
 		}
 	}
 	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != m.RunID {
-		t.Errorf("the catalog of %s is that of %s", m.RunID, last[0][0].String)
+		t.Errorf("the catalog of %s belongs to %s", m.RunID, last[0][0].String)
 	}
 }
 
@@ -96,8 +95,7 @@ func tableRows(m warehouse.Manifest, name string) int64 {
 	return m.Tables[i].Rows
 }
 
-// requireReadable decodes every value of the Parquet files of a pattern, if
-// there are any.
+// requireReadable decodes all values of the Parquet files that match a pattern.
 func requireReadable(t *testing.T, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -109,7 +107,7 @@ func requireReadable(t *testing.T, pattern string) {
 	}
 }
 
-// opened is a connection that the caller closes, since a trial makes many.
+// opened returns a connection that the caller closes, because a trial opens many.
 func opened(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
@@ -117,8 +115,8 @@ func opened(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// requireSame compares two warehouses value for value: all current and closed
-// rows, and of meta what does not tell how often a night was tried.
+// requireSame compares two warehouses: all current and closed rows, and the columns of meta
+// that do not depend on the number of tries.
 func requireSame(t *testing.T, spared, struck string) {
 	t.Helper()
 	db := opened(t, "")
@@ -152,13 +150,13 @@ func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 	}
 }
 
-// requireTidy looks for what a run should not have left behind.
+// requireTidy checks that a run left no temporary files.
 func requireTidy(t *testing.T, dir string) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		if entry.IsDir() && filepath.Base(filepath.Dir(path)) == "parquet" && (name == ".manifests" || name == ".meta") {
-			return err // what is kept beside the series
+			return err // files kept beside the series
 		}
 		if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "stage.duckdb") || name == "spill" || strings.HasSuffix(name, ".wal") {
 			t.Errorf("%s was left behind", path)
@@ -167,7 +165,7 @@ func requireTidy(t *testing.T, dir string) {
 	}))
 }
 
-// files lists the names of what stands below a folder.
+// files lists the names below a folder.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string

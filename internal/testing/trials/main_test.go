@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestMain also shows that no night leaves a goroutine behind, however it ends.
+// TestMain also checks that no night leaks a goroutine, however it ends.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func requireTrials(t *testing.T) {

@@ -14,25 +14,26 @@ import (
 	"placementsync/internal/sim"
 )
 
-// weather decides which requests meet the fault.
-type weather struct {
+// faultSelector decides which requests are affected by the fault.
+type faultSelector struct {
 	mu     sync.Mutex
 	random *rand.Rand
-	// share of all requests, or all for the endpoints of a pattern, are struck.
+	// share is the share of all requests that are affected. With a pattern, all requests of
+	// its endpoints are.
 	share float64
 	at    string
 
 	asked, struck int
 }
 
-// set changes the weather; the counts go on.
-func (w *weather) set(share float64, at string) {
+// set changes the affected requests. The counts continue.
+func (w *faultSelector) set(share float64, at string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.share, w.at = share, at
 }
 
-func (w *weather) strikes(r *http.Request) bool {
+func (w *faultSelector) strikes(r *http.Request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked++
@@ -46,21 +47,21 @@ func (w *weather) strikes(r *http.Request) bool {
 	return hit
 }
 
-func (w *weather) counts() (asked, struck int) {
+func (w *faultSelector) counts() (asked, struck int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.asked, w.struck
 }
 
-// front stands before a service and spoils its answers on their way.
-type front struct {
-	service *sim.Service
-	weather *weather
-	spoil   func(rw http.ResponseWriter, body []byte)
+// faultProxy is a handler in front of a service that changes its responses.
+type faultProxy struct {
+	service       *sim.Service
+	faultSelector *faultSelector
+	spoil         func(rw http.ResponseWriter, body []byte)
 }
 
-func (f front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if f.spoil == nil || !f.weather.strikes(r) {
+func (f faultProxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if f.spoil == nil || !f.faultSelector.strikes(r) {
 		f.service.ServeHTTP(rw, r)
 		return
 	}
@@ -73,22 +74,22 @@ func (f front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	f.spoil(rw, answer.Body.Bytes())
 }
 
-// detour sends the requests that are struck to another address.
+// detour sends the affected requests to another address.
 type detour struct {
 	*http.Transport
-	weather *weather
-	to      *url.URL
+	faultSelector *faultSelector
+	to            *url.URL
 }
 
 func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
-	if d.weather.strikes(r) {
+	if d.faultSelector.strikes(r) {
 		r = r.Clone(r.Context())
 		r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host
 	}
 	return d.Transport.RoundTrip(r)
 }
 
-// closedPort is an address at which nobody listens.
+// closedPort returns an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	var listen net.ListenConfig
@@ -98,8 +99,8 @@ func closedPort(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// strangersDoor is a server whose certificate nobody has vouched for.
-func strangersDoor(t *testing.T) string {
+// untrustedServer returns the address of a server with an untrusted certificate.
+func untrustedServer(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s was sent to a server without a valid certificate", r.URL.Path)

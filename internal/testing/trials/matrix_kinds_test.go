@@ -15,37 +15,37 @@ import (
 	"placementsync/internal/sim"
 )
 
-// ill is a kind of fault and the one way in which it comes about.
-type ill struct {
+// faultKind is a kind of fault. One of its fields produces it.
+type faultKind struct {
 	name string
-	// fault is one that the demo service knows.
+	// fault is a fault of the demo service.
 	fault *sim.Fault
-	// spoil sends another body than the one that the service made.
+	// spoil sends another body than that of the service.
 	spoil func(rw http.ResponseWriter, body []byte)
-	// detour is the address of the server that requests go to instead.
+	// detour returns the address of the server that gets the requests instead.
 	detour func(t *testing.T) string
-	// timeout is that of an attempt; 0: two seconds.
+	// timeout is the timeout of an attempt. 0 means two seconds.
 	timeout time.Duration
-	// noise is what the fault adds to records, as it is to be stored; nil:
-	// nothing may arrive that the service does not hold.
+	// noise reports whether the fault may add a text to stored records. Nil means that all
+	// stored texts must come from the service.
 	noise func(text string) bool
 }
 
-func status(name string, code int, retryAfter string) ill {
-	return ill{name: name, fault: &sim.Fault{Kind: sim.FaultStatus, Status: code, RetryAfter: retryAfter}}
+func status(name string, code int, retryAfter string) faultKind {
+	return faultKind{name: name, fault: &sim.Fault{Kind: sim.FaultStatus, Status: code, RetryAfter: retryAfter}}
 }
 
-func rewritten(name string, rewrite func([]byte) []byte) ill {
-	return ill{name: name, fault: &sim.Fault{Kind: sim.FaultRewrite, Rewrite: rewrite}}
+func rewritten(name string, rewrite func([]byte) []byte) faultKind {
+	return faultKind{name: name, fault: &sim.Fault{Kind: sim.FaultRewrite, Rewrite: rewrite}}
 }
 
-// ills are all kinds, in the order of the page.
-func ills() []ill {
+// faultKinds returns all kinds, in the order of the published table.
+func faultKinds() []faultKind {
 	return append(refusals(), append(broken(), bodies()...)...)
 }
 
-func refusals() []ill {
-	return []ill{
+func refusals() []faultKind {
+	return []faultKind{
 		status("429 without Retry-After", 429, ""),
 		status("429, Retry-After: seconds", 429, "1"),
 		status("429, Retry-After: HTTP date", 429, "Sun, 06 Nov 2044 08:49:37 GMT"),
@@ -60,20 +60,20 @@ func refusals() []ill {
 	}
 }
 
-func broken() []ill {
-	return []ill{
+func broken() []faultKind {
+	return []faultKind{
 		{name: "connection refused", detour: closedPort},
-		{name: "TLS failure", detour: strangersDoor},
+		{name: "TLS failure", detour: untrustedServer},
 		{name: "reset before the first byte", fault: &sim.Fault{Kind: sim.FaultReset}},
 		{name: "reset in mid-body", fault: &sim.Fault{Kind: sim.FaultResetBody}},
 		{name: "truncated body", fault: &sim.Fault{Kind: sim.FaultTruncate}},
-		// Eight parts, each of them later: the body outlasts the timeout.
+		// Eight delayed parts: the body takes longer than the timeout.
 		{name: "trickled body", fault: &sim.Fault{Kind: sim.FaultSlow, Delay: 40 * time.Millisecond}, timeout: 150 * time.Millisecond},
 	}
 }
 
-func bodies() []ill {
-	return []ill{
+func bodies() []faultKind {
+	return []faultKind{
 		{name: "200 with HTML", fault: &sim.Fault{Kind: sim.FaultHTML}},
 		{name: "200, empty", fault: &sim.Fault{Kind: sim.FaultEmpty}},
 		{name: "200 with broken JSON", fault: &sim.Fault{Kind: sim.FaultBrokenJSON}},
@@ -101,18 +101,17 @@ func bodies() []ill {
 // noise is the field that a fault adds.
 const noise = "zz_noise"
 
-// firstKey is where the first record of a body begins, as the demo service writes
-// it.
+// firstKey is the beginning of the first record of a body of the demo service.
 const firstKey = `{"id":`
 
-// added puts a field before all others into the first record of a body; a body
-// without one stays as it is.
+// added inserts a field at the beginning of the first record of a body. A body without
+// records stays the same.
 func added(body []byte, value string) []byte {
 	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+noise+`":`+value+`,"id":`), 1)
 }
 
-// twice names the first field of the envelope and that of each record a second
-// time, before the one that counts.
+// twice duplicates the first field of the envelope and of each record. The second one
+// counts.
 func twice(body []byte) []byte {
 	body = bytes.ReplaceAll(body, []byte(firstKey), []byte(`{"id":"another","id":`))
 	open := bytes.IndexByte(body, '{')
@@ -128,46 +127,45 @@ const (
 	bombUnits = 64
 )
 
-// bomb answers a gigabyte of white space that takes a thousandth of it on the
-// line.
+// bomb answers with a gigabyte of white space, compressed to a thousandth.
 func bomb() func(rw http.ResponseWriter, body []byte) {
 	var unit bytes.Buffer
 	pack := gzip.NewWriter(&unit)
-	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit)) // a buffer takes everything
+	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit)) // a buffer accepts all writes
 	_ = pack.Close()
 	packed := bytes.Repeat(unit.Bytes(), bombUnits)
 	return func(rw http.ResponseWriter, _ []byte) {
 		rw.Header().Set("Content-Encoding", "gzip")
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write(packed) // the client hangs up
+		_, _ = rw.Write(packed) // the client disconnects
 	}
 }
 
-// codedAs answers something in the name of a coding.
+// codedAs answers with a body in a content encoding.
 func codedAs(coding string, pack func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
 	return func(rw http.ResponseWriter, body []byte) {
 		rw.Header().Set("Content-Encoding", coding)
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write(pack(body)) // the client hangs up
+		_, _ = rw.Write(pack(body)) // the client disconnects
 	}
 }
 
 func zstdPacked(body []byte) []byte {
-	pack, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // only options can fail
+	pack, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // only invalid options fail
 	return pack.EncodeAll(body, nil)
 }
 
-// zstdBomb answers a gigabyte of white space in frames that do not say their sizes.
+// zstdBomb answers with a gigabyte of white space in frames that do not state their size.
 func zstdBomb() func(rw http.ResponseWriter, body []byte) {
 	var unit bytes.Buffer
-	pack, _ := zstd.NewWriter(&unit, zstd.WithEncoderConcurrency(1)) // only options can fail
-	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit))         // a buffer takes everything
+	pack, _ := zstd.NewWriter(&unit, zstd.WithEncoderConcurrency(1)) // only invalid options fail
+	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit))         // a buffer accepts all writes
 	_ = pack.Close()
 	packed := bytes.Repeat(unit.Bytes(), bombUnits)
 	return codedAs("zstd", func([]byte) []byte { return packed })
 }
 
-// blanks are as many as are read.
+// blanks is an endless reader of blanks.
 type blanks struct{}
 
 func (blanks) Read(p []byte) (int, error) {
@@ -177,12 +175,12 @@ func (blanks) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// large makes one field of the first record so long, without ever holding it.
-func large(name string, size int) ill {
+// large makes one field of the first record very long, without storing it.
+func large(name string, size int) faultKind {
 	spoil := func(rw http.ResponseWriter, body []byte) {
 		before, after, found := bytes.Cut(body, []byte(firstKey))
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write(before) // where the client hangs up, the rest does not matter either
+		_, _ = rw.Write(before) // the client may disconnect
 		if found {
 			fmt.Fprintf(rw, `{"%s":"`, noise)
 			_, _ = io.Copy(rw, io.LimitReader(blanks{}, int64(size)))
@@ -190,5 +188,5 @@ func large(name string, size int) ill {
 		}
 		_, _ = rw.Write(after)
 	}
-	return ill{name: name, spoil: spoil, timeout: 20 * time.Second, noise: func(text string) bool { return len(text) == size }}
+	return faultKind{name: name, spoil: spoil, timeout: 20 * time.Second, noise: func(text string) bool { return len(text) == size }}
 }

@@ -26,7 +26,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// rate is how often a fault comes: a share of all requests, or all of one
+// rate is the frequency of a fault: a share of all requests, or all requests of one
 // endpoint.
 type rate struct {
 	name  string
@@ -41,7 +41,7 @@ func rates() []rate {
 	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {forGood, 0, len(endpoints())}}
 }
 
-// endpoints are those that fail for good, as patterns of path.Match.
+// endpoints are the endpoints that fail all night, as patterns of path.Match.
 func endpoints() []string {
 	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
 }
@@ -51,28 +51,28 @@ func TestFaultMatrix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	short := []string{"TLS failure", "trickled body", "duplicate keys"}
-	for i, kind := range slices.DeleteFunc(ills(), func(k ill) bool { return !slices.Contains(short, k.name) }) {
+	for i, kind := range slices.DeleteFunc(faultKinds(), func(k faultKind) bool { return !slices.Contains(short, k.name) }) {
 		t.Run(kind.name, func(t *testing.T) {
-			newCell(t, uint64(i), kind, few()...).suffer(t, rate{"10 %", 0.1, 1})
+			newCell(t, uint64(i), kind, few()...).runNights(t, rate{"10 %", 0.1, 1})
 		})
 	}
 }
 
-// TestTortureFaultMatrix runs nights under every kind of fault at every rate.
-// Each ends as the exact warehouse, as a night that says what it lacks, or
-// unpublished; and the night in peace that follows them has everything.
+// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each ends with
+// an exact warehouse, with a grade that shows the missing data, or unpublished. The
+// undisturbed night after them has everything.
 func TestTortureFaultMatrix(t *testing.T) {
 	requireTorture(t)
-	for i, kind := range ills() {
+	for i, kind := range faultKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			var rows []torture.Row
 			for n, at := range rates() {
 				t.Run(at.name, func(t *testing.T) {
 					place := 10*i + n
-					row := newCell(t, uint64(place), kind, some()...).suffer(t, at)
+					row := newCell(t, uint64(place), kind, some()...).runNights(t, at)
 					row.Place = place
 					if row.Peak > mostMemory {
-						t.Errorf("the process held %d MiB, want at most %d", row.Peak>>20, mostMemory>>20)
+						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, mostMemory>>20)
 					}
 					rows = append(rows, row)
 				})
@@ -82,84 +82,84 @@ func TestTortureFaultMatrix(t *testing.T) {
 	}
 }
 
-// mostMemory is what the configuration's reference promises beside DuckDB's own
-// limit, which is the default of 512 MB; this process is the service as well.
+// mostMemory is the memory documented in the configuration reference in addition to
+// DuckDB's own limit, whose default is 512 MB. This process also runs the service.
 const mostMemory = 512_000_000 + 480<<20
 
-// keep writes down what a trial came to, however it ended.
+// keep records the results of a trial, also after a failure.
 func keep(t *testing.T, begun time.Time, found func() torture.Trial) {
 	t.Helper()
 	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), found()))
 }
 
-// cell is a warehouse of its own for one kind of fault at one rate.
+// cell is a house for one kind of fault at one rate.
 type cell struct {
 	*house
-	ref     *reference
-	ill     ill
-	weather *weather
-	row     torture.Row
+	ref           *reference
+	kind          faultKind
+	faultSelector *faultSelector
+	row           torture.Row
 }
 
-func newCell(t *testing.T, seed uint64, kind ill, streams ...string) *cell {
+func newCell(t *testing.T, seed uint64, kind faultKind, streams ...string) *cell {
 	t.Helper()
-	c := &cell{ill: kind, weather: &weather{random: rand.New(rand.NewPCG(seed, 8))}}
+	c := &cell{kind: kind, faultSelector: &faultSelector{random: rand.New(rand.NewPCG(seed, 8))}}
 	world := trialWorld(seed)
 	world.FaultFunc = func(r *http.Request, _ int) *sim.Fault {
-		if kind.fault == nil || !c.weather.strikes(r) {
+		if kind.fault == nil || !c.faultSelector.strikes(r) {
 			return nil
 		}
 		return kind.fault
 	}
 	c.house = newHouse(t, world, streams...)
 	c.ref = newReference(t, c.service, c.cfg.Streams)
-	server := httptest.NewServer(front{c.service, c.weather, kind.spoil})
+	server := httptest.NewServer(faultProxy{c.service, c.faultSelector, kind.spoil})
 	t.Cleanup(server.Close)
 	c.cfg.Warehouse.MemoryLimit = "512MB"
 	f := &c.cfg.Fetch
-	// The rate is bounded as it is by default, since a 429 then lowers a rate
-	// that is known; the bounds are small ones, so that no night waits long.
+	// The rate is limited as by default, since a 429 then lowers a known rate. The
+	// limits are small, so that no night waits long.
 	f.BaseURL, f.RequestsPerSecond, f.Burst, f.PageSize, f.MaxPasses, f.MaxPages = server.URL, 2000, 50, 3, 4, 50
 	f.Timeout = cmp.Or(kind.timeout, 2*time.Second)
 	f.Retry = fetch.Retry{MaxRetries: 5, Base: time.Millisecond, Max: 10 * time.Millisecond, Jitter: 0.1}
 	if kind.detour != nil {
 		to, err := url.Parse(kind.detour(t))
 		must(t, err)
-		f.Transport = detour{&http.Transport{DisableCompression: true}, c.weather, to}
+		f.Transport = detour{&http.Transport{DisableCompression: true}, c.faultSelector, to}
 	}
 	return c
 }
 
-// patience is the longest that a night may take: for each stream as many passes
-// as are allowed, in each of them one request with all its attempts, each to its
-// end, and what the night itself needs on a busy machine.
-func (c *cell) patience() time.Duration {
+// maxDuration is the maximal duration of a night: for each stream the allowed passes, each
+// with one request that uses all attempts up to their timeouts, and the time of the night
+// itself on a busy machine.
+func (c *cell) maxDuration() time.Duration {
 	f := c.cfg.Fetch
 	attempt := f.Timeout + f.Retry.Max + time.Duration(float64(f.Retry.Max)*f.Retry.Jitter)
 	return time.Minute + time.Duration(len(c.cfg.Streams)*f.MaxPasses*(1+f.Retry.MaxRetries))*attempt
 }
 
-// suffer runs the nights of a rate, and one in peace that must bring everything
-// back.
-func (c *cell) suffer(t *testing.T, at rate) torture.Row {
+// runNights runs the nights of a rate, and then an undisturbed night that must restore
+// everything.
+func (c *cell) runNights(t *testing.T, at rate) torture.Row {
 	t.Helper()
-	c.row.Fault, c.row.Rate = c.ill.name, at.name
+	c.row.Fault, c.row.Rate = c.kind.name, at.name
 	for n := 0; n < at.runs || n < mostNights && c.unmet(); n++ {
 		endpoint := ""
 		if at.name == forGood {
 			endpoint = endpoints()[n%len(endpoints())]
 		}
-		c.weather.set(at.share, endpoint)
-		if !t.Run(fmt.Sprintf("night %d", n+1), c.endure) {
+		c.faultSelector.set(at.share, endpoint)
+		if !t.Run(fmt.Sprintf("night %d", n+1), c.runFaultyNight) {
 			c.row.Wrong++
 		}
 		c.row.Runs++
 	}
 	if c.unmet() {
-		t.Errorf("no request met the fault in %d nights: nothing was tried", c.row.Runs)
+		t.Errorf("no request was affected in %d nights, so the test shows nothing", c.row.Runs)
 	}
-	c.row.Asked, c.row.Struck = c.weather.counts()
-	c.weather.set(0, "")
+	c.row.Asked, c.row.Struck = c.faultSelector.counts()
+	c.faultSelector.set(0, "")
 	if !t.Run("peace", func(t *testing.T) { c.judge(t, c.goodNight()) }) {
 		c.row.Lost++
 	}
@@ -169,20 +169,20 @@ func (c *cell) suffer(t *testing.T, at rate) torture.Row {
 	return r
 }
 
-// mostNights bounds the nights that wait for a fault which comes seldom.
+// mostNights limits the nights until a rare fault occurs.
 const mostNights = 24
 
-// unmet tells that no request has met the fault yet.
+// unmet reports whether no request was affected so far.
 func (c *cell) unmet() bool {
-	_, struck := c.weather.counts()
+	_, struck := c.faultSelector.counts()
 	return struck == 0
 }
 
-// endure runs a night under the fault and holds its outcome.
-func (c *cell) endure(t *testing.T) {
+// runFaultyNight runs a night with the fault and checks its outcome.
+func (c *cell) runFaultyNight(t *testing.T) {
 	before := c.keys(t)
 	was := c.latest()
-	ctx, cancel := context.WithTimeout(t.Context(), c.patience())
+	ctx, cancel := context.WithTimeout(t.Context(), c.maxDuration())
 	defer cancel()
 	forgetPeak()
 	start := time.Now()
@@ -190,7 +190,7 @@ func (c *cell) endure(t *testing.T) {
 	c.row.Longest = max(c.row.Longest, time.Since(start).Seconds())
 	c.row.Peak = max(c.row.Peak, peak())
 	if ctx.Err() != nil {
-		t.Fatalf("the night took longer than the %v that its bounds allow: %v", c.patience(), err)
+		t.Fatalf("the night took longer than %v, the maximum for its limits: %v", c.maxDuration(), err)
 	}
 	if err != nil {
 		c.row.Failed++
@@ -205,23 +205,23 @@ func (c *cell) endure(t *testing.T) {
 	c.requireKept(t, before)
 }
 
-// requireFailed holds a night that published nothing to saying so, and to having
-// had no other way: the token could not be checked, or nothing could be read.
+// requireFailed checks a night that published nothing: it must report the failure, and have
+// had no alternative, because the token could not be checked or no stream could be read.
 func (c *cell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
 	t.Helper()
 	code := exitCode(t.Context(), res, err)
 	_, nothing := errors.AsType[*pipeline.NothingError](err)
 	if !nothing && !strings.HasPrefix(err.Error(), "check the token:") {
-		t.Errorf("the night failed without need: %v", err)
+		t.Errorf("the night failed unnecessarily: %v", err)
 	}
 	if code != 1 || res.Run.Outcome != ledger.Failed || c.latest() != was {
 		t.Errorf("the night ended %s with %d, latest is %q and was %q: %v", res.Run.Outcome, code, c.latest(), was, err)
 	}
 }
 
-// judge holds a published night to what it says of itself: a table whose streams
-// are exact or repaired equals the service, every other says why it does not,
-// and the exit code tells the two apart. It reports whether all were exact.
+// judge compares a published night with its grades: a table whose streams are exact or
+// repaired must equal the service, all others must have a reason, and the exit code must
+// show the difference. It reports whether all were exact.
 func (c *cell) judge(t *testing.T, res pipeline.Result) (whole bool) {
 	t.Helper()
 	whole = true
@@ -232,7 +232,7 @@ func (c *cell) judge(t *testing.T, res pipeline.Result) (whole bool) {
 		carried = carried || grade == fetch.CarriedForward || grade == fetch.Skipped
 		whole = whole && proven[s.Stream]
 		if !proven[s.Stream] && s.Reason == "" {
-			t.Errorf("%s is %s and does not say why", s.Stream, s.Grade)
+			t.Errorf("%s is %s without a reason", s.Stream, s.Grade)
 		}
 	}
 	if code := res.Run.ExitCode; code != 0 && code != 3 || carried && code != 3 || whole && code != 0 {
@@ -247,7 +247,7 @@ func (c *cell) judge(t *testing.T, res pipeline.Result) (whole bool) {
 	return whole
 }
 
-// rows are those of a published table, without the noise of the fault.
+// rows returns the rows of a published table, without the additions of the fault.
 func (c *cell) rows(t *testing.T, e expected) []cells {
 	t.Helper()
 	all := read(t, e, c.catalog(), "main."+e.table)
@@ -257,7 +257,7 @@ func (c *cell) rows(t *testing.T, e expected) []cells {
 		if !noisy {
 			continue
 		}
-		if c.ill.noise == nil || !c.ill.noise(text) {
+		if c.kind.noise == nil || !c.kind.noise(text) {
 			t.Errorf("%s has %.40q, which the service did not send so", e.table, text)
 		}
 		if delete(extra, noise); len(extra) == 0 {
@@ -269,7 +269,7 @@ func (c *cell) rows(t *testing.T, e expected) []cells {
 	return all
 }
 
-// keys are those of all published tables; none before the first night.
+// keys returns the keys of all published tables, or nil before the first night.
 func (c *cell) keys(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -285,8 +285,8 @@ func (c *cell) keys(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// requireKept holds that no row went that was published before and that the
-// service still has.
+// requireKept checks that published rows of records that the service still has were not
+// removed.
 func (c *cell) requireKept(t *testing.T, before map[string]map[string]bool) {
 	t.Helper()
 	held, after := c.ref.now(), c.keys(t)
@@ -304,15 +304,15 @@ func (c *cell) requireKept(t *testing.T, before map[string]map[string]bool) {
 	}
 }
 
-// forgetPeak has the system measure the memory of this process anew.
+// forgetPeak resets the memory statistics of this process.
 func forgetPeak() {
 	debug.FreeOSMemory()
-	// Where there is no such file there is no measure either.
+	// Systems without this file have no such statistics.
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peak is the most memory that this process has held since, in bytes; 0 where
-// the system does not say.
+// peak returns the maximal memory of this process since forgetPeak in bytes, or 0 if it is
+// unknown.
 func peak() int64 {
 	data, err := os.ReadFile("/proc/self/status")
 	_, rest, found := bytes.Cut(data, []byte("VmHWM:"))

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestSeriesIsWrittenFromTheCatalog removes parts of the series, and all of it, while the
+// TestSeriesIsWrittenFromTheCatalog removes parts of the series, or all of it, while the
 // catalog is intact: verify names one command, which restores it.
 func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
@@ -43,12 +43,12 @@ func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		v, err := pipeline.Verify(t.Context(), h.cfg, true)
 		must(t, err)
 		if diff := cmp.Diff([]integrity.Repair{{Kind: integrity.MendSeries}}, integrity.PlanRepairs(v.Damage)); diff != "" || v.Result() != integrity.Rebuildable {
-			t.Errorf("%s: verify says %s (-want +got):\n%s", name, v.Result(), diff)
+			t.Errorf("%s: verify reports %s (-want +got):\n%s", name, v.Result(), diff)
 		}
 		_, err = pipeline.MendSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
 		must(t, err)
 		if v, err = pipeline.Verify(t.Context(), h.cfg, true); err != nil || len(v.Damage) > 0 {
-			t.Errorf("%s: after the repair verify says %+v (%v)", name, v.Damage, err)
+			t.Errorf("%s: after the repair verify reports %+v (%v)", name, v.Damage, err)
 		}
 		days, err := os.ReadDir(h.path("parquet", "orders"))
 		if err != nil || len(days) != 4 {
@@ -64,7 +64,7 @@ func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	}
 }
 
-// TestRebuildRefusesToPublishLess lets the series forget its newest day.
+// TestRebuildRefusesToPublishLess removes the newest day of the series.
 func TestRebuildRefusesToPublishLess(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestRebuildRefusesToPublishLess(t *testing.T) {
 	for _, day := range days {
 		must(t, os.RemoveAll(day))
 	}
-	// Nothing completes the series from the version when it is damaged.
+	// A damaged version cannot complete the series.
 	files, err := filepath.Glob(h.path("versions", latest, "*.parquet"))
 	must(t, err)
 	for _, file := range append(files, h.path("versions", latest, "manifest.json")) {
@@ -98,6 +98,6 @@ func TestRebuildRefusesToPublishLess(t *testing.T) {
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if h.latest() == latest {
-		t.Error("the loss was accepted, and nothing was published")
+		t.Error("the loss was accepted, but nothing was published")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestANightReportsTheDamageThatItMeets spoils files of tables that do not change, after a
-// verify found the warehouse whole. The night writes them anew, and it is a finding.
+// TestANightReportsTheDamageThatItMeets damages files of unchanged tables after a
+// successful verify. The night writes them again and reports the damage.
 func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 			}
 			h.sameDay()
 			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.Met.Run != second.Run.ID {
-				t.Errorf("a later night that met nothing is in the record: %+v (%v)", v.Met, err)
+				t.Errorf("a later night without damage is in the record: %+v (%v)", v.Met, err)
 			}
 			found, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
@@ -71,7 +71,7 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 	}
 }
 
-// TestDamageWithoutAVerifyIsRecorded has a night meet damage before anybody has verified.
+// TestDamageWithoutAVerifyIsRecorded: a night finds damage before any verify.
 func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "tags", "token")

@@ -22,13 +22,13 @@ import (
 	"placementsync/internal/transform"
 )
 
-// moving are the lists that change while they are walked.
+// moving returns the lists that change while they are walked.
 func moving() []string {
 	return []string{"outlet_listings", "product_listings", "orders", "order_items", "campaigns", "files", "folders"}
 }
 
-// everies are after how many requests for a list one record enters it and
-// another one leaves it.
+// everies are numbers of requests of a list after which one record is inserted and one
+// deleted.
 func everies() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
 func orders() map[string]sim.ListOrder {
@@ -40,7 +40,7 @@ func movingWorld(seed uint64, every int, order sim.ListOrder) sim.Options {
 		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: every, Order: order}
 }
 
-// watched is a service that notes every state in which it showed one list.
+// watched is a service that records every state of one list.
 type watched struct {
 	service *sim.Service
 	path    string
@@ -50,7 +50,7 @@ type watched struct {
 	states  map[uint64]bool
 }
 
-// watch begins with the present state.
+// watch starts with the current state.
 func watch(service *sim.Service, path string) *watched {
 	w := &watched{service: service, path: path, states: map[uint64]bool{}}
 	w.note()
@@ -58,7 +58,7 @@ func watch(service *sim.Service, path string) *watched {
 	return w
 }
 
-// note adds a state: a sum over the ids, whatever their order.
+// note adds a state: the sum of hashes of the ids, independent of their order.
 func (w *watched) note() {
 	var state uint64
 	for _, raw := range w.service.Records(w.path) {
@@ -76,7 +76,7 @@ func idHash(id string) uint64 {
 	return h.Sum64()
 }
 
-// RoundTrip answers one request at a time, so that no state passes unseen.
+// RoundTrip handles one request at a time, so that all states are recorded.
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return rec.Result(), r.Context().Err()
 }
 
-// walker reads lists as a night does: with the client and the decoder.
+// walker reads lists like a night, with the client and the decoder.
 type walker struct {
 	t        *testing.T
 	bindings map[string]*transform.Binding
@@ -111,7 +111,7 @@ func newWalker(t *testing.T) walker {
 	return w
 }
 
-// walk reads a list once and gives the ids of the rows that came of it.
+// walk reads a list once and returns the ids of the resulting rows.
 func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[string]bool) {
 	w.t.Helper()
 	cfg.BaseURL, cfg.Token = "http://service.test", func(context.Context) (string, error) { return token, nil }
@@ -148,7 +148,7 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
 }
 
-// judge walks a list of a moving world and holds what its grade promises.
+// judge walks a list of a moving world and checks its grade.
 func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
 	seen := watch(service, s.Path)
@@ -158,11 +158,11 @@ func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch
 		read += idHash(id)
 	}
 	if evidence.Grade == fetch.Exact && !seen.states[read] {
-		w.t.Errorf("%s is graded exact, and its rows are no state of the list: %+v", s.Name, evidence)
+		w.t.Errorf("%s is graded exact, but the list never had these rows: %+v", s.Name, evidence)
 	}
 	for _, id := range service.Survivors(s.Path) {
 		if !rows[id] && evidence.Grade != fetch.BestEffort {
-			w.t.Errorf("%s %s was there all the time and is missing: %+v", s.Name, id, evidence)
+			w.t.Errorf("%s %s existed all the time but is missing: %+v", s.Name, id, evidence)
 		}
 	}
 	return evidence.Grade
@@ -179,7 +179,7 @@ func TestTortureMovingLists(t *testing.T) {
 	walkMoving(t, 200)
 }
 
-// walkMoving walks every list of so many worlds and tells the shares of grades.
+// walkMoving walks every list of the given number of worlds and logs the shares of grades.
 func walkMoving(t *testing.T, seeds uint64) {
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {
@@ -213,8 +213,8 @@ func walkMoving(t *testing.T, seeds uint64) {
 
 func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
 
-// TestMovingListsArriveWhole is the same for whole nights: what a table lacks
-// although it was there all the time must not be graded exact or repaired.
+// TestMovingListsArriveWhole is the same for whole nights: a table without a row that
+// existed all the time must not be graded exact or repaired.
 func TestMovingListsArriveWhole(t *testing.T) {
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {
@@ -241,13 +241,13 @@ func (h *house) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	}
 	for _, id := range h.service.Survivors(s.Path) {
 		if !rows[id] && grade != fetch.BestEffort {
-			h.t.Errorf("%s is %s and lacks %s, which was there all the time", s.Name, grade, id)
+			h.t.Errorf("%s is %s but lacks %s, which existed all the time", s.Name, grade, id)
 		}
 	}
 }
 
-// TestProofCostsLittleInAQuietCollection counts requests: one more than there
-// are pages when the newest come first, one pass more in any other order.
+// TestProofCostsLittleInAQuietCollection counts requests: one more than pages if the list
+// is sorted newest first, and one more pass in any other order.
 func TestProofCostsLittleInAQuietCollection(t *testing.T) {
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {

@@ -21,12 +21,12 @@ func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	return faults
 }
 
-// articleStreams name articles by their campaigns and read them.
+// articleStreams returns the streams that name articles by campaign and read them.
 func articleStreams() []string {
 	return []string{"order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "article_comments"}
 }
 
-// newArticles is a house of many articles, whose nights read what changed.
+// newArticles returns a house with many articles, whose nights read only changed details.
 func newArticles(t *testing.T, recheck int) *house {
 	t.Helper()
 	world := richWorld()
@@ -37,7 +37,7 @@ func newArticles(t *testing.T, recheck int) *house {
 	return h
 }
 
-// listedArticles are the ids of all articles that campaigns name.
+// listedArticles returns the ids of all articles that campaigns name.
 func (h *house) listedArticles() (ids []string) {
 	for id := range h.statuses() {
 		ids = append(ids, id)
@@ -45,8 +45,8 @@ func (h *house) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestAnEndpointOf404sPublishesNoEmptyTable lets every article answer 404 on a
-// first night, while its campaign names it: the gate stops the night.
+// TestAnEndpointOf404sPublishesNoEmptyTable answers 404 for every article in a first night,
+// although its campaign names it: the gate stops the night.
 func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
 	t.Parallel()
 	h := newArticles(t, 7)
@@ -59,7 +59,7 @@ func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
 	if want := "ids of articles were answered 404 although a list contains them"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q lacks %q", err, want)
 	}
-	// One who believes it gets a partial night, and no exact table.
+	// If the operator accepts it, the night is partial, and no table exact.
 	h.cfg.AllowMassDelete = true
 	partial := h.partialNight()
 	h.requireStream(partial.Run, "articles", fetch.BestEffort, "answered 404")
@@ -68,9 +68,9 @@ func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
 	}
 }
 
-// TestArticlesThatAListNamesAreKept lets a share of the articles answer 404, on a first
-// and on a later night. Few are ordinary; more make the night partial; none is deleted
-// before its campaign no longer names it.
+// TestArticlesThatAListNamesAreKept answers 404 for a share of the articles, in a first and
+// in a later night. A few are normal; more make the night partial. No article is deleted
+// while its campaign names it.
 func TestArticlesThatAListNamesAreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestArticlesThatAListNamesAreKept(t *testing.T) {
 				}
 				all := h.listedArticles()
 				if len(all) < 100 || len(all) >= 300 {
-					t.Fatalf("%d articles, so that the wrong limit was tried", len(all))
+					t.Fatalf("with %d articles another limit applies", len(all))
 				}
 				lost := all[:c.gone]
 				if !first {
@@ -120,10 +120,10 @@ func TestArticlesThatAListNamesAreKept(t *testing.T) {
 						t.Errorf("article %s has %d rows", id, n)
 					}
 					if n := h.count("meta.deletions", "key LIKE ?", "%"+id+"%"); n != 0 {
-						t.Errorf("article %s is noted as deleted", id)
+						t.Errorf("meta.deletions contains article %s", id)
 					}
 				}
-				// The next night asks again.
+				// The next night requests them again.
 				h.service.SetFaults()
 				res = h.goodNight()
 				h.requireStream(res.Run, "articles", fetch.Exact, "")
@@ -137,8 +137,8 @@ func TestArticlesThatAListNamesAreKept(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsDeletedWhenNoListNamesIt keeps an order of which only the detail answers
-// 404, and closes it when the list leaves it out.
+// TestAnOrderIsDeletedWhenNoListNamesIt keeps an order whose detail answers 404, and closes
+// it when the list omits it.
 func TestAnOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
@@ -156,8 +156,8 @@ func TestAnOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	h.requireDeletion(h.sameDay(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestASettledArticleIsKeptByTheRowsOfItsCampaign asks for settled articles whose
-// campaigns are carried: the rows of the campaign, as the snapshot has them, name them.
+// TestASettledArticleIsKeptByTheRowsOfItsCampaign requests settled articles of carried
+// campaigns: the stored rows of the campaign name them.
 func TestASettledArticleIsKeptByTheRowsOfItsCampaign(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -170,9 +170,9 @@ func TestASettledArticleIsKeptByTheRowsOfItsCampaign(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
 	res := h.partialNight()
 	if s := streamOf(t, res.Run, "articles"); s.Carried == 0 || s.Fetched != 0 {
-		t.Errorf("articles: %+v, want some carried and none answered", s)
+		t.Errorf("articles: %+v, want some carried and none found", s)
 	}
 	if after := h.count("articles", "TRUE"); after != before || before == 0 {
-		t.Errorf("%d articles are left of %d", after, before)
+		t.Errorf("there are %d articles, want %d", after, before)
 	}
 }

@@ -19,15 +19,15 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// disorder answers for the service in an order of its own: each answer takes a
-// random time on the clock of the bubble, and some come at the second attempt; each
-// comes in a coding of its own.
+// disorder answers for the service in random order: each answer takes a random time on the
+// clock of the bubble, some succeed at the second attempt, and each has a random content
+// encoding.
 type disorder struct {
 	service http.Handler
 	mu      sync.Mutex
-	// random is nil where answers come at once.
+	// random is nil if answers take no time.
 	random *rand.Rand
-	// left is how many requests come until the run is cut; below 0: it is not.
+	// left is the number of requests until the run is interrupted. Negative means never.
 	left int
 	cut  context.CancelFunc
 }
@@ -64,7 +64,7 @@ func (d *disorder) next() (takes time.Duration, busy bool, coding string) {
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// straight is a night as it comes: one request after the other.
+// straight returns the configuration of a sequential night.
 func straight(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: spared, Streams: streams, At: at}.config()
@@ -74,8 +74,8 @@ func straight(t *testing.T, service *sim.Service, dir string, at time.Time, stre
 	return cfg
 }
 
-// shuffled is the night in another way: other pages, batches and numbers of
-// workers and threads, answers in any order, and what did not change left out.
+// shuffled returns the configuration of the same night with other pages, batches, numbers
+// of workers and threads, answers in random order, and recall of unchanged records.
 func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
@@ -86,9 +86,9 @@ func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	return cfg
 }
 
-// sameInAnyOrder lives through two days. Each night is run as it comes for one
-// warehouse; for the other in another way, cut at random requests and taken up,
-// in yet another way. They must not differ in any value.
+// sameInAnyOrder runs two days. For one warehouse each night is sequential; for the other
+// it is shuffled, interrupted at random requests and resumed with another shuffle. All
+// values must be equal.
 func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 3))
@@ -145,8 +145,8 @@ func TestAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	sameInAnyOrder(t, 1, few())
 }
 
-// TestTortureAnyOrderGivesTheSameWarehouse has pages, batches, workers, threads,
-// the order of answers and the cuts from a seed.
+// TestTortureAnyOrderGivesTheSameWarehouse takes pages, batches, workers, threads, the
+// order of answers and the interruptions from a seed.
 func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTorture(t)
 	const seeds = 50

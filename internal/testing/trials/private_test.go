@@ -23,16 +23,15 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// canary is in every text that the service sends while a canaried house lives.
+// canary is added to every text of a canaried service.
 const canary = "s3cret"
 
-// plainKeys are the fields whose texts are no one's secret: what records are found
-// by, and times and amounts, which are none with a word in them and are then kept as
-// what did not fit.
+// plainKeys are fields that cannot be private: ids, and times and amounts, which would be
+// rejected with a word in them and then kept as rejects.
 var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
-// canaried marks the texts of a body. As lists they fit no column of text, so that
-// they take the ways of what does not fit.
+// canaried marks the texts of a body. A list in place of a text does not fit its column, so
+// the test also covers values that do not fit.
 func canaried(body []byte, mark func(text string) any) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -69,13 +68,13 @@ func asText(v string) any { return canary + " " + v }
 
 func asList(v string) any { return []any{asText(v)} }
 
-// named are the streams whose records are found by a name: such a column cannot
-// be private.
+// named are the streams whose records are identified by a name, which cannot be private.
 func named() []string {
 	return []string{"tags", "countries", "states", "cities", "product_categories", "token", "campaign_status_counts"}
 }
 
-// newCanaried opens a mailbox whose nights read the streams that wanted chooses.
+// newCanaried returns a mailbox whose nights read the streams for which wanted returns
+// true.
 func newCanaried(t *testing.T, p transform.Privacy, wanted func(name string) bool) mailbox {
 	t.Helper()
 	m := newMailbox(t, smallWorld())
@@ -87,8 +86,8 @@ func newCanaried(t *testing.T, p transform.Privacy, wanted func(name string) boo
 	return m
 }
 
-// live lives through nights in which texts come as they should, as they should
-// not, and by webhook, so that they are in main, in past and in meta.
+// live runs nights in which texts arrive in the right type, in wrong types, and by webhook,
+// so that they are in main, past and meta.
 func (m mailbox) live() {
 	m.t.Helper()
 	for i, mark := range []func(string) any{asText, asList} {
@@ -101,7 +100,7 @@ func (m mailbox) live() {
 	}
 }
 
-// runNextDay runs the night of the next day against a service with these faults.
+// runNextDay runs the night of the next day with these faults.
 func (m mailbox) runNextDay(faults ...sim.Fault) {
 	m.t.Helper()
 	m.service.SetFaults(faults...)
@@ -111,7 +110,7 @@ func (m mailbox) runNextDay(faults ...sim.Fault) {
 	must(m.t, err)
 }
 
-// marked are the columns of main in which the mark is found, as table.column.
+// marked returns the columns of main that contain the mark, as table.column.
 func (m mailbox) marked() []string {
 	m.t.Helper()
 	var found []string
@@ -141,16 +140,16 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	})
 }
 
-// requireNowhere first finds every column that a text of the service reaches, at
-// least so many, and then names all of them in a rule: of the texts nothing is left
-// in what is published, nor in the ledger.
+// requireNowhere first finds every column with texts of the service, at least so many, and
+// then makes all of them private: the published files and the ledger must not contain the
+// texts.
 func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()
 	open := newCanaried(t, transform.Privacy{}, wanted)
 	open.live()
 	columns, places := open.marked(), open.traces(canary)
 	if len(columns) < least || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
-		t.Fatalf("%d columns and these places hold a mark: %v", len(columns), places)
+		t.Fatalf("%d columns and these places contain the mark: %v", len(columns), places)
 	}
 	for _, p := range rules(hashed(t, open.cfg.Streams, columns)) {
 		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
@@ -161,13 +160,13 @@ func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rule
 				t.Errorf("private values are in (-want +got):\n%s", diff)
 			}
 			if n := m.count("orders", "true"); n == 0 {
-				t.Error("there are no orders: the rules removed more than columns")
+				t.Error("there are no orders: the rules removed more than values")
 			}
 		})
 	}
 }
 
-// hashed tells the columns that can be hashed from those that can only be dropped.
+// hashed returns the columns that can be hashed and those that can only be dropped.
 func hashed(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
@@ -188,8 +187,8 @@ func hashed(t *testing.T, streams []stream.Stream, columns []string) (can, canno
 	return can, cannot
 }
 
-// traces are the tables and files that hold the mark, but for what landed: tables of
-// the catalog and of the Parquet series by their values, and all files byte by byte.
+// traces returns the tables and files that contain the mark, except landed answers: tables
+// of the catalog and of the series by their values, and all files byte by byte.
 func (m mailbox) traces(mark string) []string {
 	m.t.Helper()
 	var found []string

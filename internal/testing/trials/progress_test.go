@@ -11,19 +11,19 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestWatchSeesTheNight looks while a night is held up at its second list, and
-// again once it has ended.
+// TestWatchSeesTheNight reads the progress while a night waits at its second list, and
+// after its end.
 func TestWatchSeesTheNight(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	watch := &pipeline.Watch{}
 	h.cfg.Watch = watch
 	if _, ok := watch.Progress(); ok {
-		t.Error("a night is seen before there is one")
+		t.Error("there is progress before the night")
 	}
 	h.goodNight()
 	if _, ok := watch.Progress(); ok {
-		t.Error("a night is seen after it has ended")
+		t.Error("there is progress after the night")
 	}
 
 	var seen ledger.Progress
@@ -35,7 +35,7 @@ func TestWatchSeesTheNight(t *testing.T) {
 	})
 	res := h.goodNight()
 	if seen.Run != res.Run.ID || seen.Phase != "reading orders" || !seen.StartedAt.Equal(res.Run.StartedAt) {
-		t.Errorf("seen is %+v, want orders of run %s", seen, res.Run.ID)
+		t.Errorf("the progress is %+v, want orders of run %s", seen, res.Run.ID)
 	}
 	states := map[string]ledger.StreamProgress{}
 	for _, s := range seen.Streams {
@@ -48,12 +48,12 @@ func TestWatchSeesTheNight(t *testing.T) {
 		t.Errorf("order_details are at %+v", one)
 	}
 	if seen.Expected <= seen.Requests || seen.Requests < 2 {
-		t.Errorf("%d requests of %d are seen", seen.Requests, seen.Expected)
+		t.Errorf("the progress shows %d of %d requests", seen.Requests, seen.Expected)
 	}
 }
 
-// TestStoppingFinishesTheCommit ends the context of a night at the step where the
-// rows are merged, and at one before.
+// TestStoppingFinishesTheCommit cancels the context of a night at the merge, and at an
+// earlier step.
 func TestStoppingFinishesTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,9 +62,9 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 		outcome  ledger.Outcome
 		code     int
 	}{
-		{"a commit is finished", "mid merge", true, ledger.Complete, 0},
-		{"unless nobody waits", "mid merge", false, ledger.Interrupted, 130},
-		{"reading is not", "answer landed", true, ledger.Interrupted, 130},
+		{"the commit is finished", "mid merge", true, ledger.Complete, 0},
+		{"a commit without waiting is interrupted", "mid merge", false, ledger.Interrupted, 130},
+		{"reading is interrupted", "answer landed", true, ledger.Interrupted, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

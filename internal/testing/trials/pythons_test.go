@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// readerFile is the path of what other readers run, or of their pinned environment.
+// readerFile returns the path of a script for other readers, or of its pinned environment.
 func readerFile(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", "readers", name))
@@ -25,22 +25,22 @@ func readerFile(t *testing.T, name string) string {
 	return path
 }
 
-// python installs an environment, and returns its Python. It skips the test where the
-// machine cannot.
+// python installs an environment and returns its Python. It skips the test if that is not
+// possible.
 func python(t *testing.T, environment string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), environment)
 	err := pinned.InstallPython(t.Context(), folder, readerFile(t, environment+"_requirements.txt"))
 	if errors.Is(err, pinned.ErrLacking) {
-		t.Skipf("not tried: %v", err)
+		t.Skipf("the environment cannot be installed: %v", err)
 	}
 	must(t, err)
 	return filepath.Join(folder, "bin", "python")
 }
 
-// TestDuckDBsOfPython reads with the oldest and the newest DuckDB that docs/bi.md
-// promises: which names answer in a catalog that is attached, and which night a process
-// sees after a publish.
+// TestDuckDBsOfPython reads with the oldest and the newest DuckDB of docs/bi.md: which
+// names can be queried in an attached catalog, and which night a process sees after a
+// publish.
 func TestDuckDBsOfPython(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestDuckDBsOfPython(t *testing.T) {
 	all := names{"all", "all", "all"}
 	for environment, c := range map[string]struct {
 		attached names
-		beside   int // which night a connection sees that is opened beside an older one
+		beside   int // night seen by a connection opened beside an older one
 	}{
 		"duckdb_oldest": {names{"all", "none", "none"}, 0},
 		"duckdb_newest": {names{"all", "all", "none"}, 1},
@@ -61,21 +61,21 @@ func TestDuckDBsOfPython(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), program, readerFile(t, "names.py"), h.path("catalog.duckdb")).Output()
 			must(t, errors.Join(err, json.Unmarshal(out, &got)))
 			if diff := cmp.Diff(map[string]names{"opened": all, "attached": c.attached, "attached and used": all}, got); diff != "" {
-				t.Errorf("what answers (-want +got):\n%s", diff)
+				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
 			seen := watchNights(t, exec.CommandContext(t.Context(), program, readerFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
 				func() { nights = append(nights, h.publication().run) })
 			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.beside], "opened beside it by its real path": nights[1],
 				"attached again": nights[1], "opened after it was closed": nights[1]}
 			if diff := cmp.Diff(want, seen); diff != "" {
-				t.Errorf("nights that are seen (-want +got):\n%s", diff)
+				t.Errorf("visible nights (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// watchNights starts a reader, publishes when it has seen the first night, and returns
-// what it sees then.
+// watchNights starts a reader, publishes after it has seen the first night, and returns
+// what it sees afterwards.
 func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (seen map[string]string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -84,14 +84,14 @@ func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (see
 	must(t, err)
 	cmd.Stderr = os.Stderr
 	must(t, cmd.Start())
-	said := bufio.NewReader(out)
-	if line, err := said.ReadString('\n'); err != nil || strings.TrimSpace(line) != first {
+	output := bufio.NewReader(out)
+	if line, err := output.ReadString('\n'); err != nil || strings.TrimSpace(line) != first {
 		t.Fatalf("the reader began with %q (%v), want %s", line, err, first)
 	}
 	publish()
 	_, err = fmt.Fprintln(in)
 	must(t, err)
-	rest, err := io.ReadAll(said)
+	rest, err := io.ReadAll(output)
 	must(t, errors.Join(err, cmd.Wait(), json.Unmarshal(rest, &seen)))
 	return seen
 }

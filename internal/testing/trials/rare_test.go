@@ -10,10 +10,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRareValuesArrive compares every value of a night in which all that is
-// rare is everywhere: fields that no spec lists at every depth, deleted
-// records, questionnaires on a list, every shape of the union. Each column of
-// each table is filled.
+// TestRareValuesArrive compares all values of a night in which rare things are everywhere:
+// unknown fields at every depth, deleted records, questionnaires in a list, and every shape
+// of the union. Every column of every table must have a value.
 func TestRareValuesArrive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -34,14 +33,14 @@ func TestRareValuesArrive(t *testing.T) {
 			check(t, e, held, catalog, "main."+e.table)
 			for name := range e.types() {
 				if !slices.ContainsFunc(held[e.table], func(c cells) bool { return c[name] != "" }) {
-					t.Errorf("no row has %s, so that nothing was compared", name)
+					t.Errorf("no row has %s, so the test shows nothing", name)
 				}
 			}
 		})
 	}
 }
 
-// enrichBody leaves the envelope as it is.
+// enrichBody enriches the records of a body, but not its envelope.
 func enrichBody(v any) any {
 	switch body := v.(type) {
 	case []any:
@@ -58,10 +57,10 @@ func enrichBody(v any) any {
 	return enrich(v)
 }
 
-// unlisted is a field of no spec whose value no float and no merge keeps.
+// unlisted is the value of an unknown field that floats or merging would change.
 const unlisted = `{"big":12345678901234567890123,"exact":0.1000000000000000055511151231257827,"none":null,"deep":[{"text":"é \u2028 \u0000"}]}`
 
-// enrich adds what is rare to an object and to all objects in it.
+// enrich adds rare values to an object and all nested objects.
 func enrich(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -90,7 +89,7 @@ func enrichFields(v map[string]any) {
 	if v["total_articles"] != nil {
 		v["questionnaire"] = filled("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
 			"file_url created_at updated_at deleted_at file_size", id, when)
-		delete(v["questionnaire"].(map[string]any), "campaign_id") // the enclosing campaign's
+		delete(v["questionnaire"].(map[string]any), "campaign_id") // that of the enclosing campaign
 	}
 	if v["file_url"] != nil && v["name"] != nil {
 		for name, value := range filled(fileText+" size "+life, id, when) {
@@ -111,7 +110,7 @@ func pick(id string, from []string) string {
 	return from[h.Sum32()%uint32(len(from))]
 }
 
-// filled makes an object whose id is another's with a mark.
+// filled returns an object whose id is another id with a suffix.
 func filled(names, id, when string) map[string]any {
 	object := map[string]any{}
 	for _, spec := range strings.Fields(names) {

@@ -16,20 +16,19 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// vigil is what a reader does for the length of a trial, in a process of its
-// own as a BI tool is one.
-type vigil struct {
+// readerConfig configures a reader that runs for the whole trial in a child process, like a BI
+// tool.
+type readerConfig struct {
 	Dir, Report string
-	// Parquet reads the files of latest/ instead of catalog.duckdb.
+	// Parquet means that it reads the files of latest/ instead of catalog.duckdb.
 	Parquet bool
-	// Keep holds one connection open all the time; otherwise every round makes
-	// a new one.
+	// Keep means that it keeps one connection open. Otherwise it opens one in every round.
 	Keep bool
-	// Pause is how long it rests between two rounds.
+	// Pause is the pause between two rounds.
 	Pause time.Duration
 }
 
-func (v vigil) String() string {
+func (v readerConfig) String() string {
 	source, way := "catalog", "reconnecting"
 	if v.Parquet {
 		source = "Parquet"
@@ -40,27 +39,27 @@ func (v vigil) String() string {
 	return source + ", " + way
 }
 
-// sights is what a reader saw.
-type sights struct {
+// observations are the results of a reader.
+type observations struct {
 	Rounds int
-	// Last is when the last round began that showed a run.
+	// Last is the start of the last round that saw a run.
 	Last map[string]time.Time
-	// Problems are the first few errors and mixtures, Bad is how many.
+	// Problems are the first errors and inconsistencies, and Bad is their number.
 	Problems []string
 	Bad      int
 }
 
-// TestReaderChild reads without pause until it is told to stop.
+// TestReaderChild reads continuously until its input is closed.
 func TestReaderChild(t *testing.T) {
-	var v vigil
-	assigned(t, &v)
-	told := untilTold()
-	r := &reader{vigil: v, seen: sights{Last: map[string]time.Time{}}}
+	var v readerConfig
+	readTask(t, &v)
+	told := waitForClosedInput()
+	r := &reader{readerConfig: v, seen: observations{Last: map[string]time.Time{}}}
 	for {
 		select {
 		case <-told:
 			must(t, r.close())
-			leave(t, v.Report, r.seen)
+			writeReport(t, v.Report, r.seen)
 			return
 		case <-time.After(v.Pause):
 			r.round(t.Context())
@@ -68,15 +67,15 @@ func TestReaderChild(t *testing.T) {
 	}
 }
 
-// reader is the state of a vigil.
+// reader is the state of a reader.
 type reader struct {
-	vigil
+	readerConfig
 	db   *sql.DB
-	seen sights
+	seen observations
 }
 
-// round connects if need be, asks for two halves of the snapshot and notes
-// whether they are of one run.
+// round connects if needed, queries two parts of the snapshot, and checks that they belong
+// to one run.
 func (r *reader) round(ctx context.Context) {
 	began := time.Now()
 	run, err := r.look(ctx)
@@ -116,7 +115,7 @@ func (r *reader) close() error {
 	return db.Close()
 }
 
-// lookAtCatalog compares what meta says of the newest run with the tables.
+// lookAtCatalog compares the newest run in meta with the tables.
 func (r *reader) lookAtCatalog(ctx context.Context) (run string, err error) {
 	if err := r.open(filepath.Join(r.Dir, "catalog.duckdb") + "?access_mode=read_only&threads=1"); err != nil {
 		return "", err
@@ -138,8 +137,8 @@ func (r *reader) lookAtCatalog(ctx context.Context) (run string, err error) {
 	return run, err
 }
 
-// lookAtParquet resolves latest once, as a reader of several files has to: the
-// name may point elsewhere a moment later, the folder behind it never changes.
+// lookAtParquet resolves latest once, as readers of several files must: the link may change
+// at any time, but its target never does.
 func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 	if err := r.open(""); err != nil {
 		return "", err
@@ -156,12 +155,12 @@ func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
 	err = r.db.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM '%[1]s/product_listing_prices.parquet' p JOIN '%[1]s/product_listings.parquet' l "+
 		"ON l.id = p.product_listing_id", filepath.Join(r.Dir, folder))).Scan(&inner)
 	if err == nil && inner == 0 {
-		err = fmt.Errorf("mixed: no price of %s belongs to a listing", run)
+		err = fmt.Errorf("mixed: prices of %s belong to no listing", run)
 	}
 	return run, err
 }
 
-// compareWithManifest compares the files of a version with the checksums of its manifest.
+// compareWithManifest compares the files of a version with the checksums in its manifest.
 func (r *reader) compareWithManifest(dir, run string) error {
 	data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if err != nil {
@@ -197,8 +196,7 @@ func TestReadersDuringPublishes(t *testing.T) {
 	readDuringPublishes(t, 4, 4)
 }
 
-// TestTortureReadersDuringPublishes reads in eight processes while nights are
-// published.
+// TestTortureReadersDuringPublishes reads in eight processes while nights are published.
 func TestTortureReadersDuringPublishes(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
@@ -223,23 +221,23 @@ func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	}
 	rounds := map[string]int{}
 	for v, p := range readers {
-		var seen sights
+		var seen observations
 		p.read(t, &seen)
 		rounds[v.String()] += seen.Rounds
 		readings += seen.Rounds
-		requireConsistent(t, v.vigil, seen, published)
+		requireConsistent(t, v.readerConfig, seen, published)
 	}
 	t.Logf("%d nights, rounds: %v", nights, rounds)
 	return readings
 }
 
-// publication is a run and when its publish returned.
+// publication is a run and the time when its publish returned.
 type publication struct {
 	run string
 	at  time.Time
 }
 
-// publication runs a night; whoever connects after it sees it.
+// publication runs a night. Connections made after it must see it.
 func (h *house) publication() publication {
 	h.t.Helper()
 	h.service.Advance(1)
@@ -253,40 +251,41 @@ func (h *house) publication() publication {
 	return p
 }
 
-// post is a numbered reader.
-type post struct {
-	vigil
+// readerID identifies a reader by its kind and number.
+type readerID struct {
+	readerConfig
 	number int
 }
 
-// startReaders starts readers, as many of each kind, and returns when all read.
-func (h *house) startReaders(processes int) map[post]*child {
+// startReaders starts the same number of readers of each kind, and returns when all of them
+// read.
+func (h *house) startReaders(processes int) map[readerID]*child {
 	h.t.Helper()
-	readers := map[post]*child{}
+	readers := map[readerID]*child{}
 	for i := range processes {
-		v := vigil{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, Keep: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
-		readers[post{v, i}] = spawn(h.t, "TestReaderChild", v.Report, v)
+		v := readerConfig{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, Keep: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
+		readers[readerID{v, i}] = spawn(h.t, "TestReaderChild", v.Report, v)
 	}
 	for v, p := range readers {
 		select {
-		case <-p.said.ready:
+		case <-p.output.ready:
 		case <-p.exited:
-			h.t.Fatalf("reader %s ended at once:\n%s", v, p.said)
+			h.t.Fatalf("reader %s ended at once:\n%s", v, p.output)
 		}
 	}
 	return readers
 }
 
-// requireConsistent holds a reader to no error, no mixture and, if it looks
-// anew every round, no run that was replaced before the round began.
-func requireConsistent(t *testing.T, v vigil, seen sights, published []publication) {
+// requireConsistent checks a reader: no error, no inconsistency and, if it connects in
+// every round, no run that was replaced before the round began.
+func requireConsistent(t *testing.T, v readerConfig, seen observations, published []publication) {
 	t.Helper()
 	if seen.Rounds == 0 || seen.Bad > 0 {
 		t.Errorf("%s: %d of %d rounds went wrong: %q", v, seen.Bad, seen.Rounds, seen.Problems)
 	}
 	if v.Keep && !v.Parquet {
 		if len(seen.Last) != 1 {
-			t.Errorf("%s: one connection saw %d runs: %v", v, len(seen.Last), seen.Last)
+			t.Errorf("%s: a single connection saw %d runs: %v", v, len(seen.Last), seen.Last)
 		}
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestRebuildGivesTheSameHistory builds the catalog again after several nights, one a day,
-// from the Parquet series. TestTrialRestoreEqualsTheOriginal does so with every table.
+// TestRebuildGivesTheSameHistory rebuilds the catalog from the Parquet series of several
+// nights, one a day. TestTrialRestoreEqualsTheOriginal does so with every table.
 func TestRebuildGivesTheSameHistory(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
 	if got := h.one("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details"); got != details {
-		t.Error("what is known of details was not taken over")
+		t.Error("meta.details was not restored")
 	}
 	h.cfg.Details = "changed"
 	res := h.goodNight()
@@ -60,7 +60,7 @@ func TestRebuildWorksWithoutACatalog(t *testing.T) {
 	}
 }
 
-// histories gives a checksum of every table's history.
+// histories returns a checksum of every table's history.
 func (h *house) histories() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}

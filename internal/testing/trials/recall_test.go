@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seenFiles are the files with the entries of the newest version.
+// seenFiles returns the files with the record entries of the newest version.
 func seenFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
@@ -29,9 +29,8 @@ func seenFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestRecallingIsReading lives through days with accidents in two warehouses. One reads
-// all records each night, the other passes over those that it has seen. They must not
-// differ in any value, nor in what they count.
+// TestRecallingIsReading runs days with accidents in two warehouses. One decodes all
+// records each night, the other skips unchanged ones. All values and counts must be equal.
 func TestRecallingIsReading(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -72,7 +71,7 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 		}
 		requireSameRows(t, db, "meta.drift", "*")
 		if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 || len(seenFiles(t, reading.Warehouse.Dir)) > 0 {
-			t.Error("the wrong warehouse has files with what was seen")
+			t.Error("the warehouse without recall has files of entries")
 		}
 	}
 	night()
@@ -91,13 +90,13 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 		data[len(data)/2] ^= 4
 		must(t, os.WriteFile(path, data, 0o600))
 	}
-	night() // after rot
+	night() // after damage of a file
 	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
 		must(t, os.Truncate(path, 60))
 	}
 	night() // after a power cut
 	must(t, os.RemoveAll(filepath.Join(h.cfg.Warehouse.Dir, "state", "seen")))
-	night() // after a loss
+	night() // after the loss of a file
 	for i := range 2 {
 		h.cfg.Warehouse.Program = []string{"newer", "newest"}[i]
 		reading.Warehouse.Program = h.cfg.Warehouse.Program
@@ -124,8 +123,8 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	night()
 }
 
-// TestANewRuleOfPrivacyReachesUnchangedRecords changes the rules, and not the key, between
-// two nights in which no record changes.
+// TestANewRuleOfPrivacyReachesUnchangedRecords changes the privacy rules but not the key
+// between two nights without changed records.
 func TestANewRuleOfPrivacyReachesUnchangedRecords(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, trialWorld(3), "product_listings", "token")
@@ -150,8 +149,8 @@ func TestANewRuleOfPrivacyReachesUnchangedRecords(t *testing.T) {
 	}
 }
 
-// TestAStoppedNightLeavesNoEntries stops a night in the middle of a list. The next one removes
-// what others left: 1.0.0, and an attempt at a run that did not publish.
+// TestAStoppedNightLeavesNoEntries stops a night in the middle of a list. The next one
+// removes the remaining files, also those of version 1.0.0 and of unpublished attempts.
 func TestAStoppedNightLeavesNoEntries(t *testing.T) {
 	h := newHouse(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1

@@ -16,13 +16,13 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// recipe is a section of docs/bi.md with code that can be run.
+// recipe is a section of docs/bi.md with executable code.
 type recipe struct {
 	heading, language string
-	// versions are the packages and versions that the heading must name.
+	// versions are the packages and versions in the heading.
 	versions string
-	// check is appended to the code and prints one line, which want gives in SQL on the
-	// catalog and the series.
+	// check is appended to the code and prints one line, which must equal the result of the
+	// SQL in want.
 	check, want string
 }
 
@@ -51,8 +51,8 @@ func recipes() []recipe {
 	}
 }
 
-// TestTortureRecipesOfBITools runs the recipes of docs/bi.md as they stand there, and
-// compares what they find with the catalog.
+// TestTortureRecipesOfBITools runs the recipes of docs/bi.md unchanged, and compares their
+// results with the catalog.
 func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
 	run := 0
@@ -79,7 +79,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 				}
 				want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
 				if got := r.run(t, string(page), folder, program); got != want {
-					t.Errorf("%s: it found %q, the catalog has %q", r.heading, got, want)
+					t.Errorf("%s: the result is %q, but the catalog has %q", r.heading, got, want)
 				}
 				run++
 			}
@@ -87,7 +87,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	}
 }
 
-// run runs the first code of the section, and gives what it prints.
+// run runs the first code block of the section and returns its output.
 func (r recipe) run(t *testing.T, page, folder, program string) string {
 	t.Helper()
 	section := regexp.MustCompile("(?s)\n### " + regexp.QuoteMeta(r.heading+" ("+r.versions) + ".*?\n```" + r.language + "\n(.*?)```").FindStringSubmatch(page)
@@ -107,8 +107,8 @@ func (r recipe) run(t *testing.T, page, folder, program string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// node installs the packages of the recipes in JavaScript into a folder, and returns the
-// program that runs them.
+// node installs the JavaScript packages of the recipes into a folder, and returns the path
+// of node.
 func node(t *testing.T, folder string) string {
 	t.Helper()
 	for _, name := range []string{"package.json", "package-lock.json"} {
@@ -117,7 +117,7 @@ func node(t *testing.T, folder string) string {
 	}
 	err := pinned.InstallNode(t.Context(), folder)
 	if errors.Is(err, pinned.ErrLacking) {
-		t.Skipf("not tried: %v", err)
+		t.Skipf("the packages cannot be installed: %v", err)
 	}
 	must(t, err)
 	return "node"

@@ -12,23 +12,23 @@ import (
 	"placementsync/internal/stream"
 )
 
-// cells are a row as exact text, by column; NULL is absent.
+// cells is a row as exact text, by column. NULL is absent.
 type cells map[string]string
 
-// row is an expected row, and the id of the record that it came in.
+// row is an expected row with the id of its record.
 type row struct {
 	cells  cells
 	record string
 }
 
-// reference says, slowly and plainly, which rows a warehouse shall hold of what
-// a service answers. It remembers over the nights which ids were named.
+// reference computes, slowly and simply, the rows of a warehouse from the responses of the
+// service. It keeps the ids named in earlier nights.
 type reference struct {
 	t       *testing.T
 	service *sim.Service
 	tables  []expected
 	paths   map[string]bool
-	// rewrite is what the service's faults do to a record before it is sent.
+	// rewrite is the change that faults of the service make to a record.
 	rewrite func(record any) any
 	asked   map[string]map[string]bool
 }
@@ -50,25 +50,25 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 	}
 	for name := range wanted {
 		if !slices.ContainsFunc(r.tables, func(e expected) bool { return e.table == name }) {
-			t.Errorf("nothing says where the rows of table %s come from: add it to tables() in internal/testing/trials/tables_test.go", name)
+			t.Errorf("the source of the rows of table %s is undefined: add it to tables() in internal/testing/trials/tables_test.go", name)
 		}
 	}
 	return r
 }
 
-// once lists the tables, also those that several endpoints fill, once each.
+// once returns the tables without duplicates, including those of several endpoints.
 func (r *reference) once() []expected {
 	return slices.CompactFunc(slices.Clone(r.tables), func(a, b expected) bool { return a.table == b.table })
 }
 
-// now gives the rows of every table as the service answers at this moment.
+// now returns the rows of every table according to the current responses of the service.
 func (r *reference) now() map[string][]cells {
 	found := map[string][]row{}
 	for _, e := range r.tables {
 		before := found[e.table]
 		rows, _ := r.derive(e, e.path, "", found)
 		if r.paths[e.detail] {
-			found[e.table] = rows // the list names ids for its own details
+			found[e.table] = rows // the list names the ids of its own details
 			details, answered := r.derive(e, e.detail, e.query, found)
 			rows = unite(e, rows, details, answered)
 		}
@@ -84,8 +84,8 @@ func (r *reference) now() map[string][]cells {
 	return all
 }
 
-// derive makes the rows of a table from the answers of one endpoint, and names
-// the records that it answered.
+// derive returns the rows of a table from the responses of one endpoint, and the ids that
+// it answered.
 func (r *reference) derive(e expected, path, query string, found map[string][]row) (rows []row, answered map[string]bool) {
 	answered = map[string]bool{}
 	inner := inner(e)
@@ -100,8 +100,8 @@ func (r *reference) derive(e expected, path, query string, found map[string][]ro
 	return rows, answered
 }
 
-// params are the values of a path's parameter: every id that a record named,
-// tonight or earlier; once "" for a path without one.
+// params returns the values of a path's parameter: all ids that records named in this or
+// earlier nights, or "" for a path without a parameter.
 func (r *reference) params(e expected, path string, found map[string][]row) []string {
 	switch {
 	case !strings.Contains(path, "{"):
@@ -132,7 +132,7 @@ func fill(path, param string) string {
 	return before + param + after
 }
 
-// answers are the records that a path answers now; none for a 404.
+// answers returns the current records of a path, or nil for a 404.
 func (r *reference) answers(e expected, path string) []any {
 	body, ok := r.service.Object(path)
 	if !ok {
@@ -153,7 +153,7 @@ func (r *reference) answers(e expected, path string) []any {
 	return list
 }
 
-// entries are the objects with a count, wherever they stand.
+// entries returns the objects with a count, at any depth.
 func entries(v any) []any {
 	var all []any
 	switch v := v.(type) {
@@ -172,7 +172,7 @@ func entries(v any) []any {
 	return all
 }
 
-// inner are the paths in an item of e that other tables take.
+// inner returns the paths in an item of e that belong to other tables.
 func inner(e expected) []string {
 	paths := []string{e.replies}
 	for _, o := range tables() {
@@ -186,9 +186,9 @@ func inner(e expected) []string {
 	return paths
 }
 
-// unite lays details over the list that names them. A record's own row takes
-// each column from the detail unless it is empty there; rows within a record
-// come from the detail where it answered.
+// unite combines details with the list that names them. Each column of a record's own row
+// is taken from the detail unless it is empty there. Nested rows are taken from the detail
+// if it answered.
 func unite(e expected, list, details []row, answered map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
@@ -205,7 +205,7 @@ func unite(e expected, list, details []row, answered map[string]bool) []row {
 	return details
 }
 
-// lay fills what a detail leaves empty, and adds what extra has on the list.
+// lay fills empty columns of a detail, and adds the extra of the list.
 func lay(detail, list cells) {
 	for column, text := range list {
 		switch {
@@ -232,15 +232,15 @@ func merged(list, detail any) any {
 	return d
 }
 
-// item is one row's worth of JSON, and where it stands.
+// item is the JSON of one row, and its context.
 type item struct {
 	value  any
-	around []map[string]any // the objects it stands in, the record first
+	around []map[string]any // the enclosing objects, the record first
 	places []int
 	param  string
 }
 
-// items follows e.at through a record.
+// items returns the items at e.at in a record.
 func items(e expected, record any, param string) []item {
 	all := []item{{value: record, param: param}}
 	if e.at != "" {
@@ -260,7 +260,7 @@ func items(e expected, record any, param string) []item {
 	return all
 }
 
-// within are the items of a list, or the object, of that name.
+// within returns the items of the list, or the object, with this name.
 func (it item) within(name string) []item {
 	object, _ := it.value.(map[string]any)
 	around := append(slices.Clone(it.around), object)
@@ -290,7 +290,7 @@ func (it item) id() string {
 	return id
 }
 
-// at is the value of a source, as expected describes them.
+// at returns the value of a source, as described at expected.
 func (it item) at(source string) any {
 	switch source[0] {
 	case '/':

@@ -21,7 +21,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// refresh lives through a day and refreshes.
+// refresh advances the world by a day and runs a refresh.
 func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
@@ -50,11 +50,11 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 	slices.Sort(asked)
 	want := []string{"/articles/A", "/articles/A/comments", "/auth/token", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
 	if diff := cmp.Diff(want, slices.Compact(asked)); diff != "" {
-		t.Errorf("asked for (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	m.arrive.Store(nil)
 	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || m.latest() != res.Run.ID {
-		t.Errorf("run %s of kind %q is published as %q, readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latest())
+		t.Errorf("run %s of kind %q is published as %q, but readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latest())
 	}
 	m.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
 	if diff := cmp.Diff(grades, m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE run_id = '"+res.Run.ID+"' AND stream NOT LIKE '%events' ORDER BY 1")); diff != "" {
@@ -74,15 +74,15 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 	}
 	row, _ := m.service.Object("/articles/" + article)
 	if prefix := m.one("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
-		t.Errorf("status %q, the service has %s", prefix, row)
+		t.Errorf("status %q, but the service has %s", prefix, row)
 	}
 }
 
-// TestAStoppedRefreshSaysHowItGoesOn holds that it does not promise to be taken up.
+// TestAStoppedRefreshSaysHowItGoesOn: its message must not promise that it can be resumed.
 func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	article := m.someArticle()
 	ctx, stop := context.WithCancel(t.Context())
@@ -94,14 +94,14 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 		t.Fatalf("the refresh ended %q with %v", res.Run.Outcome, err)
 	}
 	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {
-		t.Errorf("the refresh says %q", text)
+		t.Errorf("the error of the refresh is %q", text)
 	}
 }
 
 func TestARefreshIsNoNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("before the first night a refresh ends with %v", err)
@@ -134,7 +134,7 @@ func TestARefreshIsNoNight(t *testing.T) {
 func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	before := m.latest()
 	article := m.lines("SELECT min(id) FROM articles")
@@ -152,12 +152,12 @@ func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back what a night and a refresh
-// took from the inbox, as if they had been killed between their publish and that.
+// TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back the segments that a night and a
+// refresh removed, as if they had been killed before the removal.
 func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), talk()...)
+	m := newMailbox(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
 	m.deliver(raw("a", "article.status_changed", `{"article_id":"1"}`))

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestWhatDoesNotFitIsKept answers listings with wrong values. The rows stay,
-// the values stand beside their reasons, and what is merely new is counted.
+// TestWhatDoesNotFitIsKept serves listings with wrong values. The rows stay, the values are
+// kept with their reasons, and unknown fields and values are counted.
 func TestWhatDoesNotFitIsKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "product_listings")
@@ -51,9 +51,8 @@ func TestWhatDoesNotFitIsKept(t *testing.T) {
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestEachRefusedRecordIsARejectOfItsOwn answers orders that are lost and look
-// alike, in a list that needs several passes: each of them is told once, with where
-// it stood, and what can be known of it.
+// TestEachRefusedRecordIsARejectOfItsOwn serves identical rejected orders in a list of
+// several passes: each is reported once, with its position and all known properties.
 func TestEachRefusedRecordIsARejectOfItsOwn(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "orders", "profiles", "profile_orders")
@@ -75,12 +74,12 @@ func TestEachRefusedRecordIsARejectOfItsOwn(t *testing.T) {
 	h.requireRejects()
 }
 
-// TestDriftCountsRecords answers a list that never comes to its total, so that it is
-// read in several passes, and each record twice in each.
+// TestDriftCountsRecords serves a list with a wrong total, so that it is read in several
+// passes, with each record twice in each.
 func TestDriftCountsRecords(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "orders", "order_details")
-	h.cfg.AllowMassDelete = true // the details of these orders answer 404
+	h.cfg.AllowMassDelete = true // the details of these orders are answered 404
 	var records []string
 	for i := range 12 {
 		records = append(records, fmt.Sprintf(`{"id":"o%02d","colour":%d,"line_items":[{"size":1},{"size":2}]}`, i, i))
@@ -94,12 +93,12 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 }
 
-// rewrite answers all requests whose path begins so with a body.
+// rewrite answers all requests with a path prefix with a body.
 func rewrite(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
-// answerListings answers all requests for listings with a file of testdata.
+// answerListings answers all requests of listings with a file of testdata.
 func (h *house) answerListings(file string) {
 	h.t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", file))
@@ -107,14 +106,14 @@ func (h *house) answerListings(file string) {
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
 }
 
-// requireRejects holds meta.rejects: table, key, column and raw text of each.
+// requireRejects checks table, key, column and raw text of all rows of meta.rejects.
 func (h *house) requireRejects(want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT table_name || ' ' || coalesce(key, '') || ' ' || coalesce(column_name, '') || ' ' || raw FROM meta.rejects
 		WHERE reason <> '' AND run_id <> '' ORDER BY 1`, want...)
 }
 
-// requireDrift holds meta.drift of listings and the runs that it spans.
+// requireDrift checks the rows of meta.drift about listings and their first and last runs.
 func (h *house) requireDrift(first, last string, want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample || ' ' || coalesce(key, '-') FROM meta.drift
@@ -122,7 +121,7 @@ func (h *house) requireDrift(first, last string, want ...string) {
 	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", first+" "+last)
 }
 
-// requireLines compares the one column of a query with texts.
+// requireLines compares the single column of a query with texts.
 func (h *house) requireLines(text string, want ...string) {
 	h.t.Helper()
 	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
@@ -130,7 +129,7 @@ func (h *house) requireLines(text string, want ...string) {
 	}
 }
 
-// lines reads the one column of a query.
+// lines returns the single column of a query.
 func (h *house) lines(text string) []string {
 	h.t.Helper()
 	var got []string

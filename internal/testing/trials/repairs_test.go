@@ -36,9 +36,9 @@ func TestRepairsLoseNothing(t *testing.T) {
 }
 
 // TestTortureRepairs damages one or two places of a warehouse and runs the commands that
-// verify names, in its order. No row, closed row or run may be missing afterwards that an
-// intact file still held, unless the commands refuse. It notes each combination that held in
-// a file, and goes on with the others after an interruption.
+// verify names, in its order. No row, closed row or run that an intact file still contains
+// may be missing afterwards, unless the commands fail. It records each successful
+// combination in a file, and continues with the others after an interruption.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
@@ -68,17 +68,17 @@ func TestTortureRepairs(t *testing.T) {
 	}
 }
 
-// repairs is a warehouse that is copied, damaged and repaired again and again.
+// repairs is a warehouse that is copied, damaged and repaired repeatedly.
 type repairs struct {
 	*house
-	// files are the SHA-256 of all files, links the targets of links.
+	// files are the SHA-256 of all files, and links the targets of links.
 	files, links map[string]string
-	// facts are what each file says, by path: of Parquet files, catalogs and changes.
+	// facts are the facts of each Parquet file, catalog and file of changes, by path.
 	facts map[string]facts
-	// whole is what readers have, content the checksums of their tables.
+	// whole are the facts that readers see, and content the checksums of their tables.
 	whole   facts
 	content map[string]string
-	// runs are the runs that the newest version builds on, newest first, each with the
+	// line are the runs that the newest version builds on, newest first, each with the
 	// paths of its manifests.
 	line []string
 	// rows are the values of each row, by its identity.
@@ -89,10 +89,10 @@ type repairs struct {
 	counts repairCounts
 }
 
-// facts are sentences that a file states: of a row, a closed row or a run.
+// facts are statements of a file about a row, a closed row or a run.
 type facts map[string]bool
 
-// repairOutcome is what one combination came to.
+// repairOutcome is the result of one combination.
 type repairOutcome struct {
 	Number int
 	Damage string
@@ -125,8 +125,8 @@ func (c repairCounts) String() string {
 		c[outHarmless], c[outWhole], c[outTold], c[outRefused], c[outLost], c[outFalse], c[outChanged])
 }
 
-// newRepairs builds a warehouse of six nights: two of one day, one that was rolled back, and
-// a refresh at the end.
+// newRepairs builds a warehouse of six nights: two of one day, one that was rolled back,
+// and a refresh at the end.
 func newRepairs(t *testing.T) *repairs {
 	t.Helper()
 	h := newHouse(t, trialWorld(31), few()...)
@@ -173,7 +173,7 @@ func newRepairs(t *testing.T) *repairs {
 	return r
 }
 
-// readTree reads the checksums of the files below a folder and the targets of its links.
+// readTree returns the checksums of the files below a folder and the targets of its links.
 func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	t.Helper()
 	files, links = map[string]string{}, map[string]string{}
@@ -196,14 +196,14 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	return files, links
 }
 
-// readFacts reads what a file says: of each row its table, key, fingerprint and time of
-// validity; of each closed row its end, too; of each run its id.
+// readFacts returns the facts of a file: for each row its table, key, row_hash and
+// validity; for each closed row also its end; for each run its id.
 func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
-	said := facts{}
+	stated := facts{}
 	collect := func(text string) {
 		for _, row := range query(t, db, text) {
-			said[row[0].String] = true
+			stated[row[0].String] = true
 		}
 	}
 	switch base := filepath.Base(name); {
@@ -235,14 +235,14 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 			collect(rowFacts(table, rows, " || ' until ' || epoch_us(valid_to)"))
 		}
 	}
-	return said
+	return stated
 }
 
 func tableOf(r *repairs, name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
-// rowFacts selects a sentence for each row. Parquet has the fingerprint as signed number.
+// rowFacts selects a statement for each row. Parquet has the row_hash as a signed number.
 func rowFacts(table stream.Table, source, more string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
 	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + more +
@@ -254,11 +254,11 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of place, with the places of it.
+// target is a kind of place with its places.
 type target struct {
 	kind  string
 	paths []string
-	// is folder or link, else a file.
+	// The kind is a folder or a link, or otherwise a file.
 	folder, link bool
 }
 
@@ -362,7 +362,7 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, note func(repa
 	}
 }
 
-// try damages a copy in one or two places, repairs it and compares it.
+// try damages a copy in one or two places, repairs it and compares the result.
 func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	t.Helper()
 	dice := rand.New(rand.NewPCG(uint64(number), 7))
@@ -374,7 +374,7 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	defer func() { must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
 	o.Number = number
 	o.Damage = r.damage(t, dice, cfg.Warehouse.Dir)
-	for range dice.IntN(3) { // one place in three of them, else two
+	for range dice.IntN(3) { // one place in a third of the cases, otherwise two
 		if strings.Count(o.Damage, ";") == 0 {
 			o.Damage += "; " + r.damage(t, dice, cfg.Warehouse.Dir)
 		}
@@ -384,7 +384,7 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	e := r.repairAll(t, cfg)
 	defer func() {
 		if t.Failed() {
-			t.Logf("combination %d: %s: %s: %s\n%s", number, o.Damage, o.Result, e.problem, e.said)
+			t.Logf("combination %d: %s: %s: %s\n%s", number, o.Damage, o.Result, e.problem, e.output)
 		}
 	}()
 	fail := func(result, format string, args ...any) repairOutcome {
@@ -423,19 +423,20 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	return o
 }
 
-// repairEffect is what the commands that verify named did.
+// repairEffect is the effect of the commands that verify named.
 type repairEffect struct {
-	// told is set when verify named a loss, refused when a command failed or verify still
-	// names a repair that changes nothing.
+	// told means that verify reported a loss. refused means that a command failed, or that
+	// verify still names a repair that changes nothing.
 	told, refused bool
 	commands      int
-	// result is set when verify or a command said what is not so; problem says what.
+	// result is set if verify or a command reported something false, which problem
+	// describes.
 	result, problem string
-	// said is what verify and the commands said.
-	said string
+	// output is the output of verify and the commands.
+	output string
 }
 
-// repairAll runs the commands that verify names, in its order, until it names none.
+// repairAll runs the commands that verify names, in its order, until there are none.
 func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
 	t.Helper()
 	const rounds = 6
@@ -448,7 +449,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			return e
 		}
 		for _, d := range v.Damage {
-			e.said += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
+			e.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
 		e.told = e.told || v.Result() == integrity.Damaged
 		if round == 0 && damaged && len(v.Damage) == 0 {
@@ -464,7 +465,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			before, beforeLinks := readTree(t, cfg.Warehouse.Dir)
 			err := r.run(t, cfg, repair)
 			e.commands++
-			e.said += fmt.Sprintf("  %d: %s: %v\n", round, repair.Command(), err)
+			e.output += fmt.Sprintf("  %d: %s: %v\n", round, repair.Command(), err)
 			if err == nil {
 				continue
 			}
@@ -475,7 +476,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			return e
 		}
 		if last, lastLinks := readTree(t, cfg.Warehouse.Dir); maps.Equal(first, last) && maps.Equal(firstLinks, lastLinks) {
-			// A night that asks the service adds its line to the ledger.
+			// A night that contacts the service adds a line to the ledger.
 			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
 			return e
 		}
@@ -484,7 +485,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 	return e
 }
 
-// run does what the command of a repair does, on its lock.
+// run runs the command of a repair under its lock.
 func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
 	t.Helper()
 	wh, err := warehouse.Open(cfg.Warehouse)
@@ -498,7 +499,7 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 		return errors.Join(work(), lock.Release())
 	}
 	switch repair.Kind {
-	case integrity.RunNight: // what a night does before it asks the service
+	case integrity.RunNight: // the part of a night before its first request
 		return locked(wh.Recover)
 	case integrity.RollBack, integrity.DropVersion:
 		return locked(func() error { return runRepair(t.Context(), cfg, repair, now) })
@@ -506,9 +507,9 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 	return runRepair(t.Context(), cfg, repair, now)
 }
 
-// isDamage reports whether verify must find how the files differ. It compares only the ledger
-// in state/, cannot know that an earlier version was kept, and needs nothing of runs that were
-// rolled back.
+// isDamage reports whether verify must report the difference of the files. It compares only
+// the ledger in state/, cannot know that an earlier version was kept, and needs no files of
+// runs that were rolled back.
 func (r *repairs) isDamage(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")
@@ -538,7 +539,7 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	return true
 }
 
-// heldFacts are those of the files that are as they were, and that an intact manifest names.
+// heldFacts returns the facts of the unchanged files that an intact manifest names.
 func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	now, _ := readTree(t, dir)
@@ -555,7 +556,7 @@ func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 		chained[run] = chain
 	}
 	held := facts{}
-	for path, said := range r.facts {
+	for path, stated := range r.facts {
 		if !intact(path) {
 			continue
 		}
@@ -574,7 +575,7 @@ func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 				return vouched[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
 			})
 		}
-		for fact := range said {
+		for fact := range stated {
 			if ok {
 				held[fact] = true
 			}
@@ -583,7 +584,7 @@ func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 	return held
 }
 
-// isDayOf reports whether the manifest of a day was of a run, before the damage.
+// isDayOf reports whether the manifest of a day belonged to a run before the damage.
 func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
 	t.Helper()
 	data, err := os.ReadFile(r.path(path))
@@ -597,7 +598,7 @@ func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
 	return m.RunID == run
 }
 
-// lacking lists the facts of want that got does not have.
+// lacking returns the facts of want that got does not have.
 func lacking(got, want facts) []string {
 	var lost []string
 	for fact := range want {
@@ -609,8 +610,8 @@ func lacking(got, want facts) []string {
 	return lost
 }
 
-// copyTree copies a folder byte for byte, with the times of files: links between files are
-// lost, since damage of one file must not reach another.
+// copyTree copies a folder with the times of its files. Hard links become separate files,
+// so that damage of one does not affect another.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -636,7 +637,7 @@ func copyTree(t *testing.T, from, to string) {
 	}))
 }
 
-// damage spoils one place.
+// damage damages one place.
 func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
 	t.Helper()
 	of := r.targets[dice.IntN(len(r.targets))]

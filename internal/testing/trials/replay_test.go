@@ -35,11 +35,11 @@ func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 		t.Errorf("the replayed tables differ (-before +after):\n%s", diff)
 	}
 	if asked := h.service.Requests(); len(asked) > 0 {
-		t.Errorf("the service was asked %d times, first for %s", len(asked), asked[0].Path)
+		t.Errorf("the service got %d requests, the first for %s", len(asked), asked[0].Path)
 	}
 	for i, s := range res.Run.Streams {
 		if want := last.Run.Streams[i].Grade; s.Grade != want {
-			t.Errorf("%s is %s in the replay, was %s", s.Stream, s.Grade, want)
+			t.Errorf("%s is %s in the replay, but was %s", s.Stream, s.Grade, want)
 		}
 	}
 }
@@ -49,12 +49,12 @@ func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()
-	// From now on the service lists nothing, which the gate does not believe.
+	// From now on the service lists no records, which the gate rejects.
 	h.cfg.Limits = load.Limits{}
 	h.answerListings("none.json")
 	res, err := h.badNight(t.Context(), 1)
 	if err == nil {
-		t.Fatal("the gate let an empty list pass")
+		t.Fatal("the gate accepted an empty list")
 	}
 	h.cfg.AllowMassDelete = true
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
@@ -100,7 +100,8 @@ func TestReplayRefusesWhatItCannotBuild(t *testing.T) {
 	refused(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestReplayFollowsItsOwnAdvice rolls back to a run as a refusal says, and replays it.
+// TestReplayFollowsItsOwnAdvice rolls back to a run as an error message advises, and
+// replays it.
 func TestReplayFollowsItsOwnAdvice(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -120,8 +121,8 @@ func TestReplayFollowsItsOwnAdvice(t *testing.T) {
 	}
 }
 
-// TestReplayAfterAKilledRollback has a rollback that was killed before its line in the
-// ledger: its note was all that said what readers see.
+// TestReplayAfterAKilledRollback: the rollback was killed before its ledger entry, so that
+// only its note shows which version readers see.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -132,7 +133,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	h.answerListings("none.json")
 	stopped, err := h.badNight(t.Context(), 1)
 	if err == nil {
-		t.Fatal("the gate let an empty list pass")
+		t.Fatal("the gate accepted an empty list")
 	}
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)

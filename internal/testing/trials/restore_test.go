@@ -20,10 +20,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoreEqualsTheOriginal loses all but parquet/ and state/, as a restore of the
-// backup that recovery.md describes does, and builds the rest again: every row of
-// every table and view, every answer of every named query, today and as of an earlier
-// night, and what changed between two nights are those of the lost warehouse.
+// TestTrialRestoreEqualsTheOriginal removes everything except parquet/ and state/, like a
+// restore of the backup in recovery.md, and rebuilds the rest. All rows of all tables and
+// views, the results of all named queries, now and as of an earlier night, and the
+// differences between two nights must be equal.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 		must(t, os.RemoveAll(h.path(name)))
 	}
 	if _, err := h.night(); !errors.As(err, new(*warehouse.LostError)) {
-		t.Fatalf("a night began on a warehouse that lost its versions: %v", err)
+		t.Fatalf("a night started in a warehouse without versions: %v", err)
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
@@ -52,12 +52,12 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	}
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 	if diff := cmp.Diff(asked, h.answers("")); diff != "" {
-		t.Errorf("named queries answer otherwise (-before +after):\n%s", diff)
+		t.Errorf("results of named queries differ (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(then, h.answers("2026-11-04")); diff != "" {
-		t.Errorf("named queries answer otherwise as of an earlier night (-before +after):\n%s", diff)
+		t.Errorf("results of named queries as of an earlier night differ (-before +after):\n%s", diff)
 	}
-	// What is rebuilt can be lost again, and built upon.
+	// A rebuilt warehouse can be lost and rebuilt again.
 	must(t, os.RemoveAll(h.path("versions")))
 	h.at = h.at.Add(time.Hour)
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
@@ -66,8 +66,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 }
 
-// TestRestoreOfThinnedSeries prunes days before the warehouse is lost: what is current
-// is whole, and so is meta; history is as fine as the days that are left, and says so.
+// TestRestoreOfThinnedSeries prunes days before the loss: current rows and meta are
+// complete, history has only the remaining days, and this is reported.
 func TestRestoreOfThinnedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestRestoreOfThinnedSeries(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 2 || r.Between != 0 {
-		t.Errorf("rebuilt from %d snapshots, %d between them", r.Snapshots, r.Between)
+		t.Errorf("rebuilt from %d snapshots and %d between them", r.Snapshots, r.Between)
 	}
 	after := contents(t, h.path("catalog.duckdb"))
 	for name, rows := range before {
@@ -98,7 +98,7 @@ func TestRestoreOfThinnedSeries(t *testing.T) {
 	}
 }
 
-// contents are the rows of every table and view of a catalog, as JSON, sorted.
+// contents returns the rows of every table and view of a catalog as sorted JSON.
 func contents(t *testing.T, file string) map[string][]string {
 	t.Helper()
 	db := opened(t, file+"?access_mode=read_only&threads=1")
@@ -129,8 +129,8 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 	}
 }
 
-// answers asks every named query that needs no parameter, and what changed between
-// the last two snapshots.
+// answers returns the results of every named query without required parameters, and the
+// differences between the last two snapshots.
 func (h *house) answers(asOf string) map[string]string {
 	h.t.Helper()
 	db, err := asking.Open(h.t.Context(), h.path("catalog.duckdb"), asking.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
@@ -160,7 +160,7 @@ func (h *house) answers(asOf string) map[string]string {
 		answers[q.Name] = text.String()
 	}
 	if len(answers) < 36 {
-		h.t.Errorf("only %d queries were asked below %s", len(answers), filepath.Dir(h.path("x")))
+		h.t.Errorf("only %d queries were run below %s", len(answers), filepath.Dir(h.path("x")))
 	}
 	return answers
 }

@@ -13,9 +13,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestResumedNightAsksForNothingTwice cuts a night at several places and takes
-// it up: what had landed is not asked for again, except page 1 of a list to
-// confirm its walk and what the token may read, and the values are those of a night that was never cut.
+// TestResumedNightAsksForNothingTwice interrupts a night at several points and resumes it.
+// Landed answers are not requested again, except the token and page 1 of a list to confirm
+// its walk. The values are those of an uninterrupted night.
 func TestResumedNightAsksForNothingTwice(t *testing.T) {
 	for _, cut := range []int32{2, 7, 15, 40} {
 		t.Run("", func(t *testing.T) {
@@ -31,22 +31,22 @@ func TestResumedNightAsksForNothingTwice(t *testing.T) {
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)
 			if res.Run.ID != first.Run.ID {
-				t.Errorf("the run is %s, want %s to be taken up", res.Run.ID, first.Run.ID)
+				t.Errorf("the run is %s, want %s to be resumed", res.Run.ID, first.Run.ID)
 			}
 			for _, r := range h.service.Requests() {
 				if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
-					t.Errorf("%s had landed and was asked for again", r.Path)
+					t.Errorf("%s had landed but was requested again", r.Path)
 				}
 			}
 			h.requireValues(newReference(t, h.service, h.cfg.Streams))
 			if lines := runs(t, h); len(lines) != 1 || lines[0].ExitCode != 0 {
-				t.Errorf("the ledger has %d runs, want the one that ended well", len(lines))
+				t.Errorf("the ledger has %d runs, want one complete run", len(lines))
 			}
 		})
 	}
 }
 
-// landed gives path and query of every answer that a run has in its journal.
+// landed returns path and query of all answers in the journal of a run.
 func (h *house) landed(run string) map[string]bool {
 	h.t.Helper()
 	l, err := fetch.OpenLanding(h.path("raw", run), fetch.LandingOptions{})
@@ -108,7 +108,7 @@ func TestOldOrForeignRunIsNotTakenUp(t *testing.T) {
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)
 			if res.Run.ID == first.Run.ID {
-				t.Errorf("run %s was taken up", first.Run.ID)
+				t.Errorf("run %s was resumed", first.Run.ID)
 			}
 		})
 	}

@@ -33,11 +33,11 @@ func TestTrialRotIsFound(t *testing.T) {
 	t.Log(r.all)
 }
 
-// TestTortureRot damages one file of a warehouse of ten nights after the other: bits
-// flip, files are cut, lost, or change places, of every kind that there is. Each is
-// harmless, which is proven by comparing all values, or found by verify; the next
-// night refuses it or publishes what a night on a whole warehouse publishes; and the
-// command that verify names brings back what was lost, or the loss is told.
+// TestTortureRot damages one file after the other of a warehouse of ten nights: bits are
+// flipped, files are truncated, removed or swapped, of every kind. Each damage is either
+// harmless, as the comparison of all values shows, or reported by verify. The next night
+// fails or publishes the same as on an intact warehouse. The command that verify names
+// restores the data, or reports the loss.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRot(t, 10)
@@ -63,7 +63,7 @@ func TestTortureRot(t *testing.T) {
 	})
 }
 
-// keepRot keeps what strikes at one kind of files came to, or at all.
+// keepRot records the results for one kind of files, or for all.
 func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
 	t.Helper()
 	name, what := "rot", "a bit flips in a file of a warehouse of 10 nights, or a file is cut, lost or changes places with another of its kind"
@@ -75,11 +75,11 @@ func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
 	})
 }
 
-// rot is a warehouse that is copied and damaged again and again.
+// rot is a warehouse that is copied and damaged repeatedly.
 type rot struct {
 	*house
 	dir string
-	// whole is what readers see of it, next what they see after one more night.
+	// whole is the content that readers see, and next that after one more night.
 	whole, next map[string]string
 
 	mu     sync.Mutex
@@ -87,7 +87,7 @@ type rot struct {
 	byKind map[string]*figures
 }
 
-// figures count what strikes came to.
+// figures count the results.
 type figures struct{ struck, harmless, found, refused, published, repaired, told, wrong int }
 
 func (f figures) String() string {
@@ -96,7 +96,7 @@ func (f figures) String() string {
 		f.harmless, f.found, f.repaired, f.told, f.refused, f.published, f.wrong)
 }
 
-// count adds one to a figure, for a kind and for all.
+// count increments a figure, for a kind and for all.
 func (r *rot) count(kind string, which func(f *figures) *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,8 +128,8 @@ func newRot(t *testing.T, nights int) *rot {
 	return r
 }
 
-// prints are checksums of the rows of every table: with all of meta, or of it only what
-// does not tell how long things took.
+// prints returns checksums of the rows of every table. Without meta it omits the columns of
+// meta that depend on the time.
 func prints(t *testing.T, file string, meta bool) map[string]string {
 	t.Helper()
 	db := opened(t, file+"?access_mode=read_only&threads=1")
@@ -148,7 +148,7 @@ func prints(t *testing.T, file string, meta bool) map[string]string {
 	return all
 }
 
-// copy is the warehouse once more: what is never written in place by hard links.
+// copy copies the warehouse. Files that are never modified are hard links.
 func (r *rot) copy(t *testing.T) pipeline.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -178,15 +178,15 @@ func copyFile(from, to string) error {
 	return errors.Join(err, os.WriteFile(to, data, 0o644))
 }
 
-// kinds are the kinds of files, each with a pattern of its files.
+// kinds returns the kinds of files, each with a pattern.
 func (r *rot) kinds() []string {
 	return []string{"latest/catalog.duckdb", "versions/*/catalog.duckdb", "versions/*/manifest.json", "versions/*/run.json", "versions/*/meta.changes",
 		"latest/*.parquet", "parquet/*/*/*.parquet", "parquet/.manifests/*", "parquet/.meta/*.changes", "parquet/.meta/*.json",
 		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
 }
 
-// strike damages two copies of the warehouse in one way: of one, all is verified and
-// repaired; upon the other a night is to build.
+// strike damages two copies of the warehouse in the same way: one is verified and repaired,
+// and the next night runs on the other.
 func (r *rot) strike(t *testing.T, seed uint64, i int) {
 	t.Helper()
 	kinds := r.kinds()
@@ -205,7 +205,7 @@ func (r *rot) strike(t *testing.T, seed uint64, i int) {
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
-// damage spoils one file of a kind, under all of its names where its bytes change.
+// damage damages one file of a kind, under all of its names if its bytes change.
 func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
@@ -259,7 +259,7 @@ func spoilLink(t *testing.T, dice *rand.Rand, dir, file string) string {
 	return "removed"
 }
 
-// private gives a file bytes of its own, under all of the names that it has here.
+// private replaces the hard links of a file by a copy, under all of its names.
 func private(t *testing.T, dir, file string) int64 {
 	t.Helper()
 	was, err := os.Stat(file)
@@ -297,8 +297,8 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verified looks whether damage is found; what is not has to be harmless, and what is
-// has to be repaired by the command that is named, or told to be lost.
+// verified checks the report of verify: undetected damage must be harmless, and reported
+// damage must be repaired by the named command, or reported as lost.
 func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
@@ -311,7 +311,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 	r.count(kind, func(f *figures) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
-			t.Errorf("%s: it is not told what it costs and what to do: %+v", did, d)
+			t.Errorf("%s: the finding has no effect or no advice: %+v", did, d)
 		}
 	}
 	if v.Result() == integrity.Damaged {
@@ -321,7 +321,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 	ran := false
 	for round := 0; len(v.Damage) > 0; round++ {
 		if round == 4 {
-			t.Errorf("%s: after %d commands it is still damaged: %+v", did, round, v.Damage)
+			t.Errorf("%s: still damaged after %d commands: %+v", did, round, v.Damage)
 			return
 		}
 		for _, repair := range integrity.PlanRepairs(v.Damage) {
@@ -340,25 +340,25 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 	}
 	got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), !ran)
 	if !maps.Equal(want, got) {
-		t.Errorf("%s: what was repaired differs in %v", did, differing(want, got))
+		t.Errorf("%s: after the repair these tables differ: %v", did, differing(want, got))
 		return
 	}
 	r.count(kind, func(f *figures) *int { return &f.repaired })
 }
 
-// requireWhole compares what is read of a warehouse: the catalog, and the rows of every
-// file of the series.
+// requireWhole compares the content of a warehouse: the catalog, and the rows of every file
+// of the series.
 func (r *rot) requireWhole(t *testing.T, cfg pipeline.Config, did string) {
 	t.Helper()
 	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.whole, got) {
-		t.Errorf("%s was not found, and differs in %v", did, differing(r.whole, got))
+		t.Errorf("%s was not reported, but these tables differ: %v", did, differing(r.whole, got))
 	}
 	if sumOf(t, r.dir) != sumOf(t, cfg.Warehouse.Dir) {
-		t.Errorf("%s was not found, and the files of the series or of a version differ", did)
+		t.Errorf("%s was not reported, but files of the series or of a version differ", did)
 	}
 }
 
-// sumOf sums the Parquet files and catalogs below a warehouse.
+// sumOf returns a checksum of the Parquet files and catalogs of a warehouse.
 func sumOf(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()
@@ -374,7 +374,7 @@ func sumOf(t *testing.T, dir string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// runRepair does what the command of a repair does.
+// runRepair runs the command of a repair.
 func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair, now time.Time) error {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -399,22 +399,22 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 	return err
 }
 
-// built runs the next night upon the damage: it is refused, or publishes what a night
-// upon a whole warehouse does.
+// built runs the next night on the damaged warehouse: it fails, or publishes the same as on
+// an intact warehouse.
 func (r *rot) built(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)
 	if err != nil {
 		r.count(kind, func(f *figures) *int { return &f.refused })
 		if !strings.Contains(err.Error(), "placementsync ") {
-			t.Errorf("%s: the night is refused, and no command is named: %v", did, err)
+			t.Errorf("%s: the night failed without naming a command: %v", did, err)
 		}
 		return
 	}
 	r.count(kind, func(f *figures) *int { return &f.published })
 	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.next, got) {
 		r.count(kind, func(f *figures) *int { return &f.wrong })
-		t.Errorf("%s: the night published other rows in %v", did, differing(r.next, got))
+		t.Errorf("%s: the night published other rows of %v", did, differing(r.next, got))
 	}
 }
 

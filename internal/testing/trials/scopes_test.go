@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// scopes is the table of spec section 5, as far as it is about reading. The
-// scope of an article is not shown there; the demo service wants articles.read.
+// scopes is the table of spec section 5, without writing. The spec does not show the scope
+// of an article; the demo service requires articles.read.
 func scopes() map[string]string {
 	return map[string]string{
 		"outlets.lists":   "/outlets",
@@ -33,7 +33,7 @@ func scopes() map[string]string {
 	}
 }
 
-// missing names the scopes that a stream needs and a token lacks.
+// missing returns the scopes that a stream needs and a token lacks.
 func missing(s stream.Stream, held []string) []string {
 	var lacking []string
 	for scope, paths := range scopes() {
@@ -45,7 +45,7 @@ func missing(s stream.Stream, held []string) []string {
 	return lacking
 }
 
-// reachable are the streams that a token can read something with: a detail that
+// reachable returns the streams from which a token can read something: a detail that
 // completes a list needs the list for its ids.
 func reachable(streams []stream.Stream, held []string) []stream.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s stream.Stream) bool {
@@ -73,9 +73,8 @@ func TestCustomTokenReadsWhatItMay(t *testing.T) {
 	}
 }
 
-// requireReach holds that what a token may read is there, value by value, that
-// nothing else is, and that the plan, the ledger and meta.streams name what is
-// missing.
+// requireReach checks that the tables contain exactly the values that a token may read, and
+// that the plan, the ledger and meta.streams name the missing scopes.
 func (h *house) requireReach(res pipeline.Result, held []string) {
 	h.t.Helper()
 	plan, err := pipeline.Check(h.t.Context(), h.cfg)
@@ -84,7 +83,7 @@ func (h *house) requireReach(res pipeline.Result, held []string) {
 		lacking := strings.Join(missing(s, held), ", ")
 		if lacking != "" {
 			lacking = "missing scope " + lacking
-			// A stream may state its scopes in another order.
+			// Scopes may be in another order.
 			h.requireStream(res.Run, s.Name, fetch.Skipped, "missing scope ")
 			got := strings.Split(strings.TrimPrefix(streamOf(h.t, res.Run, s.Name).Reason, "missing scope "), ", ")
 			if slices.Sort(got); "missing scope "+strings.Join(got, ", ") != lacking {
@@ -98,21 +97,21 @@ func (h *house) requireReach(res pipeline.Result, held []string) {
 	h.requireOnly(reachable(h.cfg.Streams, held))
 }
 
-// requireOnly compares the tables that some streams fill with what the service
-// holds now, and wants the others empty.
+// requireOnly compares the tables of some streams with the current data of the service, and
+// requires the others to be empty.
 func (h *house) requireOnly(read []stream.Stream) {
 	h.t.Helper()
 	h.requireValues(newReference(h.t, h.service, read))
 	filled := stream.Tables(read)
 	for table, rows := range h.snapshot() {
 		if rows != "0" && !slices.ContainsFunc(filled, func(f stream.Table) bool { return f.Name == table }) {
-			h.t.Errorf("%s rows of %s came from nowhere", rows, table)
+			h.t.Errorf("there are %s rows of %s, want none", rows, table)
 		}
 	}
 }
 
-// TestTokenOfAnUnknownTypeLearnsFromRefusals has a type that no spec lists, so
-// that everything is tried.
+// TestTokenOfAnUnknownTypeLearnsFromRefusals uses an unlisted token type, so that all
+// streams are tried.
 func TestTokenOfAnUnknownTypeLearnsFromRefusals(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -124,8 +123,8 @@ func TestTokenOfAnUnknownTypeLearnsFromRefusals(t *testing.T) {
 	h.requireOnly(reachable(h.cfg.Streams, world.Scopes))
 }
 
-// TestLostScopesKeepTheirRows takes scopes from a token between two nights. The
-// tables that it can no longer read stay as they were, the others go on.
+// TestLostScopesKeepTheirRows removes scopes from a token between two nights. Tables that
+// it can no longer read stay as they were, and the others are updated.
 func TestLostScopesKeepTheirRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -158,19 +157,19 @@ func TestLostScopesKeepTheirRows(t *testing.T) {
 		case e.table == "token":
 		case lost[e.table]:
 			check(t, e, before, catalog, "main."+e.table)
-		case e.table != "campaigns" && e.table != "questionnaires": // united from what is read and what is not
+		case e.table != "campaigns" && e.table != "questionnaires": // filled by two streams, of which one is not read
 			check(t, e, after, catalog, "main."+e.table)
 		}
 	}
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
 }
 
-// requireCarried holds that a stream was skipped for its scope and keeps the
-// rows of an earlier night.
+// requireCarried checks that a stream was skipped because of its scope and keeps the rows
+// of an earlier night.
 func (h *house) requireCarried(from, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")
 	if since := streamOf(h.t, run, name).AgeSince; !since.Equal(from.SnapshotAt) {
-		h.t.Errorf("the rows of %s are as old as %v, want %v", name, since, from.SnapshotAt)
+		h.t.Errorf("the rows of %s date from %v, want %v", name, since, from.SnapshotAt)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestRunsOfOneSecondAreAllInMeta has a night, a rollback over it, and the next night begin
-// in one second, as scripts do.
+// TestRunsOfOneSecondAreAllInMeta starts a night, a rollback and another night in one
+// second, like a script.
 func TestRunsOfOneSecondAreAllInMeta(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "tags", "token")

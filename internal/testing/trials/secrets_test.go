@@ -13,11 +13,11 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// sentinel stands in every private field, followed by the field's name.
+// sentinel is in every private field, followed by the field's name.
 const sentinel = "sentinel-of-"
 
-// privateFields are the private ones of each kind of record, dotted as the spec
-// lists them.
+// privateFields returns the private fields of each kind of record, with the dotted paths of
+// the spec.
 func privateFields() map[string][]string {
 	return map[string][]string{
 		"orders":           {"client_secret", "coupon", "guest_email", "account_owner_email", "team.contact_email", "email"},
@@ -47,7 +47,7 @@ func sentinelRules() transform.Privacy {
 	return p
 }
 
-// shown tells, by route, which kinds of record stand where in the records.
+// shown returns, by route, the paths of kinds of records within the response.
 func shown() map[string]map[string]string {
 	campaign := map[string]string{"": "campaigns", "profile": "profiles", "articles": "articles"}
 	order := map[string]string{"": "orders", "line_items": "order_line_items", "line_items.outlet": "outlets"}
@@ -68,7 +68,7 @@ func shown() map[string]map[string]string {
 	}
 }
 
-// planter puts sentinels into the answers of one route.
+// planter adds sentinels to the responses of one route.
 type planter struct {
 	kinds    map[string]string
 	poisoned bool
@@ -89,8 +89,8 @@ func (p *planter) rewrite(body []byte) []byte {
 	return marked
 }
 
-// answer plants into all records of an answer, however it wraps them. Poisoned, a
-// list gets a copy, a record without a key, and one that is a text.
+// answer adds sentinels to all records of a response in any envelope. If poisoned, it adds
+// to a list a copy, a record without a key, and a text.
 func (p *planter) answer(v any) any {
 	list, bare := v.([]any)
 	object, _ := v.(map[string]any)
@@ -129,7 +129,7 @@ func (p *planter) plant(record map[string]any) map[string]any {
 	return record
 }
 
-// put sets a value at a path, in objects and in every item of lists on the way.
+// put sets a value at a path, in objects and in all items of lists on the path.
 func (p *planter) put(in map[string]any, path []string, text string) {
 	if len(path) == 1 {
 		in[path[0]] = p.value(text)
@@ -156,7 +156,7 @@ func (p *planter) put(in map[string]any, path []string, text string) {
 	}
 }
 
-// value is the text, or one of the forms in which it fits no column.
+// value returns the text, or a form of it that fits no column.
 func (p *planter) value(text string) any {
 	if p.n++; !p.poisoned {
 		return text
@@ -174,7 +174,7 @@ func (p *planter) value(text string) any {
 	return text
 }
 
-// plantAll has every route show sentinels.
+// plantAll returns faults that add sentinels to the responses of every route.
 func plantAll(poisoned bool) []sim.Fault {
 	var faults []sim.Fault
 	for route, kinds := range shown() {
@@ -189,9 +189,8 @@ func plantAll(poisoned bool) []sim.Fault {
 	return faults
 }
 
-// TestTrialNoSentinelIsPublished plants a sentinel in every private field of every answer
-// that can show it, as it should be and as it should not, and then looks at every
-// byte and text that was published.
+// TestTrialNoSentinelIsPublished adds sentinels to all private fields of all responses, in
+// the right and in wrong types, and then searches all published bytes and texts.
 func TestTrialNoSentinelIsPublished(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -203,20 +202,20 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 	m := newCanaried(t, sentinelRules(), func(string) bool { return true })
 	m.plantedNights()
 	if found := m.traces(sentinel); len(found) > 0 {
-		t.Errorf("sentinels are in %v", found)
+		t.Errorf("sentinels were published in %v", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
 		if m.count(table, "true") == 0 {
-			t.Errorf("there is nothing in %s", table)
+			t.Errorf("table %s is empty", table)
 		}
 	}
 	if m.count("meta.rejects", `raw LIKE '%"soon"%' AND raw LIKE '%(withheld)%'`) == 0 {
-		t.Error("no refused record is kept but for its private parts")
+		t.Error("no rejected record was kept without its private parts")
 	}
 }
 
-// plantedNights lives through a poisoned night, one as it should be, and a poisoned
-// one again, so that what is planted is in main, in past and in meta.
+// plantedNights runs a poisoned night, a normal one, and a poisoned one again, so that
+// sentinels reach main, past and meta.
 func (m mailbox) plantedNights() {
 	m.t.Helper()
 	for i, poisoned := range []bool{true, false, true} {

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestChangedRowWakesItsCampaign lets a campaign that was settled for years show
-// one article more, without a new updated_at: its articles are asked for.
+// TestChangedRowWakesItsCampaign adds an article to the row of a campaign that was settled
+// for years, without a new updated_at: its articles are requested.
 func TestChangedRowWakesItsCampaign(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -30,14 +30,14 @@ func TestChangedRowWakesItsCampaign(t *testing.T) {
 		return []byte(canonical(envelope))
 	}})
 	if after := streamOf(t, h.sameDay().Run, "campaign_articles").Fetched; after != before+1 {
-		t.Errorf("%d campaigns were asked for their articles, the night before %d, want one more", after, before)
+		t.Errorf("the articles of %d campaigns were requested, and of %d in the night before, want one more", after, before)
 	}
 }
 
-// TestDetailsBehindUnchangedRowsAreBounded changes what only the details of orders and
-// campaigns show, while their rows in the lists stay the same. No table with such a value
-// is graded as if all of it had been read, its age is true, and each detail is read again
-// within the nights of streams.recheck.
+// TestDetailsBehindUnchangedRowsAreBounded changes values that only the details of orders
+// and campaigns contain, while their list rows stay the same. Tables with such values must
+// have a lower grade and a true age, and each detail is read again within the nights of
+// streams.recheck.
 func TestDetailsBehindUnchangedRowsAreBounded(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -59,12 +59,12 @@ func TestDetailsBehindUnchangedRowsAreBounded(t *testing.T) {
 		for _, table := range res.Manifest.Tables {
 			tried[table.Name] += stale[table.Name]
 			if stale[table.Name] > 0 && (table.Grade == string(fetch.Exact) || table.Grade == string(fetch.Repaired)) {
-				t.Errorf("night %d: %s is %s and %d rows are not as the service has them", night, table.Name, table.Grade, stale[table.Name])
+				t.Errorf("night %d: %s is %s and %d rows differ from the service", night, table.Name, table.Grade, stale[table.Name])
 			}
 		}
 	}
 	if tried["order_line_items"] == 0 || tried["campaigns"] == 0 {
-		t.Errorf("rows that changed behind their lists: %v, so that not all was tried", tried)
+		t.Errorf("rows with changes only in details: %v, so the test is incomplete", tried)
 	}
 	for range recheck - 1 {
 		h.sameDay()

@@ -8,9 +8,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope
-// the spec does not show answer in one and the same shape, with a token of each
-// type.
+// TestEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope the spec
+// does not show have the same format, with a token of each type.
 func TestEveryShapeOfAnEnvelope(t *testing.T) {
 	requireTrials(t)
 	for name, c := range map[string]struct {
@@ -21,7 +20,7 @@ func TestEveryShapeOfAnEnvelope(t *testing.T) {
 	}{
 		"paginated":       {envelope: sim.EnvelopePaginated, token: "full_access"},
 		"bare arrays":     {envelope: sim.EnvelopeArray, token: "read_only"},
-		"records alone":   {envelope: sim.EnvelopeRecords, token: "custom"},
+		"records only":    {envelope: sim.EnvelopeRecords, token: "custom"},
 		"arrays in pages": {sim.EnvelopeArray, "read_only", true, append(unshown(), "outlet_listings", "outlets")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,14 +38,14 @@ func TestEveryShapeOfAnEnvelope(t *testing.T) {
 			for _, s := range h.cfg.Streams {
 				h.requireStream(res.Run, s.Name, fetch.Exact, "")
 				if s.Envelope == stream.Sniffed && streamOf(t, res.Run, s.Name).Rows == 0 {
-					t.Errorf("%s brought no record, so that its envelope was not tried", s.Name)
+					t.Errorf("%s returned no records, so its envelope was not tested", s.Name)
 				}
 			}
 		})
 	}
 }
 
-// unshown names the streams whose envelope the spec does not show.
+// unshown returns the streams whose envelope the spec does not show.
 func unshown() []string {
 	var names []string
 	for _, s := range stream.All() {

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOfTenStartsAtOnceOneWorks starts ten runs of one warehouse in the same moment: one
-// works, nine say who does.
+// TestOfTenStartsAtOnceOneWorks starts ten runs of one warehouse at the same time: one
+// runs, and nine fail and name it.
 func TestOfTenStartsAtOnceOneWorks(t *testing.T) {
 	t.Parallel()
 	const all = 10
@@ -31,9 +31,9 @@ func TestOfTenStartsAtOnceOneWorks(t *testing.T) {
 	}
 	for _, p := range starters {
 		select {
-		case <-p.said.ready:
+		case <-p.output.ready:
 		case <-p.exited:
-			t.Errorf("process %d ended at once:\n%s", p.cmd.Process.Pid, p.said)
+			t.Errorf("process %d ended at once:\n%s", p.cmd.Process.Pid, p.output)
 		}
 	}
 	for _, p := range starters {
@@ -47,7 +47,7 @@ func TestOfTenStartsAtOnceOneWorks(t *testing.T) {
 	h.requireOneAtWork(starters, refused)
 }
 
-// requireOneAtWork holds the refused processes to naming the one that worked.
+// requireOneAtWork checks that the failed processes name the one that ran.
 func (h *house) requireOneAtWork(starters []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
@@ -56,14 +56,14 @@ func (h *house) requireOneAtWork(starters []*child, refused map[*child]bool) {
 			worker = p
 		}
 	}
-	var done ended
+	var done nightEnd
 	worker.read(h.t, &done)
 	if done.Code != 0 || h.latest() != done.Run {
 		h.t.Errorf("the run that worked ended with %d: %s", done.Code, done.Error)
 	}
 	want := &warehouse.HeldError{PID: worker.cmd.Process.Pid, Run: done.Run, Since: h.service.Now().UTC()}
 	for p := range refused {
-		var end ended
+		var end nightEnd
 		p.read(h.t, &end)
 		if end.Code != 4 || !gocmp.Equal(end.Held, want) {
 			h.t.Errorf("process %d ended with %d: %s; want 4 and %v", p.cmd.Process.Pid, end.Code, end.Error, want)

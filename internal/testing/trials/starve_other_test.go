@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-func (j job) starve(t *testing.T, _ *pipeline.Config) (restore func()) {
+func (j job) limitDisk(t *testing.T, _ *pipeline.Config) (restore func()) {
 	if j.Room > 0 {
-		t.Skip("this system has no bound on the size of files")
+		t.Skip("this system cannot limit the size of files")
 	}
 	return func() {}
 }

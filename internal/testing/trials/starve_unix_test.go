@@ -15,10 +15,10 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// starve takes the room on the disk away from this process, as its job says,
-// and returns what gives it back. A bound on the size of files needs no rights
-// and fails a write as a full disk does.
-func (j job) starve(t *testing.T, cfg *pipeline.Config) (restore func()) {
+// limitDisk limits the file size of this process as its job requires, and returns a function
+// that removes the limit. The limit needs no privileges, and a write fails as on a full
+// disk.
+func (j job) limitDisk(t *testing.T, cfg *pipeline.Config) (restore func()) {
 	t.Helper()
 	var was unix.Rlimit
 	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &was))
@@ -26,22 +26,21 @@ func (j job) starve(t *testing.T, cfg *pipeline.Config) (restore func()) {
 	if j.Room == 0 {
 		return restore
 	}
-	signal.Ignore(syscall.SIGXFSZ) // or the first such write ends the process
+	signal.Ignore(syscall.SIGXFSZ) // otherwise the first failing write ends the process
 	narrow := func() { must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(j.Room), Max: was.Max})) }
 	if j.Moment == 0 {
 		narrow()
 		return restore
 	}
-	// One request at a time, so that the one behind finds the room again.
+	// One request at a time, so that the next request is made after the limit is removed.
 	cfg.Fetch.Concurrency = 1
 	cfg.Fetch.Transport = &shortage{left: j.Moment, narrow: narrow, restore: restore,
 		inner: &http.Transport{DisableKeepAlives: true}}
 	return restore
 }
 
-// shortage narrows the disk when the detail of a number has come, and gives the
-// room back when the next is asked for. When details are asked for, nothing else
-// is written at the same time.
+// shortage sets the limit when the detail with a number has arrived, and removes it at the
+// next request. While details are requested, no other files are written.
 type shortage struct {
 	mu              sync.Mutex
 	left            int

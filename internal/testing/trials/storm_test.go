@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// strikes has every step that a night tells of, in their order, so that each
-// strikes a run that was taken up after the one before. A step that comes often
-// is struck the first time and in the midst.
+// strikes returns a kill at every step of a night, in order, so that each kills the run
+// that resumed the one before. Frequent steps are killed at their first call and in the
+// middle.
 func strikes(steps []string) []strike {
 	var all []strike
 	count := map[string]int{}
@@ -29,25 +29,26 @@ func strikes(steps []string) []strike {
 	seen := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
-		// One table's file stands for those of all.
+		// The file of one table represents all.
 		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
 		seen[step] = true
 		all = append(all, strike{Step: step})
-		// Of what lands, a run that was taken up has too little left for the midst.
+		// A resumed run has too few landing steps left for the middle.
 		if count[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
 			all = append(all, strike{Step: step, Nth: 1 + count[step]/2})
 		}
 		if i > published && published >= 0 {
-			// The first time may be for the night before; this is for its own.
+			// The first call may be for the night before; this one is for the current
+			// night.
 			all = append(all, strike{Step: step, After: "after rename latest"})
 		}
 	}
 	return all
 }
 
-// decisive are the steps between which everything hangs in the balance.
+// decisive returns kills at the most critical steps.
 func decisive() []strike {
 	return []strike{{Step: "answer landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
 		{Step: "before fsync of the draft"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
@@ -63,10 +64,10 @@ func TestKilledAtTheDecisiveSteps(t *testing.T) {
 	c.finish(t)
 }
 
-// TestTortureKilledAtEveryStep kills a run at every step that changes what is on
-// the disk, on the first night and on a later one. Whatever is published then can
-// be read, the next run takes the night up without asking twice, and the
-// warehouse ends as one that was never struck.
+// TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the
+// first night and in a later one. The published files are readable at any time, the next
+// run resumes the night without repeated requests, and the final warehouse equals an
+// undisturbed one.
 func TestTortureKilledAtEveryStep(t *testing.T) {
 	requireTorture(t)
 	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
@@ -81,8 +82,8 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 				c.publishInPeace(t)
 			}
 			c.begin(t)
-			// The link at the top is made once and then found: what follows
-			// it is not reached a second time.
+			// The top-level link is made once and then found, so the step after it is not
+			// reached a second time.
 			all := linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
 			c.strikeAll(t, all)
 			c.finish(t)
@@ -91,21 +92,21 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// strikeAll strikes one run after the other, each at its step.
+// strikeAll kills one run after the other, each at its step.
 func (c *trial) strikeAll(t *testing.T, all []strike) {
 	t.Helper()
 	for _, s := range all {
 		if killed, _ := c.try(t, s, 0, inPeace); !killed {
-			t.Errorf("%v: the run came to its end: the step was not reached", s)
+			t.Errorf("%v: the run ended without reaching the step", s)
 		}
 		if t.Failed() {
-			t.Fatalf("the warehouse did not stand %v", s)
+			t.Fatalf("the warehouse is damaged after %v", s)
 		}
 	}
 }
 
-// TestKilledRunIsInTheLedger kills a run that nobody takes up: the ledger and,
-// from the next publish on, meta.runs tell of it.
+// TestKilledRunIsInTheLedger kills a run that is not resumed: it is in the ledger and, from
+// the next publish on, in meta.runs.
 func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, 5, few()...)
@@ -118,7 +119,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	j.At = c.at.Add(7 * time.Hour)
 	res := c.complete(pipeline.Run(t.Context(), j.config()))
 	if res.Run.ID == c.night {
-		t.Errorf("run %s was taken up after 7 hours", c.night)
+		t.Errorf("run %s was resumed after 7 hours", c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, c.night)
 	db := opened(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
@@ -126,12 +127,12 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
 		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
 	if len(got) != 1 || got[0][0].String != "true" {
-		t.Errorf("meta.runs says of the killed run: %v", got)
+		t.Errorf("meta.runs has for the killed run: %v", got)
 	}
 }
 
-// TestKilledDryRunIsInTheLedger kills a run that is not taken up while another one
-// waits: the ledger tells of both, and the one that waits is taken up.
+// TestKilledDryRunIsInTheLedger kills a dry run while another run can be resumed: both are
+// in the ledger, and the other run is resumed.
 func TestKilledDryRunIsInTheLedger(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -140,7 +141,7 @@ func TestKilledDryRunIsInTheLedger(t *testing.T) {
 	dry := c.job(struck, c.dir)
 	dry.At, dry.Dry, dry.Strike = c.at.Add(time.Minute), true, strike{Step: "mid merge"}
 	if p := dry.start(t); !p.killed() {
-		t.Fatalf("the dry run was not killed:\n%s", p.said)
+		t.Fatalf("the dry run was not killed:\n%s", p.output)
 	}
 	wh, err := warehouse.Open(dry.config().Warehouse)
 	must(t, err)
@@ -150,7 +151,7 @@ func TestKilledDryRunIsInTheLedger(t *testing.T) {
 	j := c.job(struck, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.complete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
-		t.Errorf("run %s was begun, and %s is not taken up", res.Run.ID, c.night)
+		t.Errorf("run %s started, but %s was not resumed", res.Run.ID, c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, killed)
 	dry.At, dry.Strike = c.at.Add(time.Hour), strike{}
@@ -158,7 +159,7 @@ func TestKilledDryRunIsInTheLedger(t *testing.T) {
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
-		t.Errorf("after a dry run in peace the ledger says %+v", runs)
+		t.Errorf("after an undisturbed dry run the ledger has %+v", runs)
 	}
 }
 
@@ -168,11 +169,11 @@ func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run stri
 	must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	if i < 0 || runs[i].Outcome != ledger.Killed || runs[i].Attempts != 1 {
-		t.Errorf("the ledger says of the killed run %s: %+v", run, runs)
+		t.Errorf("the ledger has for the killed run %s: %+v", run, runs)
 	}
 }
 
-// kills is how many runs met their end.
+// kills returns the number of killed runs.
 func (c *trial) kills() (n int) {
 	for _, reached := range c.reached {
 		n += reached
@@ -180,10 +181,10 @@ func (c *trial) kills() (n int) {
 	return n
 }
 
-// score counts what a storm did.
+// score counts the results of a storm.
 type score struct{ nights, kills, published, late int }
 
-// storm strikes every night up to three times, the last try is in peace.
+// storm kills every night up to three times. The last try is undisturbed.
 func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) score {
 	t.Helper()
 	var s score
@@ -209,7 +210,7 @@ func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) score {
 	return s
 }
 
-// strikeOnce strikes by the clock or at a step.
+// strikeOnce kills a run at a random time or step.
 func (c *trial) strikeOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
 	t.Helper()
 	if c.night == "" {
@@ -219,14 +220,14 @@ func (c *trial) strikeOnce(t *testing.T, random *rand.Rand) (killed, published b
 		steps := strikes(c.steps)
 		return c.try(t, steps[random.IntN(len(steps))], 0, inPeace)
 	}
-	// A run that is taken up asks for little.
+	// A resumed run makes few requests.
 	n := random.IntN(max(1, len(c.peace)>>(2*c.tries)))
 	moment := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
 	return c.try(t, strike{}, n, after(moment))
 }
 
-// TestTortureCrash goes on for as many nights as the promise names, while two
-// readers look on.
+// TestTortureCrash runs the documented number of nights, while two readers read the
+// warehouse.
 func TestTortureCrash(t *testing.T) {
 	requireTorture(t)
 	for name, storm := range map[string]struct {
@@ -258,19 +259,19 @@ func TestTortureCrash(t *testing.T) {
 	}
 }
 
-// watched has the struck warehouse read all the time, by DuckDB and by Parquet,
-// until stop, which returns how often that was.
+// watched reads the warehouse with killed runs continuously, with DuckDB and as Parquet,
+// until stop is called. stop returns the number of readings.
 func (c *trial) watched(t *testing.T) (stop func() int) {
 	t.Helper()
 	var readers []*child
 	for _, parquet := range []bool{false, true} {
-		v := vigil{Dir: c.dir, Parquet: parquet, Pause: 50 * time.Millisecond, Report: filepath.Join(t.TempDir(), "report.json")}
+		v := readerConfig{Dir: c.dir, Parquet: parquet, Pause: 50 * time.Millisecond, Report: filepath.Join(t.TempDir(), "report.json")}
 		readers = append(readers, spawn(t, "TestReaderChild", v.Report, v))
 	}
 	return func() (rounds int) {
 		for _, p := range readers {
 			must(t, p.input.Close())
-			var seen sights
+			var seen observations
 			p.read(t, &seen)
 			rounds += seen.Rounds
 			if seen.Bad > 0 || seen.Rounds == 0 {

@@ -1,40 +1,39 @@
 package trials_test
 
-// expected says where the rows of one table stand in what the service answers.
-// It is written from docs/service.md and the list of tables, and
-// shares nothing with the streams and the decoder that it checks.
+// expected defines the source of the rows of a table in the responses of the service. It is
+// written from docs/service.md and the list of tables, and shares no code with the streams
+// and the decoder that it checks.
 //
-// A column is "name", filled by the field of that name, or "name=source|source":
-// the first source that is not empty. A source is a dotted path in the item, or
+// A column is "name", filled by the field of that name, or "name=source|source": the first
+// non-empty source. A source is a dotted path in the item, or
 //
-//	/path    a field of the record that the item stands in
-//	^path    a field of the item around it, where lists nest
-//	#1 #2    the place in the first, in the second list on the way, from 1
+//	/path    a field of the record that contains the item
+//	^path    a field of the enclosing item of nested lists
+//	#1 #2    the position in the first or second list of the path, from 1
 //	?        the path parameter
 //	'text'   that text
 //
 // "writer.id" without a source is short for "writer_id=writer.id".
 type expected struct {
 	table, key string
-	// path is the endpoint as the spec writes it; detail the one that is laid
-	// over its records where both are read.
+	// path is the endpoint as in the spec. detail is the endpoint whose values take
+	// precedence over those of path, if both are read.
 	path, detail, query string
-	// ids are the columns that name the path parameter; "team" is the team's id.
+	// ids are the columns with values of the path parameter; "team" is the team's id.
 	ids string
-	// list names the list in an object that holds nothing else of interest.
+	// list is the name of the list in an object without other relevant members.
 	list string
-	// at leads from the record to the items; empty: the record itself.
+	// at is the path from the record to the items. Empty means the record itself.
 	at string
-	// bare takes an item that is no object.
+	// bare is the column for items that are not objects.
 	bare string
-	// The columns by the kind of their values.
+	// The columns by the type of their values.
 	text, whole, flag, money, when, json string
 	// capacity is the stem of the four columns of do_follow_links_allowed.
 	capacity string
-	// replies are items of this list within an item, and rows of the same table.
+	// replies is the list within an item whose items are rows of the same table.
 	replies string
-	// link tables say what belongs to what and have no extra: the record is
-	// described by another table.
+	// link tables have only keys and no extra: another table describes the record.
 	link bool
 }
 
@@ -46,8 +45,7 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables lists all tables, in an order in which whoever names ids
-// stands before those that are asked for by them.
+// tables lists all tables. Tables that name ids precede those requested by these ids.
 func tables() []expected {
 	var all []expected
 	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),

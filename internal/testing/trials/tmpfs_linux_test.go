@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTortureFullDisk gives a night a disk of its own with more and more room,
-// until it is enough. Each run that finds too little says so and leaves what is
-// published as it was; the last one takes the night up.
+// TestTortureFullDisk runs a night on a separate disk with more and more room. Each run
+// without enough room reports it and leaves the published files unchanged; the last one
+// resumes the night.
 func TestTortureFullDisk(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
@@ -31,10 +31,10 @@ func TestTortureFullDisk(t *testing.T) {
 			d.leave(room)
 			var p *child
 			p, published = c.attempt(t, job{}, 0, inPeace)
-			var end ended
+			var end nightEnd
 			p.read(t, &end)
 			if ok := end.Code == 0; ok != published || !ok && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
-				t.Errorf("with %d bytes of room the run ended with %d, published: %t: %s", room, end.Code, published, end.Error)
+				t.Errorf("with %d free bytes the run ended with %d, published: %t: %s", room, end.Code, published, end.Error)
 			}
 			if !published {
 				failed++
@@ -46,14 +46,14 @@ func TestTortureFullDisk(t *testing.T) {
 	t.Logf("%d runs found the disk full", failed)
 }
 
-// memory is a file system in memory.
+// memory is an in-memory file system.
 type memory struct {
 	t    *testing.T
 	dir  string
 	size uint64
 }
 
-// mounted puts a file system on a folder, which takes the rights of root.
+// mounted mounts a file system on a folder, which requires root.
 func mounted(t *testing.T, dir string) memory {
 	t.Helper()
 	m := memory{t, dir, 256 << 20}
@@ -64,7 +64,7 @@ func mounted(t *testing.T, dir string) memory {
 	return m
 }
 
-// leave makes room for so many bytes beside those that are used.
+// leave fills the file system up to the given number of free bytes.
 func (m memory) leave(room uint64) {
 	m.t.Helper()
 	var fs unix.Statfs_t

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEveryValueArrives compares every field of every record that the service
-// holds with what stands in the warehouse, night after night, for each table,
-// column and row, in DuckDB and in Parquet, and at last the history of all.
+// TestEveryValueArrives compares every field of every record of the service with the
+// warehouse after each night, for each table, column and row, in DuckDB and in Parquet, and
+// finally the whole history.
 func TestEveryValueArrives(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -33,28 +33,28 @@ func TestEveryValueArrives(t *testing.T) {
 			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, e.table), func(t *testing.T) { check(t, e, held.rows, parquet, file) })
 		}
 	}
-	t.Run("the comparison had work to do", func(t *testing.T) { checkPower(t, nights) })
+	t.Run("the world changed", func(t *testing.T) { checkPower(t, nights) })
 	checkHistory(t, h, ref, nights)
 	checkSeries(t, h, ref, nights)
 }
 
-// checkPower holds that the world changed from night to night.
+// checkPower checks that the world changed from night to night.
 func checkPower(t *testing.T, nights []moment) {
 	last := nights[len(nights)-1].rows
 	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
 		if cmp.Equal(nights[0].rows[name], last[name]) {
-			t.Errorf("nothing of %s changed in %d nights", name, len(nights))
+			t.Errorf("%s did not change in %d nights", name, len(nights))
 		}
 	}
 }
 
-// check compares one table, wherever it stands, with what the service held.
+// check compares one table with the data of the service.
 func check(t *testing.T, e expected, held map[string][]cells, db *sql.DB, from string) {
 	t.Helper()
 	compare(t, e, held, read(t, e, db, from), from)
 }
 
-// compare holds the rows of one table against what the service held.
+// compare compares the rows of one table with the data of the service.
 func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, from string) {
 	t.Helper()
 	want := keyed(e, held[e.table])
@@ -66,7 +66,7 @@ func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, fr
 		}
 	}
 	if len(want) != len(got) {
-		t.Errorf("%s has %d rows, the service holds %d", from, len(got), len(want))
+		t.Errorf("%s has %d rows, but the service has %d", from, len(got), len(want))
 	}
 	const most = 5
 	shown := 0
@@ -82,8 +82,7 @@ func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, fr
 	}
 }
 
-// keyed puts rows under their keys; a second row of one key is told apart, and
-// so is one too many.
+// keyed returns rows by key. Further rows with the same key get other keys.
 func keyed(e expected, rows []cells) map[string]cells {
 	all := map[string]cells{}
 	for _, r := range rows {
@@ -100,10 +99,10 @@ func keyed(e expected, rows []cells) map[string]cells {
 	return all
 }
 
-// systemColumns are the warehouse's own.
+// systemColumns are the columns that the warehouse adds.
 func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
 
-// read reads a table as exact text, and holds its columns against the spec's.
+// read reads a table as exact text, and checks its columns.
 func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 	t.Helper()
 	types := columnTypes(t, db, from)
@@ -139,8 +138,7 @@ func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 	return all
 }
 
-// fitting are the types that fit where rows are read from: in Parquet a document
-// is text.
+// fitting returns the types that are valid for a source: in Parquet a document is text.
 func fitting(wanted []string, from string) []string {
 	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
 		return []string{"VARCHAR"}
@@ -157,8 +155,8 @@ func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
 	return types
 }
 
-// exactly writes a column as text without loss. An instant is written in UTC
-// whatever the time zone of the session.
+// exactly returns the SQL that converts a column to text without loss. Instants are in UTC,
+// independent of the session.
 func exactly(name, kind string) string {
 	if kind == "TIMESTAMP WITH TIME ZONE" {
 		return fmt.Sprintf("strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%d %%H:%%M:%%S.%%f')", strconv.Quote(name))
@@ -166,7 +164,7 @@ func exactly(name, kind string) string {
 	return strconv.Quote(name) + "::VARCHAR"
 }
 
-// query reads all rows of a query whose columns are texts.
+// query returns all rows of a query whose columns are texts.
 func query(t *testing.T, db *sql.DB, text string, args ...any) [][]sql.NullString {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), text, args...)

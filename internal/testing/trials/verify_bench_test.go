@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// BenchmarkVerify reads every byte of a warehouse of two nights, and the same files
-// with sha256sum: the bytes a second of the one and of the other.
+// BenchmarkVerify verifies every byte of a warehouse of two nights, and compares with
+// sha256sum on the same files.
 func BenchmarkVerify(b *testing.B) {
 	service := sim.New(sim.Options{Seed: 1, Token: token, Outlets: 20, Listings: 40_000, Profiles: 3, Campaigns: 5, Orders: 50, Files: 5, Folders: 2})
 	base, stop, err := service.Serve(b.Context(), "")
@@ -40,7 +40,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 	b.Run("sha256sum", func(b *testing.B) {
-		// Once each file: those of the series are hard links to some of these.
+		// Each file once: those of the series are hard links to some of these.
 		var files []string
 		var bytes int64
 		for _, pattern := range []string{"versions/*/*", "raw/*/*", "parquet/.meta/*", "parquet/.manifests/*"} {
@@ -53,7 +53,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 		for b.Loop() {
 			if err := exec.CommandContext(b.Context(), "sha256sum", files...).Run(); err != nil {
-				b.Skip("there is no sha256sum here:", err)
+				b.Skip("sha256sum is not available:", err)
 			}
 			b.SetBytes(bytes)
 		}
