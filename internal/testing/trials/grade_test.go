@@ -203,9 +203,9 @@ func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
 	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read")
 	want := map[string]string{
-		"orders":                   "exact: without what order_details would add: missing scope orders.read",
-		"order_line_items":         "best_effort: without what order_details would add: missing scope orders.read",
-		"order_line_item_includes": "best_effort: without what order_details would add: missing scope orders.read",
+		"orders":                   "exact: order_details was not read: missing scope orders.read",
+		"order_line_items":         "best_effort: order_details was not read: missing scope orders.read",
+		"order_line_item_includes": "best_effort: order_details was not read: missing scope orders.read",
 		"product_listings":         "skipped: ",
 	}
 	for _, table := range res.Manifest.Tables {
