@@ -143,7 +143,7 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
-	unlock, err := wh.LockWork(ledger.Watch)
+	unlock, err := wh.Folder.LockWork(ledger.Watch)
 	if err != nil {
 		return nil, err
 	}

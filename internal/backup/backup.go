@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
 	"placementsync/internal/object"
 	"placementsync/internal/warehouse"
 )
@@ -87,7 +88,7 @@ type run struct {
 // Run brings the backup up to date. After an error the bucket has the backups that it
 // had before, or one more, and the next Run sends only what is still missing.
 func Run(ctx context.Context, c Config) (res Result, err error) {
-	unlock, err := c.Warehouse.Mirror.Lock()
+	unlock, err := c.Warehouse.Folder.LockWork(ledger.Backup)
 	if err != nil {
 		return res, err
 	}
@@ -246,7 +247,7 @@ func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
 		return err
 	}
 	problem := ""
-	for _, path := range append([]string{path}, r.Warehouse.Mirror.Twins(want.File)...) {
+	for _, path := range append([]string{path}, r.Warehouse.Mirror.Copies(want.File)...) {
 		found, err := r.sendFrom(ctx, path, want)
 		if err != nil || found == "" {
 			return err

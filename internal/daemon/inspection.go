@@ -192,7 +192,7 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 		if i.LakeDir != "" {
 			others = append(others, warehouse.Measured{Part: "lake", Dir: i.LakeDir})
 		}
-		if i.usage, err = warehouse.MeasureParts(ctx, i.Warehouse.Folder, others...); err != nil {
+		if i.usage, err = i.Warehouse.Folder.Measure(ctx, others...); err != nil {
 			i.usage = nil
 			return err
 		}

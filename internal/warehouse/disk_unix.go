@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeBytes is the room that an unprivileged user has on the disk of path.
+// freeBytes is the free space for an unprivileged user on the disk of path.
 func freeBytes(path string) (int64, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
@@ -18,11 +18,11 @@ func freeBytes(path string) (int64, error) {
 	return int64(fs.Bavail) * int64(fs.Bsize), nil
 }
 
-// fileID tells whether two names are of one file.
+// fileID is the same for all names of a file.
 type fileID struct{ device, inode uint64 }
 
-// diskUse is what a file takes of the disk, which is counted in blocks of 512 bytes; shared
-// reports whether it may have other names.
+// diskUse is the disk space of a file, which the system counts in blocks of 512 bytes. shared reports
+// whether the file has several names.
 func diskUse(info fs.FileInfo) (id fileID, bytes int64, shared bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

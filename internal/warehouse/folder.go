@@ -11,21 +11,20 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Folder is the folder of the warehouse: the paths in it, who may read them, and
-// whether it can be used.
+// Folder is the folder of the warehouse: its paths, their modes, and whether it can be used.
 type Folder struct {
 	dir  string
 	disk durable.Disk
 	mode fs.FileMode // as in Config.PublishedMode
 }
 
-// Dir is the folder of the warehouse.
+// Dir is the path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Disk changes the files of the warehouse, with the hook of Config.Step.
+// Disk changes files and calls Config.Step.
 func (f *Folder) Disk() durable.Disk { return f.disk }
 
-// CatalogPath is what readers open: a symlink through "latest" to the newest version.
+// CatalogPath is the file that readers open: a symlink through "latest" to the newest version.
 func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile) }
 
 // VersionPath is the folder of a published version.
@@ -38,22 +37,22 @@ func (f *Folder) VersionCatalog(run string) string {
 	return filepath.Join(f.VersionPath(run), CatalogFile)
 }
 
-// RawPath is the landing folder of a run.
+// RawPath is the folder of the landed responses of a run.
 func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
 
-// LandedRuns lists the runs that have landed answers, oldest first.
+// LandedRuns lists the runs with landed responses, oldest first.
 func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawDir)) }
 
-// EventsPath is the folder of the deliveries that a run landed from the inbox.
+// EventsPath is the folder of the webhook deliveries that a run moved from the inbox.
 func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "webhooks") }
 
-// InboxPath is the folder in which webhook deliveries wait for the next night.
+// InboxPath is the folder of the webhook deliveries for the next night.
 func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 
-// SeenPath is the folder of what a night remembers of lists. It is a cache.
+// SeenPath is the folder of the cache of unchanged records.
 func (f *Folder) SeenPath() string { return f.Path(stateDir, seenDir) }
 
-// MakeInbox makes the folder of InboxPath and returns it.
+// MakeInbox creates the folder InboxPath and returns it.
 func (f *Folder) MakeInbox() (string, error) {
 	if err := f.makeFolders(); err != nil {
 		return "", err
@@ -90,8 +89,7 @@ func (f *Folder) Relative(path string) string {
 	return filepath.ToSlash(name)
 }
 
-// makeFolders creates the folder. Others may read versions and series; answers of the
-// service and state are private.
+// makeFolders creates the folders of the warehouse.
 func (f *Folder) makeFolders() error {
 	for _, name := range []string{VersionsDir, SeriesDir} {
 		if err := f.MakePublic(f.Path(name)); err != nil {
@@ -106,7 +104,7 @@ func (f *Folder) makeFolders() error {
 	return nil
 }
 
-// MakePublic makes a folder for published files, and those above it.
+// MakePublic creates a folder for published files, and the folders above it.
 func (f *Folder) MakePublic(dir string) error {
 	if err := os.MkdirAll(dir, publicDir); err != nil || f.mode == 0 {
 		return err
@@ -114,7 +112,7 @@ func (f *Folder) MakePublic(dir string) error {
 	return os.Chmod(dir, folderMode(f.mode))
 }
 
-// MakePublicAbove makes the two folders above a published file of the series.
+// MakePublicAbove creates the two folders above a published file of the series.
 func (f *Folder) MakePublicAbove(path string) error {
 	if err := f.MakePublic(filepath.Dir(filepath.Dir(path))); err != nil {
 		return err
@@ -122,8 +120,8 @@ func (f *Folder) MakePublicAbove(path string) error {
 	return f.MakePublic(filepath.Dir(path))
 }
 
-// publicMode returns the rights of a published file. Where the umask decides, it creates
-// a file and looks, which works on every system.
+// publicMode returns the mode of a published file. If the umask decides, it creates a file and
+// reads its mode, which works on every system.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
@@ -140,7 +138,7 @@ func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	return info.Mode().Perm(), nil
 }
 
-// SetPublicMode gives a file the rights of published files and syncs it.
+// SetPublicMode gives a file the mode of published files and syncs it.
 func (f *Folder) SetPublicMode(path string) error {
 	mode, err := f.publicMode(filepath.Dir(path))
 	if err != nil {
@@ -149,7 +147,6 @@ func (f *Folder) SetPublicMode(path string) error {
 	return f.setModeAndSync(path, mode)
 }
 
-// setModeAndSync sets the rights of a file or folder and syncs it.
 func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	if err := os.Chmod(path, mode); err != nil {
 		return err
@@ -169,11 +166,11 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode adds to the rights of files the right to enter their folder.
+// folderMode is the mode of files with the right to enter the folder for those who may read.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
-// stepLabel names a file or folder for trials by what is the same in every run: the
-// names of drafts and versions contain their run, those of segments of the inbox a time.
+// stepLabel is the name of a file in Config.Step. It is the same in every run: the names of drafts
+// and versions contain a run, those of files of the inbox a time.
 func stepLabel(path string) string {
 	name := filepath.Base(path)
 	visible := strings.TrimPrefix(name, ".")
@@ -193,8 +190,8 @@ func stepLabel(path string) string {
 	return name
 }
 
-// listFolders lists the folders in a folder in the order of their names; none when it
-// does not exist.
+// listFolders lists the visible folders in a folder by name. The list is empty if dir does not
+// exist.
 func listFolders(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,12 +13,12 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Format numbers the meaning of the files of a warehouse. Raise it when an older program
-// would misread or spoil what this one writes. A new column or table is no reason: the
-// schema is compared separately.
+// Format is the number of the format of a warehouse. Raise it if an older program would misread or
+// damage the files of this one. New columns and tables do not count, because the schema is compared
+// separately.
 const Format = 1
 
-// NewerError says that a newer program wrote the warehouse.
+// NewerError means that a newer program wrote the warehouse.
 type NewerError struct {
 	Run, Program string
 	Format       int
@@ -29,8 +29,8 @@ func (e *NewerError) Error() string {
 		"nothing was changed: use that program or a newer one", e.Run, e.Program, e.Format, Format)
 }
 
-// CheckFormat returns a *NewerError when a newer program wrote the newest version. It
-// ignores a manifest that cannot be read.
+// CheckFormat returns a *NewerError if a newer program wrote the newest version. It ignores an
+// unreadable manifest.
 func (v *Versions) CheckFormat() error {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {
@@ -42,7 +42,7 @@ func (v *Versions) CheckFormat() error {
 	return nil
 }
 
-// manifestOrNone is the manifest of a published version; empty when it cannot be read.
+// manifestOrNone is the manifest of a version. It is empty if it cannot be read.
 func (v *Versions) manifestOrNone(run string) Manifest {
 	m, _ := v.ReadManifest(run)
 	return m
@@ -51,48 +51,46 @@ func (v *Versions) manifestOrNone(run string) Manifest {
 // Manifest describes a version and is stored beside its files.
 type Manifest struct {
 	RunID string `json:"run_id"`
-	// Kind is that of the run, see Run; empty: a night.
+	// Kind is that of ledger.Run. Empty means a night.
 	Kind       string    `json:"kind,omitempty"`
 	SnapshotAt time.Time `json:"snapshot_at"`
 	Program    string    `json:"program_version"`
 	Schema     string    `json:"schema_version"`
 	Format     int       `json:"format"`
-	// Previous is the version that this one was built on; empty: none.
+	// Previous is the version that this one was built on. It is empty on the first night.
 	Previous string `json:"previous,omitempty"`
-	// Night is the newest night that this one builds on, when Previous is a refresh.
-	// Refreshes are removed between nights, and the link from night to night must
-	// stay.
+	// Night is the newest night that this version builds on, if Previous is a refresh, which
+	// is removed earlier. For a rebuilt version it is the night that it was built from.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`
-	// Entry is the run's line of the ledger, Meta what it changed in the schemas
-	// meta and past. Nil means that the version has none.
+	// Entry is the file with the run's line of the ledger, Meta that with its changes of the
+	// schemas meta and past. Nil means that the version has no such file.
 	Entry  *checksum.FileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta     `json:"meta,omitempty"`
 	Tables []ManifestTable   `json:"tables"`
-	// Lost are tables that the manifest of a day no longer names, since their
-	// files were damaged.
+	// Lost are tables that a repair removed from the manifest of a day, because their files
+	// were damaged.
 	Lost []string `json:"lost,omitempty"`
 	// FileErr is the error of the version's own manifest if Lineage read its copy instead.
 	FileErr error `json:"-"`
 }
 
-// ManifestTable describes one table of the snapshot. Grade is the worst of the
-// streams that fill it; KeyMin and KeyMax are those of its first key column.
+// ManifestTable describes one table of the snapshot. Grade is the worst grade of the streams that
+// fill it. KeyMin and KeyMax are the range of its first key column.
 type ManifestTable struct {
 	Name  string `json:"table"`
 	Rows  int64  `json:"rows"`
 	Grade string `json:"grade"`
-	// Note says what the table lacks and its grade does not show.
+	// Note describes missing rows that the grade does not show.
 	Note   string `json:"note,omitempty"`
 	KeyMin string `json:"key_min"`
 	KeyMax string `json:"key_max"`
 	checksum.FileSum
 }
 
-// ManifestMeta is the file with the rows that a version added to and removed from the
-// tables of meta, relative to the version Base; with an empty Base it has all rows. Where
-// Past is set it has the rows that the version added to the tables of past, too; programs up
-// to 1.0.0 did not write them.
+// ManifestMeta describes the file with the changes of meta relative to the version Base. With an
+// empty Base the file contains all rows. Past means that it contains the new rows of past, too.
+// Programs up to 1.0.0 did not write them.
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
 	Past bool   `json:"past,omitempty"`
@@ -104,11 +102,11 @@ func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// baseRun is the version that a rollback leads to: the night before.
+// baseRun is the night before, to which a rollback leads.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
-// nightBefore is the night that a refresh builds on; empty when the version is a night
-// itself, or unreadable.
+// nightBefore is the night that a refresh builds on. It is empty if the version is a night or cannot
+// be read.
 func (v *Versions) nightBefore(run string) string {
 	if m := v.manifestOrNone(run); m.Kind == ledger.Refresh {
 		return m.baseRun()
@@ -116,8 +114,8 @@ func (v *Versions) nightBefore(run string) string {
 	return ""
 }
 
-// ReadManifest reads the manifest of a published version. It returns a *DamagedError
-// when that is missing or not what was written.
+// ReadManifest reads the manifest of a version. It returns a *DamagedError if the manifest is
+// missing or damaged.
 func (v *Versions) ReadManifest(run string) (Manifest, error) {
 	return v.ReadManifestFile(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
@@ -128,7 +126,7 @@ func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
 	return m, err
 }
 
-// readManifestSum also returns the checksum of the bytes that it read.
+// readManifestSum also returns the checksum of the read bytes.
 func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.FileSum, err error) {
 	data, err := os.ReadFile(path)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MetaLog holds what every version changed in the schemas meta and past, beside the series.
-// A rebuild puts both together from it.
+// MetaLog are the changes of the schemas meta and past of every version, beside the series. A rebuild
+// restores both schemas from them.
 type MetaLog struct {
 	folder   *Folder
 	versions *Versions
@@ -40,15 +40,15 @@ func (g *MetaLog) Chain(run string) (chain []Manifest, err error) {
 	return chain, err
 }
 
-// HasChanges reports whether any version has recorded its changes of meta. Versions of
-// earlier programs have not.
+// HasChanges reports whether any version has recorded its changes of meta. Versions of the first
+// programs have not.
 func (g *MetaLog) HasChanges() bool {
 	found, err := filepath.Glob(g.folder.ChangesPath("*"))
 	return err == nil && len(found) > 0
 }
 
-// oldPaths finds the changes of versions that no version in the warehouse builds on. If
-// a chain is broken it finds none.
+// oldPaths returns the changes that no kept version builds on. It returns no path if a chain is
+// broken.
 func (g *MetaLog) oldPaths() ([]string, error) {
 	runs, err := g.versions.List()
 	if err != nil {
@@ -62,7 +62,7 @@ func (g *MetaLog) oldPaths() ([]string, error) {
 	for _, run := range append(runs, latest) {
 		chain, err := g.Chain(run)
 		if err != nil {
-			return nil, nil // a repair may need what is left
+			return nil, nil // a repair may need the other files
 		}
 		for _, m := range chain {
 			needed[m.RunID] = true

@@ -15,11 +15,10 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// lockFile is locked while a command changes the warehouse.
+// lockFile is the file below state/ that the Lock locks.
 const lockFile = "lock"
 
-// Mirror is what parquet/ and state/ hold, which together are a backup, for whoever
-// copies it elsewhere and back.
+// Mirror lists and places the files of a backup: those of parquet/ and state/.
 type Mirror struct {
 	folder   *Folder
 	versions *Versions
@@ -27,14 +26,13 @@ type Mirror struct {
 	series   *Series
 }
 
-// Files lists what a backup holds: state before parquet, as in every backup, since the
-// ledger may name less than the series has, and never more. The File of each is relative
-// to the warehouse, with slashes. A file of the series has the checksum of its manifest,
-// also when it is gone, and manifests and index the checksum that they had then; another one
-// has none. A day that a night is writing for the first time is not listed: no manifest names
-// its files yet.
+// Files lists the files of a backup, each relative to the warehouse, with slashes. Those of state/
+// come first, because the ledger may name less than the series contains, and never more. Files of the
+// series have the checksum of their manifest, even if they are missing. Manifests and the index have
+// their checksum of now. Other files have no checksum. A day that a night is writing for the first
+// time is not listed, because no manifest names its files yet.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
-	// What a newer program wrote may lie where this one does not look.
+	// A newer program may have added files in other places.
 	if err := m.versions.CheckFormat(); err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 		return nil, err
 	}
 	state = slices.DeleteFunc(state, func(file string) bool {
-		// What nights remember of lists is a cache.
+		// The cache of unchanged records is not part of a backup.
 		return isLockFile(file) || strings.HasPrefix(file, stateDir+"/"+seenDir+"/")
 	})
 	sums, err := m.knownSums()
@@ -84,8 +82,8 @@ func isLockFile(file string) bool {
 	return path.Dir(file) == stateDir && (path.Base(file) == lockFile || path.Ext(file) == lockSuffix)
 }
 
-// listFiles lists the files below a folder. Hidden ones are not complete yet; hidden
-// folders belong to the series, and below state/ they are of a command at work.
+// listFiles lists the files below a folder. Hidden files are not complete. Hidden folders belong to
+// the series, but below state/ to a running command.
 func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	err = filepath.WalkDir(m.folder.Path(dir), func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -101,15 +99,14 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list what a backup holds: %w", err)
+		return nil, fmt.Errorf("list the files of a backup: %w", err)
 	}
 	return files, nil
 }
 
-// knownSums are the checksums in the manifests of days and of changes of meta, and those
-// of the manifests as they were read: a day that runs again replaces both, and the files of
-// one go with the manifest of the other otherwise. A damaged manifest names nothing: verify
-// reports it.
+// knownSums are the checksums in the manifests of days and of changes of meta, and those of the
+// manifests themselves: a run that replaces a day replaces both, and a backup must not mix them.
+// It skips damaged manifests, which verify reports.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	days, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
@@ -141,34 +138,34 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	return sums, nil
 }
 
-// Twins are other places where a file of the series may be intact: a night that replaces the
-// files of a day keeps the earlier ones until it is complete.
-func (m *Mirror) Twins(file string) []string {
+// Copies are the other paths at which a file of the series may be intact: in versions, and among the
+// files that a night keeps while it replaces them.
+func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
 	}
-	var twins []string
+	var copies []string
 	for _, pattern := range []string{m.folder.Path(SeriesDir, replacedDir, "*", path.Base(file)), m.folder.Path(VersionsDir, "*", path.Base(file))} {
 		found, err := filepath.Glob(pattern)
 		if err == nil {
-			twins = append(twins, found...)
+			copies = append(copies, found...)
 		}
 	}
-	return twins
+	return copies
 }
 
-// Path is where a file of a backup is. It refuses a lock, and a name that leads out of
-// parquet/ and state/ or is written in another way: what a bucket says is not to be trusted.
+// Path is the path of a file of a backup. Names come from a bucket and are not trusted: a lock, a
+// name outside parquet/ and state/ and a name that is not in its shortest form are errors.
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
 	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
-		return "", fmt.Errorf("place %q: it is no file of parquet/ or state/", file)
+		return "", fmt.Errorf("place %q: it is not a file of parquet/ or state/", file)
 	}
 	return m.folder.Path(filepath.FromSlash(file)), nil
 }
 
-// Place writes a file of a backup to its place, which appears whole. fill may be asked
-// for nothing twice; after its error nothing is there.
+// Place creates a file of a backup with the bytes that fill writes. If fill fails, the file is not
+// created.
 func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	path, err := m.Path(file)
 	if err != nil {
@@ -192,9 +189,9 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	})
 }
 
-// CheckEmpty returns an error when the folder has anything that a restore would spoil: a
-// version, or the ledger of a published run. A night that was refused in half a restore
-// leaves neither. isOurs reports whether the ledger is that of the backup.
+// CheckEmpty returns an error if the folder contains a version, or a ledger with a published run that
+// is not the one of the backup, as isOurs reports: a restore would destroy them. A night that failed
+// in an incomplete restore leaves neither.
 func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
@@ -210,11 +207,6 @@ func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	return nil
 }
 
-// LedgerFile is the name of the ledger among Files. A night that finds snapshots and no
-// ledger is refused, so a restore writes it last.
+// LedgerFile is the name of the ledger in Files. A restore writes it last: until then a night finds
+// snapshots without a ledger and fails.
 func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }
-
-// Lock keeps a second backup of this warehouse from starting. Nights do not wait for it.
-func (m *Mirror) Lock() (unlock func() error, err error) {
-	return m.folder.StateFile(ledger.Backup + lockSuffix).lock()
-}

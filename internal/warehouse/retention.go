@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Retention is how much is kept. Zero keeps none of a kind; the newest of everything is
-// always kept.
+// Retention limits the files that Prune keeps. Zero keeps no file of a kind, but the newest is always
+// kept.
 type Retention struct {
-	// RawDays is the age in days up to which landed answers are kept.
+	// RawDays is the age in days up to which landed responses are kept.
 	RawDays int
-	// Daily, Weekly and Monthly are how many days of the Parquet series are kept: the
-	// last snapshot of each day, ISO week and month.
+	// Daily, Weekly and Monthly are the numbers of days, ISO weeks and months of which the
+	// Parquet series keeps the last snapshot.
 	Daily, Weekly, Monthly int
 }
 
-// Pruned is one thing that Prune removes, relative to the warehouse.
+// Pruned is a removed file or folder. Path is relative to the warehouse.
 type Pruned struct {
 	Path  string
 	Bytes int64
 }
 
-// Pruner removes what is no longer kept.
+// Pruner removes old files.
 type Pruner struct {
 	folder     *Folder
 	versions   *Versions
@@ -37,8 +37,8 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes landed answers, days of the series and versions that are no longer kept.
-// With dryRun it only returns what it would remove. It needs the Lock.
+// Prune removes old landed responses, days of the series, versions and changes of meta, and returns
+// them. With dryRun it does not remove them. It needs the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var doomed []string
 	for _, find := range []func() ([]string, error){
@@ -62,7 +62,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 		size, err := sizeOf(path)
 		switch {
 		case err != nil || dryRun:
-		case filepath.Dir(path) == p.folder.Path(VersionsDir): // Rollback may read it
+		case filepath.Dir(path) == p.folder.Path(VersionsDir): // a rollback must not find a part of it
 			err = p.folder.disk.Discard(path)
 		default:
 			err = os.RemoveAll(path)
@@ -76,8 +76,8 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	return gone, nil
 }
 
-// oldVersions finds the versions that are not kept. Those that the series does not have yet
-// are: there is no other copy of their days.
+// oldVersions returns the versions that are not kept. It keeps versions that are not in the series,
+// because there is no other copy of their days.
 func (p *Pruner) oldVersions() ([]string, error) {
 	old, err := p.versions.oldPaths()
 	if err != nil {
@@ -89,8 +89,8 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw finds the landed answers of runs that are too old. Those of the newest run, and
-// of one that can be resumed, are kept.
+// oldRaw returns the landed responses of old runs. It keeps those of the newest run and of one that
+// can be resumed.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
@@ -115,23 +115,22 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// IsSpent reports whether Config.DiscardRaw removes what a run landed, even if a kill
-// has left some of it.
+// IsSpent reports whether Config.DiscardRaw removes the landed responses of a run. A kill may have
+// left some of them.
 func (p *Pruner) IsSpent(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isSpentBefore(run, latest), err
 }
 
-// isSpentBefore reports whether Config.DiscardRaw removes the landed answers of a run:
-// the version latest is of its time or a later one, so that the run cannot be resumed.
+// isSpentBefore reports whether Config.DiscardRaw removes the landed responses of a run, because the
+// run is not later than the version latest and so cannot be resumed.
 func (p *Pruner) isSpentBefore(run, latest string) bool {
 	at, ok := RunTime(run)
 	last, published := RunTime(latest)
 	return p.discardRaw && ok && published && !at.After(last)
 }
 
-// DiscardSpent removes landed answers as Config.DiscardRaw says, and syncs. It completes
-// what a kill has cut short. It needs the Lock.
+// DiscardSpent removes landed responses as Config.DiscardRaw says, and syncs. It needs the Lock.
 func (p *Pruner) DiscardSpent() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
@@ -150,13 +149,13 @@ func (p *Pruner) DiscardSpent() error {
 		err = p.folder.disk.Sync(p.folder.Path(rawDir))
 	}
 	if err != nil {
-		return fmt.Errorf("discard landed answers: %w", err)
+		return fmt.Errorf("discard landed responses: %w", err)
 	}
 	return nil
 }
 
-// KeptDays chooses among days: the last snapshot of each of the newest Daily days,
-// Weekly ISO weeks and Monthly months; and the newest.
+// KeptDays returns the last of the days in each of the newest Daily days, Weekly ISO weeks and
+// Monthly months, and the newest day.
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
@@ -178,15 +177,15 @@ func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	return keep
 }
 
-// RunTime is when a run began, by its id.
+// RunTime returns the time in the id of a run.
 func RunTime(run string) (time.Time, bool) {
 	base, _, _ := strings.Cut(run, "-")
 	at, err := time.Parse("20060102T150405Z", base)
 	return at, err == nil
 }
 
-// sizeOf adds up the files of a folder. It counts a hard link too, though removing it
-// may free nothing yet.
+// sizeOf is the size of the files of a folder. It counts hard links, although removing them may not
+// free space.
 func sizeOf(path string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {

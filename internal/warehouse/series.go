@@ -20,13 +20,13 @@ type Snapshot struct {
 	// Run and At are those of the run that wrote the files.
 	Run string
 	At  time.Time
-	// Version is the published version that the files belong to: that of the run, or
-	// one that was rebuilt from it.
+	// Version is the version that the files belong to: that of the run, or one that was rebuilt
+	// from it.
 	Version string
-	// Files are paths by table, Tables the entries of their manifest.
+	// Files are the paths by table, Tables their entries in the manifest.
 	Files  map[string]string
 	Tables map[string]ManifestTable
-	// Program and Schema are those that wrote the files.
+	// Program and Schema are the versions of the program and schema that wrote the files.
 	Program, Schema string
 }
 
@@ -38,19 +38,17 @@ type SeriesFile struct {
 	Table ManifestTable
 }
 
-// Series are the Parquet files by table and day, with a manifest of each day and an
-// index of the days.
+// Series are the Parquet files by table and day, with a manifest of each day and an index of the
+// days.
 type Series struct {
 	folder   *Folder
 	versions *Versions
 	tables   []stream.Table // as in Config.Tables
 }
 
-// extendSeries places the files of versions, oldest first, in the series: of each
-// version its manifest and what it changed in meta, and of the last version of a day
-// one Parquet file for each table. A file that is in place costs one look. Manifests
-// are copies, so that damage of one leaves the other; Parquet files are too large for
-// that and are linked.
+// extendSeries adds versions, oldest first, to the series: of each version the manifest and the
+// changes of meta, and of the last version of a day the Parquet files. Manifests are copied, so that
+// damage of one file leaves the other intact. Parquet files are linked, because they are large.
 func (s *Series) extendSeries(line ...Manifest) error {
 	var damaged []error
 	place := func(m Manifest, want checksum.FileSum, to string, place func(from, to string) error) error {
@@ -89,13 +87,13 @@ func (s *Series) extendSeries(line ...Manifest) error {
 				return err
 			}
 		}
-		// The manifest comes last: it names all other files of the day.
+		// The manifest is the last, because it names all other files of the day.
 		if err := placeManifest(m, s.folder.DayManifestPath(DayOf(m.SnapshotAt))); err != nil {
 			return err
 		}
 	}
-	// A lost index is not begun anew: it would name this day alone, and nothing would tell
-	// that the days before are lost. The repair of the series writes it.
+	// A lost index is not created here: it would contain this day only, and hide the loss of
+	// earlier days. The repair of the series writes it.
 	if _, err := s.Index(); err != nil && slices.ContainsFunc(line, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
@@ -110,19 +108,19 @@ func (s *Series) extendSeries(line ...Manifest) error {
 	return errors.Join(append(damaged, err)...)
 }
 
-// replacedDir holds, by run, the files of the run whose day another one is about to replace.
+// replacedDir contains, by run, the files of a day that another run is replacing.
 const replacedDir = ".replaced"
 
 func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplaced links the files of an earlier run of the day that this one replaces, until it
-// is complete: a copy of parquet/ that is made meanwhile then has either of the two runs.
+// keepReplaced links the files of an earlier run of the day until this one is complete. A copy of
+// parquet/ that is made in between then contains all files of either run.
 func (s *Series) keepReplaced(m Manifest) error {
 	before, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || before.RunID == m.RunID {
-		return nil // a day without an intact manifest has no run that could be kept
+		return nil // the day has no other run, or no intact manifest
 	}
 	known := checksum.NewCache(context.Background())
 	for _, t := range before.Tables {
@@ -157,10 +155,10 @@ func (s *Series) IntactFile(known *checksum.Cache, m Manifest, t ManifestTable) 
 	return ""
 }
 
-// ExtendError says that published versions are not in the Parquet series, or not whole. Their
-// catalogs are whole.
+// ExtendError means that published versions are missing in the Parquet series, or incomplete there.
+// Their catalogs are intact.
 type ExtendError struct {
-	// Days are those that the series lacks or that may be incomplete.
+	// Days are the missing or incomplete days.
 	Days []string
 	Err  error
 }
@@ -180,9 +178,8 @@ func daysOf(line []Manifest) []string {
 	return slices.Compact(days)
 }
 
-// missingVersions are a version and those that led to it, oldest first, as far as they are
-// newer than the newest one in the series. Older versions whose days prune removed are not
-// among them.
+// missingVersions returns a version and those that lead to it, oldest first, down to the newest one
+// in the series. It does not return older versions whose days were pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -191,7 +188,7 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	for run != "" {
 		m, err := s.versions.ReadManifest(run)
 		if err != nil || days[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
-			break // the series has it, or it is no longer kept
+			break // it is in the series or no longer kept
 		}
 		missing = append(missing, m)
 		run = m.Previous
@@ -228,9 +225,9 @@ func (s *Series) Complete() (days []string, err error) {
 	return daysOf(missing), nil
 }
 
-// placeFile links or copies a file of a version to its place in the series, unless it is
-// there. It compares the file with its checksum first: a warehouse that was copied file by
-// file has no links, and a damaged file of the version must not replace an intact one.
+// placeFile links or copies a file of a version to its place in the series, unless both are the same
+// file. It compares the checksum first: a warehouse that was copied file by file has no links, and a
+// damaged file of the version must not replace an intact one.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, place func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
@@ -258,14 +255,14 @@ func LastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// withdrawAllBut removes the days of kept versions that the target does not build on from
-// the series. A day whose version is lost stays: readers can get it back by a rebuild.
+// withdrawAllBut removes the days of kept versions that the target does not build on from the series.
+// It keeps a day whose version is lost, because a rebuild can restore it.
 func (s *Series) withdrawAllBut(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
 		return err
 	}
-	line, _ := s.versions.Lineage(target) // a damaged one ends it
+	line, _ := s.versions.Lineage(target) // it ends at a damaged manifest
 	for _, run := range versions {
 		if !slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
 			if err := s.withdrawVersion(run); err != nil {
@@ -276,8 +273,7 @@ func (s *Series) withdrawAllBut(target string) error {
 	return nil
 }
 
-// withdrawVersion removes the days of a version from the series. Days of other versions stay,
-// even where two versions share a file.
+// withdrawVersion removes the days of a version from the series.
 func (s *Series) withdrawVersion(run string) error {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -308,8 +304,7 @@ func (s *Series) FilePath(t ManifestTable, at time.Time) string {
 	return s.folder.Path(SeriesDir, t.Name, DayPrefix+DayOf(at), t.File)
 }
 
-// DayPrefix begins the name of a day's folder. Readers of partitioned Parquet take it
-// for a column.
+// DayPrefix begins the name of a day's folder. Readers of partitioned Parquet make a column of it.
 const DayPrefix = "snapshot_date="
 
 // DayOf is the UTC day of a time, as in the names of the series.
@@ -325,7 +320,7 @@ func (s *Series) Days() []string {
 	var days []string
 	for _, path := range append(files, manifests...) {
 		if strings.HasPrefix(filepath.Base(path), ".") {
-			continue // a killed run left it
+			continue // of a killed run
 		}
 		if filepath.Ext(path) == ".parquet" {
 			path = filepath.Dir(path)
@@ -339,8 +334,8 @@ func (s *Series) Days() []string {
 	return slices.Compact(days)
 }
 
-// oldDays finds the days that retention does not keep: of each the manifest first, since
-// it names all others.
+// oldDays returns the manifests and folders of the days that retention does not keep. The manifest of
+// a day is the first, because it names all other files.
 func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
 	for _, name := range s.Days() {

@@ -12,20 +12,20 @@ import (
 	"placementsync/internal/checksum"
 )
 
-// StateFile is a sealed file below state/, in which whoever works beside the nights
-// remembers what it did.
+// StateFile is a JSON file below state/ with a checksum of its own. Work beside the nights stores
+// its state in it.
 type StateFile struct {
 	folder *Folder
 	path   string
 }
 
-// StateFile names a file below state/ by its folders and its name.
-func (f *Folder) StateFile(parts ...string) StateFile {
-	return StateFile{f, f.Path(append([]string{stateDir}, parts...)...)}
+// StateFile is the file below state/ with these names of folders and file.
+func (f *Folder) StateFile(names ...string) StateFile {
+	return StateFile{f, f.Path(append([]string{stateDir}, names...)...)}
 }
 
-// Read reads the file; ok is false when there is none. The error is a *DamagedError when
-// it is not what was written.
+// Read reads the file. ok is false if it does not exist. The error is a *DamagedError if it is
+// damaged.
 func (s StateFile) Read(into any) (ok bool, err error) {
 	data, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,23 +52,20 @@ func (s StateFile) Write(value any) error {
 	return s.folder.disk.WriteFile(s.path, data, privateFile)
 }
 
-// lockSuffix ends the names of files below state/ that are nothing but locks.
+// lockSuffix ends the names of lock files below state/.
 const lockSuffix = ".lock"
 
-// LockWork keeps a second process from the work beside the nights that name stands for.
-// Nights do not wait for it. It returns a *HeldError when another process is at it.
-func (w *Warehouse) LockWork(name string) (unlock func() error, err error) {
-	return w.Folder.StateFile(name + lockSuffix).lock()
-}
-
-func (s StateFile) lock() (unlock func() error, err error) {
-	if err := s.folder.Exists(); err != nil {
+// LockWork locks the work of a name, such as a backup, beside the nights. Nights do not wait for it.
+// It returns a *HeldError if another process holds the lock.
+func (f *Folder) LockWork(name string) (unlock func() error, err error) {
+	if err := f.Exists(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(s.path, flock.SetPermissions(privateFile))
+	path := f.Path(stateDir, name+lockSuffix)
+	lock := flock.New(path, flock.SetPermissions(privateFile))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("take the lock %s: %w", s.path, err)
+		return nil, fmt.Errorf("take the lock %s: %w", path, err)
 	}
 	if !ok {
 		return nil, &HeldError{}

@@ -10,26 +10,26 @@ import (
 	"slices"
 )
 
-// Usage is what one part of the folder takes of the disk.
+// Usage is the disk space of one part of the folder.
 type Usage struct {
 	Part  string
 	Bytes int64
 }
 
-// Names of parts that are no folder of their own at the top of the warehouse.
+// Parts that are not a folder at the top of the warehouse.
 const (
 	inboxPart = "inbox"
 	otherPart = "other"
 )
 
-// Measured is a folder that MeasureParts measures as a part of its own.
+// Measured is a folder that Measure reports as a part of its own.
 type Measured struct{ Part, Dir string }
 
-// MeasureParts adds up what each part of the folder takes of the disk, as du does: others
-// first, then the series, versions, the inbox, landed answers, state, and what is in none
-// of them. A file with several names counts once, for the first part that has it: most
-// files of a version are the series' own. One of others that is not there is left out. It walks the folder; ctx ends it.
-func MeasureParts(ctx context.Context, f *Folder, others ...Measured) ([]Usage, error) {
+// Measure returns the disk space of each part of the folder, as du does: first of others, then of the
+// series, the versions, the inbox, landed responses, state, and of all remaining files. A file with
+// several names counts for the first part only: most files of a version belong to the series. A
+// missing folder of others is left out. ctx cancels the walk.
+func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
@@ -41,7 +41,7 @@ func MeasureParts(ctx context.Context, f *Folder, others ...Measured) ([]Usage, 
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(others) {
-			continue // its disk may be gone
+			continue // its disk may not be mounted
 		}
 		var bytes int64
 		if isAbsent {
@@ -57,15 +57,16 @@ func MeasureParts(ctx context.Context, f *Folder, others ...Measured) ([]Usage, 
 	return all, nil
 }
 
-// measure walks folders, each file and each folder once.
+// measure is the state of one Measure.
 type measure struct {
-	ctx     context.Context
+	ctx context.Context
+	// done are the counted folders, counted the files with several names.
 	done    []string
 	counted map[fileID]bool
 }
 
-// addFolder adds up a folder without those that were added before. What vanishes
-// meanwhile takes nothing: a night prunes while others look.
+// addFolder measures a folder without the counted ones. It skips files that a night removes at the
+// same time.
 func (m *measure) addFolder(dir string) (sum int64, err error) {
 	defer func() { m.done = append(m.done, dir) }()
 	return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -94,8 +95,8 @@ func (m *measure) addFolder(dir string) (sum int64, err error) {
 	})
 }
 
-// MeasureNext is what the next night may take of the disk: what the newest version takes,
-// and as much again for the draft that becomes the next one; 0 before the first.
+// MeasureNext is the disk space that the next night may need: twice the size of the newest version,
+// because the draft is a copy of it. It is 0 before the first night.
 func (v *Versions) MeasureNext() (int64, error) {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {
@@ -114,8 +115,8 @@ func (v *Versions) MeasureNext() (int64, error) {
 	return sum, nil
 }
 
-// ReadLatest returns the manifest of the version that readers see; ok is false before the
-// first publish. It returns an error where there are versions and none is visible.
+// ReadLatest returns the manifest of the version that readers see. ok is false before the first
+// publish. If there are versions without the link, it returns a *DamagedError.
 func (v *Versions) ReadLatest() (m Manifest, ok bool, err error) {
 	latest, ok, err := v.Latest()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // usageOf measures a warehouse and returns the parts by name, and their sum.
 func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured) (parts map[string]int64, sum int64) {
 	t.Helper()
-	all, err := warehouse.MeasureParts(t.Context(), w.Folder, others...)
+	all, err := w.Folder.Measure(t.Context(), others...)
 	must(t, err)
 	parts = map[string]int64{}
 	for _, u := range all {
@@ -74,7 +74,7 @@ func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
 	w := open(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if all, err := warehouse.MeasureParts(ended, w.Folder); !errors.Is(err, context.Canceled) || all != nil {
+	if all, err := w.Folder.Measure(ended); !errors.Is(err, context.Canceled) || all != nil {
 		t.Errorf("measured %v with %v, want it cut short", all, err)
 	}
 	lake := warehouse.Measured{Part: "lake", Dir: filepath.Join(t.TempDir(), "away")}
@@ -82,7 +82,7 @@ func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
 		t.Errorf("measured %v with a lake that is gone", parts)
 	}
 	must(t, os.RemoveAll(w.Folder.Dir()))
-	if all, err := warehouse.MeasureParts(t.Context(), w.Folder); !errors.Is(err, fs.ErrNotExist) || all != nil {
+	if all, err := w.Folder.Measure(t.Context()); !errors.Is(err, fs.ErrNotExist) || all != nil {
 		t.Errorf("measured %v with %v, want that it is gone", all, err)
 	}
 }

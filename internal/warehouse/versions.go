@@ -14,17 +14,17 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Versions are the published versions with their manifests, and the link "latest"
-// that leads readers to one of them.
+// Versions are the published versions with their manifests, and the link "latest" to the one that
+// readers see.
 type Versions struct {
 	folder *Folder
 	keep   int // as in Config.KeepVersions
 }
 
-// Latest returns the run that readers see; ok is false before the first publish.
+// Latest returns the version that readers see. ok is false if there is no link.
 func (v *Versions) Latest() (run string, ok bool, err error) {
 	target, err := os.Readlink(v.folder.Path(LatestLink))
-	// A restore may have copied what the link led to: that is no link.
+	// EINVAL: a restore may have copied the target instead of the link.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return "", false, nil
 	}
@@ -43,10 +43,9 @@ func (v *Versions) List() ([]string, error) {
 	return runs, nil
 }
 
-// Lineage returns the manifests of a version and of the kept versions that it was
-// built on, oldest first. It reads the copies beside meta of manifests that are damaged or
-// whose version is gone. An error says that a manifest cannot be read anywhere: those after
-// it are returned.
+// Lineage returns the manifests of a version and of the kept versions that it was built on, oldest
+// first. In place of a missing or damaged manifest it reads the copy beside the changes of meta. If
+// both are damaged, it returns an error and the later manifests.
 func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 	kept, err := v.List()
 	if err != nil || len(kept) == 0 {
@@ -68,7 +67,7 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 			line = append(line, m)
 		}
 		if m.baseRun() >= run {
-			break // a rebuild of the same second, or a manifest that lies
+			break // a rebuild of the same second, or a wrong manifest
 		}
 		run = m.baseRun()
 	}
@@ -76,8 +75,8 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 	return line, err
 }
 
-// baseOf is the version that another was built on; for one that was rebuilt from Parquet
-// or is damaged, the one before it by time.
+// baseOf is the version that another was built on. For a rebuilt or damaged version it is the
+// previous one by time.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
@@ -90,8 +89,8 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	return versions[at-1], nil
 }
 
-// CheckCatalog compares the catalog of a version with its manifest. It does not look at
-// Parquet files: the next night or a rebuild writes damaged ones again.
+// CheckCatalog compares the catalog of a version with its checksum. It does not compare Parquet
+// files: the next night or a rebuild writes damaged ones again.
 func (v *Versions) CheckCatalog(run string) error {
 	m, err := v.ReadManifest(run)
 	if err != nil {
@@ -110,13 +109,13 @@ func (v *Versions) linkCatalog() error {
 	return nil
 }
 
-// switchTo points readers at a version in one step.
+// switchTo switches readers to a version in one step.
 func (v *Versions) switchTo(run string) error {
 	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }
 
-// clearLatest moves aside what has the name of the link and is no link, such as the copy
-// that a restore made.
+// clearLatest renames a file or folder with the name of the link, such as the copy that a restore
+// made.
 func (v *Versions) clearLatest() error {
 	info, err := os.Lstat(v.folder.Path(LatestLink))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
@@ -128,7 +127,7 @@ func (v *Versions) clearLatest() error {
 	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))
 }
 
-// Drop removes a version that readers do not see. It needs the Lock.
+// Drop removes a version. It returns an error for the version that readers see. It needs the Lock.
 func (v *Versions) Drop(run string) error {
 	versions, err := v.List()
 	if err != nil {
@@ -146,8 +145,8 @@ func (v *Versions) Drop(run string) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// oldPaths finds the versions beyond keep_versions. It keeps first those that the newest
-// was built on, since a rollback leads to them, then the youngest of the others.
+// oldPaths returns the versions beyond keep_versions. It keeps first the versions that the newest
+// was built on, because a rollback leads to them, then the youngest others.
 func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {
@@ -158,7 +157,7 @@ func (v *Versions) oldPaths() ([]string, error) {
 		return nil, err
 	}
 	keep := []string{latest}
-	line, _ := v.Lineage(latest) // what is damaged is kept by its age
+	line, _ := v.Lineage(latest) // damaged versions are kept by age
 	for _, m := range slices.Backward(line) {
 		keep = append(keep, m.RunID)
 	}
