@@ -13,12 +13,12 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// asker asks a person and returns the answer. An answer to a secret question is not shown
-// while it is typed.
+// asker asks a person and returns the answer. The answer to a secret question is not
+// echoed.
 type asker func(ctx context.Context, question string, secret bool) (string, error)
 
-// hostAsker asks on the terminal that is standard input, and writes the questions to
-// standard error; nil: standard input is no terminal.
+// hostAsker asks on the terminal of standard input and writes the questions to standard
+// error. It returns nil if standard input is not a terminal.
 func hostAsker() asker {
 	fd := int(os.Stdin.Fd())
 	if !term.IsTerminal(fd) {
@@ -26,14 +26,14 @@ func hostAsker() asker {
 	}
 	return newAsker(os.Stdin, os.Stderr, func() (restore func(), err error) {
 		before, err := term.MakeRaw(fd)
-		// Without its state a terminal stays raw, which only its owner can mend.
+		// There is no remedy if the state cannot be restored.
 		return func() { _ = term.Restore(fd, before) }, err
 	})
 }
 
-// newAsker reads the answers from one place and writes the questions to another. While it
-// waits, the terminal is raw: it shows what is typed only where the asker writes it. The
-// terminal is as before at the end, also when a signal comes.
+// newAsker reads answers from in and writes questions to out. While it waits, the terminal
+// is in raw mode, so that the asker controls the echo. The mode is restored afterwards, also
+// after a signal.
 func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err error)) asker {
 	lines := term.NewTerminal(struct {
 		io.Reader
@@ -64,7 +64,7 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		case a := <-given:
-			if errors.Is(a.err, io.EOF) { // also Ctrl-C, which is no signal on a raw terminal
+			if errors.Is(a.err, io.EOF) { // also after Ctrl-C, which sends no signal in raw mode
 				fmt.Fprint(out, "\r\n")
 				return "", command.EndWith(ledger.Interrupted, errors.New("no answer was given: nothing was written"))
 			}

@@ -57,9 +57,9 @@ func (s *terminal) readUntil(text string) {
 	}
 }
 
-// TestATypedTokenIsNotShown types a token on a real terminal, and ends the program there
+// TestTypedTokenIsNotEchoed types a token on a real terminal, and ends the program there
 // by key and by signal. The terminal shows what is typed again afterwards.
-func TestATypedTokenIsNotShown(t *testing.T) {
+func TestTypedTokenIsNotEchoed(t *testing.T) {
 	t.Parallel()
 	base := smallService(t)
 	for name, c := range map[string]struct {

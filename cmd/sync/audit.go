@@ -22,7 +22,7 @@ import (
 type auditOptions struct {
 	list, show bool
 	asOf       string
-	answer     answerOptions
+	output     outputOptions
 }
 
 func auditCommand(g *globals) *cobra.Command {
@@ -42,14 +42,14 @@ func auditCommand(g *globals) *cobra.Command {
 			for _, q := range all.List() {
 				names = append(names, q.Name)
 			}
-			return proposing(names, typed)
+			return propose(names, typed)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list the checks, or explain those named")
 	f.BoolVar(&o.show, "show", false, "print all violating rows of the one check that is named")
 	asOfFlag(cmd, g, &o.asOf)
-	o.answer.addFlags(cmd)
+	o.output.addFlags(cmd)
 	return cmd
 }
 
@@ -65,7 +65,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	if err != nil {
 		return err
 	}
-	format, err := o.answer.parseFormat()
+	format, err := o.output.parseFormat()
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		return g.writeHarmless(func(w io.Writer) error { return listChecks(w, set.List(), len(names) > 0, g.width) })
 	case o.show && len(names) != 1:
 		return command.UsageErr("--show needs the name of one check: see --list")
-	case !o.show && (format != query.Table && format != query.JSON || o.answer.out != ""):
+	case !o.show && (format != query.Table && format != query.JSON || o.output.out != ""):
 		return command.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
 	}
 	before := query.Before{Hidden: privateColumns(cfg)}
@@ -98,13 +98,13 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 			return nil
 		}
 		if err == nil {
-			_, err = o.answer.writeAnswer(ctx, g, db, q, values)
+			_, err = o.output.writeResult(ctx, g, db, q, values)
 		}
-		return suspectDamage(g, err)
+		return explainDamage(g, err)
 	}
 	results, err := set.Run(ctx, db)
 	if err != nil {
-		return suspectDamage(g, err)
+		return explainDamage(g, err)
 	}
 	if format == query.JSON {
 		err = writeJSON(g.stdout, results)

@@ -27,20 +27,20 @@ func backupCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Bring the backup in object storage up to date, or check it",
-		Long: "Mirror parquet/ and state/ to the bucket that the key backup names. Only what the bucket lacks\n" +
-			"is sent; until all of it is there, the backup before stays. run and serve do so after each\n" +
-			"night. rebuild --from reads it back.\n\n" +
+		Long: "Mirror parquet/ and state/ to the bucket of the key backup. Only missing objects are sent.\n" +
+			"The previous backup stays until the new one is complete. run and serve do so after each\n" +
+			"night. rebuild --from restores it.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
-			"--read-data every byte. It changes nothing. When a newer manifest cannot be read, it fails;\n" +
-			"--older checks the newest one that can.\n\n" +
-			command.Meanings{Complete: "complete, or whole", Failed: "failed, the backup before stays; or damaged",
-				Partial: "complete but for files that are damaged here", Held: "another backup is at work"}.Table(),
+			"--read-data every byte. It changes nothing. If a newer manifest cannot be read, it fails;\n" +
+			"--older checks the newest readable one.\n\n" +
+			command.Meanings{Complete: "complete, or whole", Failed: "failed, the previous backup stays; or damaged",
+				Partial: "complete except for files that are damaged here", Held: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
-	cmd.Flags().BoolVar(&o.older, "older", false, "with --verify: check an older backup when the newest manifest cannot be read")
+	cmd.Flags().BoolVar(&o.older, "older", false, "with --verify: check an older backup if the newest manifest cannot be read")
 	return cmd
 }
 
@@ -52,9 +52,9 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	case cfg.Backup == "":
 		return command.UsageErr("there is no bucket to back up to: write backup: s3://bucket/prefix into %s", g.Config)
 	case o.readData && !o.verify:
-		return command.UsageErr("--read-data is for --verify")
+		return command.UsageErr("--read-data needs --verify")
 	case o.older && !o.verify:
-		return command.UsageErr("--older is for --verify")
+		return command.UsageErr("--older needs --verify")
 	case o.verify:
 		return verifyBackup(ctx, g, cfg, o)
 	}
@@ -71,7 +71,7 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	return err
 }
 
-// openBucket opens the bucket of an address.
+// openBucket opens the bucket of an address such as s3://bucket/prefix.
 func openBucket(ctx context.Context, cfg config.Config, address string) (*object.Bucket, error) {
 	bucket, prefix, err := config.ParseBucket(address)
 	if err != nil {
@@ -84,7 +84,6 @@ func openBucket(ctx context.Context, cfg config.Config, address string) (*object
 	return object.Open(ctx, storage, bucket, prefix)
 }
 
-// backupConfig is the warehouse of the configuration with a bucket.
 func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
 	c := backup.Config{Program: version, Now: g.now, Log: g.newLogger()}
 	var err error
@@ -95,7 +94,7 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 	return c, err
 }
 
-// backUp brings the backup up to date. The entry says how that went.
+// backUp brings the backup up to date. It returns the ledger entry also with an error.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollow(ledger.Backup, version, g.now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
@@ -109,9 +108,9 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	}
 	entry = entry.EndFollow(ctx, g.now(), nil)
 	if len(res.LeftOut) > 0 {
-		one := res.LeftOut[0]
+		first := res.LeftOut[0]
 		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
-			cfg.Backup, plural.Count(len(res.LeftOut), "file"), one.File, one.Problem)
+			cfg.Backup, plural.Count(len(res.LeftOut), "file"), first.File, first.Problem)
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err
 	}

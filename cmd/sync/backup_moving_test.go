@@ -17,10 +17,10 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestABackupHoldsOneNight lets nights of the same day, and of another one, run in the middle
+// TestBackupDuringNights lets nights of the same day, and of another one, run in the middle
 // of a backup: when it has sent its first file. What is restored from it is one of the nights
 // in all closed and current rows, and verify finds it whole.
-func TestABackupHoldsOneNight(t *testing.T) {
+func TestBackupDuringNights(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {
@@ -72,9 +72,9 @@ func TestABackupHoldsOneNight(t *testing.T) {
 	}
 }
 
-// TestABackupOfASeriesThatNeverRestsFails changes the manifests of the series each time that
+// TestBackupOfChangingSeriesFails changes the manifests of the series each time that
 // the backup sends a file. The backup before stays the newest.
-func TestABackupOfASeriesThatNeverRestsFails(t *testing.T) {
+func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
 	d := newDepot(t)
 	fatal(t, d.night(t))

@@ -63,9 +63,9 @@ func (d *depot) shownRun(t *testing.T) string {
 	return run
 }
 
-// TestNewestManifestThatCannotBeRead holds that no older backup passes for it unasked, and
+// TestUnreadableNewestManifest holds that no older backup passes for it unasked, and
 // that what only it may name stays.
-func TestNewestManifestThatCannotBeRead(t *testing.T) {
+func TestUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
@@ -124,9 +124,9 @@ func TestNewestManifestThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestTwoMachinesAtOnePrefix lets a second machine back up while the first has sent its
+// TestTwoMachinesWithOnePrefix lets a second machine back up while the first has sent its
 // files and not yet its manifest.
-func TestTwoMachinesAtOnePrefix(t *testing.T) {
+func TestTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a, b := newDepot(t), newDepot(t)
@@ -174,9 +174,9 @@ func TestTwoMachinesAtOnePrefix(t *testing.T) {
 	}
 }
 
-// TestBackupAfterAClockThatWasAhead holds that the newest night is the one to restore, and
+// TestBackupAfterWrongClock holds that the newest night is the one to restore, and
 // that the wrong time is named.
-func TestBackupAfterAClockThatWasAhead(t *testing.T) {
+func TestBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)

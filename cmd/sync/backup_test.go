@@ -100,7 +100,7 @@ func (d *depot) answer(t *testing.T, sql string) string {
 	var out bytes.Buffer
 	g := *d.g
 	g.stdout = &out
-	fatal(t, runQuery(t.Context(), &g, queryOptions{answer: answerOptions{format: "csv"}}, []string{sql}))
+	fatal(t, runQuery(t.Context(), &g, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	return out.String()
 }
 
@@ -108,9 +108,9 @@ func (d *depot) prices(t *testing.T) string {
 	return d.answer(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
 }
 
-// TestBackupIsWholeWhateverFails walks a warehouse and its bucket through a series of
+// TestBackupFailures walks a warehouse and its bucket through a series of
 // nights and accidents.
-func TestBackupIsWholeWhateverFails(t *testing.T) {
+func TestBackupFailures(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
@@ -375,9 +375,9 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 	}
 }
 
-// TestExportToABucketAppearsWhole checks that readers of the manifest see the previous
+// TestExportToBucketIsAtomic checks that readers of the manifest see the previous
 // export until the next one is complete, and that its files are kept for one more export.
-func TestExportToABucketAppearsWhole(t *testing.T) {
+func TestExportToBucketIsAtomic(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)

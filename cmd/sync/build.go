@@ -11,15 +11,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// nameBuild names this binary: by the revision and the modules that it was built of or,
-// where they are not all that it was built of, by its bytes. Where these cannot be read
-// either, it has a name that no other process has.
+// nameBuild identifies this binary by its revision and modules. If the source had local
+// changes, it uses a checksum of the binary, or a random name if the binary cannot be read.
 func nameBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	if text := fmt.Sprint(info); strings.Contains(text, "vcs.modified=false") {
 		return text
 	}
-	// By this name Linux opens what runs, though its file has been replaced.
+	// On Linux this opens the running binary even after its file was replaced.
 	f, err := os.Open("/proc/self/exe")
 	if path, otherErr := os.Executable(); err != nil && otherErr == nil {
 		f, err = os.Open(path)

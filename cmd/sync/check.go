@@ -36,7 +36,7 @@ func checkCommand(g *globals) *cobra.Command {
 func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
 	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
-		// Queries are checked too, so that one call names all problems.
+		// Also check the queries, so that one call reports all problems.
 		silent := *g
 		silent.stdout = io.Discard
 		return errors.Join(err, checkWatches(ctx, &silent, cfg), checkAudit(ctx, &silent, cfg))
@@ -44,27 +44,28 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
-	exposed := cfg.Warnings
-	cfg.Warnings = nil // in the report, not in the log
+	warnings := cfg.Warnings
+	cfg.Warnings = nil // they are printed below instead of logged
 	night, err := g.nightConfig(cfg)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
 	if closed := closedTokenWarning(g.Config, cfg); closed != "" {
-		exposed = append(exposed, closed)
+		warnings = append(warnings, closed)
 	}
-	for _, warning := range exposed {
+	for _, warning := range warnings {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}
-	// A file that cannot be read is reported where the token is needed.
+	// The first request reports a file that cannot be read.
 	if token, err := cfg.API.ReadToken(os.ReadFile); err == nil && config.TokenDoubt(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenDoubt(token))
 	}
 	if err := errors.Join(checkWatches(ctx, g, cfg), checkAudit(ctx, g, cfg)); err != nil || offline {
 		return err
 	}
-	// Somebody waits: what cannot be reached is said at once, and what is repeated before it is.
+	// The user waits for the result, so an unreachable service is reported at once and
+	// retries are logged.
 	night.Fetch.FailUnreachable = true
 	if !g.Quiet {
 		night.Log = g.NewLoggerOf(slog.LevelDebug, g.stderr)
@@ -79,7 +80,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	return errors.Join(showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
 }
 
-// checkBucket writes an object where the backup goes, reads it and removes it.
+// checkBucket writes, reads and removes an object at the address of the backup.
 func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	if cfg.Backup == "" {
 		return nil
@@ -95,7 +96,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	}
 	back, err := b.Read(ctx, name, most)
 	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(back) != string(text) {
-		err = fmt.Errorf("check %s: it gives back other bytes than were written", cfg.Backup)
+		err = fmt.Errorf("check %s: an object was read with other bytes than were written", cfg.Backup)
 	}
 	if err == nil {
 		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
@@ -130,25 +131,25 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	t := newTable("stream", "plan", "requests last time", "at the configured rate")
 	for _, s := range p.Streams {
-		does, requests := "run", "not read yet"
+		action, requests := "run", "not read yet"
 		if s.Skip != "" {
-			does = "skip: " + s.Skip
+			action = "skip: " + s.Skip
 		}
 		if s.LastRequests >= 0 {
 			requests = fmt.Sprint(s.LastRequests)
 		}
-		t.AppendRow(table.Row{s.Name, does, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond)})
+		t.AppendRow(table.Row{s.Name, action, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond)})
 	}
 	alignRight(t, 3, 4)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expectedCost(p, cfg.API.RequestsPerSecond))
 	if p.Unread > 0 {
 		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(p.Unread, p.UnreadStreams, p.NightsLeft))
 	}
-	return hindranceErr(p)
+	return planErr(p)
 }
 
-// hindranceErr is what would make a night fail, as far as check can see; nil: nothing.
-func hindranceErr(p pipeline.Plan) error {
+// planErr returns the first known reason why a night would fail, or nil.
+func planErr(p pipeline.Plan) error {
 	switch {
 	case p.Unwritable != nil:
 		return p.Unwritable
@@ -162,7 +163,7 @@ func hindranceErr(p pipeline.Plan) error {
 	return nil
 }
 
-// unreadText says what a night had no time to read.
+// unreadText describes the ids that a night had no time to read.
 func unreadText(ids int64, streams int, nights int64) string {
 	text := plural.Count(ids, "id") + " in " + plural.Count(streams, "stream")
 	if nights > 0 {
@@ -171,7 +172,7 @@ func unreadText(ids int64, streams int, nights int64) string {
 	return text
 }
 
-// expectedCost sums the plan up, as far as the last nights allow.
+// expectedCost estimates the requests and the time of a night from the last nights.
 func expectedCost(p pipeline.Plan, perSecond float64) string {
 	if p.Requests == 0 {
 		return "requests and time are known after the first night"
@@ -186,16 +187,17 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	return text
 }
 
-// leastTime is the least time that so many requests take; empty when it is not known.
+// leastTime is the least time of a number of requests. It is empty if the number is
+// negative or the rate is unlimited.
 func leastTime(requests int64, perSecond float64) string {
 	if perSecond <= 0 || requests < 0 {
 		return ""
 	}
-	took := time.Duration(float64(requests) / perSecond * float64(time.Second))
-	if took < time.Minute {
-		return fmt.Sprintf("%.0f s", took.Seconds())
+	least := time.Duration(float64(requests) / perSecond * float64(time.Second))
+	if least < time.Minute {
+		return fmt.Sprintf("%.0f s", least.Seconds())
 	}
-	return fmt.Sprintf("%.1f min", took.Minutes())
+	return fmt.Sprintf("%.1f min", least.Minutes())
 }
 
 func orNone(s string) string { return cmp.Or(s, "(none)") }

@@ -17,29 +17,28 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// What is here proposes values to the shell. It must be quick and silent: where something
-// is wrong it proposes nothing, and the command itself says what.
+// The functions in this file complete command lines. They must be fast and silent: after
+// an error they propose no values, and the command itself reports the error.
 
-// completeFlag sets what proposes the values of a flag.
 func completeFlag(cmd *cobra.Command, flag string, propose cobra.CompletionFunc) {
-	// It fails only for a flag that is not there; a test completes each.
+	// It fails only for an unknown flag. A test completes every flag.
 	if err := cmd.RegisterFlagCompletionFunc(flag, propose); err != nil {
 		cmd.PrintErrln(err)
 	}
 }
 
-// completer proposes what the warehouse and the queries of the configuration have.
+// completer proposes values from the warehouse and the queries of the configuration.
 type completer struct{ g *globals }
 
-// silent is g with nothing written.
+// silent returns a copy of g that discards all output.
 func (g *globals) silent() *globals {
 	mute := *g
 	mute.stdout, mute.stderr, mute.Quiet = io.Discard, io.Discard, true
 	return &mute
 }
 
-// proposing keeps those proposals that begin with what was typed.
-func proposing(all []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// propose returns the proposals that begin with the typed text.
+func propose(all []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	fitting := slices.DeleteFunc(slices.Clone(all), func(one string) bool { return !strings.HasPrefix(one, typed) })
 	return fitting, cobra.ShellCompDirectiveNoFileComp
 }
@@ -52,10 +51,10 @@ func (c completer) completeQuery(_ *cobra.Command, args []string, typed string) 
 			names = append(names, cobra.CompletionWithDesc(q.Name, q.Title))
 		}
 	}
-	return proposing(names, typed)
+	return propose(names, typed)
 }
 
-// completeParam proposes the parameters of the chosen query, and behind name= their values.
+// completeParam proposes the parameters of the chosen query and, after name=, their values.
 func (c completer) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	q, ok := c.chosenQuery(cmd, args)
 	if !ok {
@@ -66,17 +65,17 @@ func (c completer) completeParam(cmd *cobra.Command, args []string, typed string
 		for _, value := range c.valuesOf(cmd.Context(), q, name) {
 			values = append(values, name+"="+value)
 		}
-		return proposing(values, typed)
+		return propose(values, typed)
 	}
 	var names []string
 	for _, p := range q.Params {
 		names = append(names, cobra.CompletionWithDesc(p.Name+"=", p.About))
 	}
-	found, directive := proposing(names, typed)
+	found, directive := propose(names, typed)
 	return found, directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// chosenQuery is the query that the command line names so far.
+// chosenQuery returns the query of the command line so far.
 func (c completer) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
 	name := ""
 	if flag := cmd.Flags().Lookup("query"); flag != nil {
@@ -97,12 +96,12 @@ func (c completer) chosenQuery(cmd *cobra.Command, args []string) (q query.Query
 	return q, err == nil
 }
 
-// valuesOf lists the values that a parameter can have: those that the data has, where its
-// header says how to find them, and that mean nothing to a shell.
+// valuesOf returns the choices of a parameter, or its values in the data if its header has
+// a query for them. Values with shell syntax are left out.
 func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
 		most    = 200
-		longest = 3 * time.Second // a shell that waits longer seems stuck
+		longest = 3 * time.Second // the shell is blocked meanwhile
 	)
 	p, ok := q.Param(name)
 	if !ok || p.Values == "" {
@@ -122,18 +121,17 @@ func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []s
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(values, func(value string) bool { return strings.ContainsFunc(value, isActive) })
+	return slices.DeleteFunc(values, func(value string) bool { return strings.ContainsFunc(value, isShellSyntax) })
 }
 
-// isActive reports whether a character may mean something to a shell. Bash puts what
-// several proposals begin with on the line as it is, and evaluates the line to complete it
-// further: a name such as $(reboot), which the service may give, would be run.
-func isActive(r rune) bool {
+// isShellSyntax reports whether a character may have a meaning to a shell. Bash inserts the
+// common prefix of the proposals unquoted and evaluates the line for further completion, so
+// that a value such as $(reboot) from the service would be executed.
+func isShellSyntax(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,:/+@%=", r)
 }
 
-// completeTable proposes the tables of main and, behind their schema, those of meta and the
-// views of mart.
+// completeTable proposes the tables of main, and those of meta and mart with their schema.
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
 	if tables, err := dictionary.Read(nil); err == nil {
@@ -143,10 +141,10 @@ func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Compl
 			}
 		}
 	}
-	return proposing(names, typed)
+	return propose(names, typed)
 }
 
-// completeList proposes the next of several names with commas between them.
+// completeList completes a list of names that are separated by commas.
 func completeList(names []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
@@ -156,17 +154,17 @@ func completeList(names []string) cobra.CompletionFunc {
 				lists = append(lists, before+name)
 			}
 		}
-		found, directive := proposing(lists, typed)
+		found, directive := propose(lists, typed)
 		return found, directive | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
-// completeStreams proposes streams, with commas between them.
+// completeStreams completes a list of streams.
 func completeStreams(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return completeList(streamNames(stream.All()))(cmd, args, typed)
 }
 
-// completeRun proposes runs of the warehouse, the newest first.
+// completeRun proposes runs, newest first.
 func (c completer) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		wh, _, err := c.g.silent().openWarehouse()
@@ -179,16 +177,16 @@ func (c completer) completeRun(list func(*warehouse.Warehouse) ([]string, error)
 		}
 		slices.Sort(runs)
 		slices.Reverse(runs)
-		found, directive := proposing(slices.Compact(runs), typed)
+		found, directive := propose(slices.Compact(runs), typed)
 		return found, directive | cobra.ShellCompDirectiveKeepOrder
 	}
 }
 
-// publishedRuns are the runs whose snapshot the history has.
+// publishedRuns are the runs with a snapshot in the history.
 func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	all, err := wh.Ledger.Runs()
 	if err != nil {
-		return keptVersions(wh) // the ledger is not open to everybody who may read snapshots
+		return keptVersions(wh) // some users may read snapshots but not the ledger
 	}
 	for _, r := range all {
 		if r.IsPublished() && r.Kind != ledger.Rollback {
@@ -198,8 +196,8 @@ func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	return runs, nil
 }
 
-// keptVersions are the runs whose version is there.
+// keptVersions are the runs with a version on the disk.
 func keptVersions(wh *warehouse.Warehouse) ([]string, error) { return wh.Versions.List() }
 
-// landedRuns are the runs whose answers are there.
+// landedRuns are the runs with stored answers.
 func landedRuns(wh *warehouse.Warehouse) ([]string, error) { return wh.Folder.LandedRuns() }

@@ -123,8 +123,8 @@ func kubernetes[T any](t *testing.T) map[string][]T {
 	return all
 }
 
-// TestContainerFilesFitTheirSchemas compares them with deploy/schemas.
-func TestContainerFilesFitTheirSchemas(t *testing.T) {
+// TestContainerFileSchemas compares them with deploy/schemas.
+func TestContainerFileSchemas(t *testing.T) {
 	t.Parallel()
 	check := func(file, schema string, part map[string]any) {
 		t.Helper()
@@ -245,9 +245,9 @@ func newestRelease(t *testing.T) string {
 	return found[1]
 }
 
-// TestKubernetesRunsWhatExists holds that commands, flags, keys, ports, paths, secrets
+// TestKubernetesFiles holds that commands, flags, keys, ports, paths, secrets
 // and volumes of the files for Kubernetes exist in the program and in one another.
-func TestKubernetesRunsWhatExists(t *testing.T) {
+func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
 	for _, parts := range kubernetes[manifest](t) {
@@ -388,9 +388,9 @@ func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
 	return text, ok
 }
 
-// TestComposeRunsWhatExists does the same for Docker Compose, which uses the
+// TestComposeFile does the same for Docker Compose, which uses the
 // configuration in the image.
-func TestComposeRunsWhatExists(t *testing.T) {
+func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	type service struct {
 		Init        bool
@@ -443,9 +443,9 @@ func TestComposeRunsWhatExists(t *testing.T) {
 	}
 }
 
-// TestServeIsProbed through the command line, with a configuration that may lack all
+// TestServeProbe through the command line, with a configuration that may lack all
 // else.
-func TestServeIsProbed(t *testing.T) {
+func TestServeProbe(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(newProbedDaemon("opensesame").Handler())
 	defer server.Close()

@@ -67,9 +67,9 @@ func abortingSQL() []string {
 		"FROM enable_logging(level='trace', storage='file', storage_path='/nowhere/log')", "SELECT 42"}
 }
 
-// TestACrashIsNotExitCode2: that would say that the configuration is wrong, and systemd
+// TestCrashExitCode: that would say that the configuration is wrong, and systemd
 // would leave the daemon down.
-func TestACrashIsNotExitCode2(t *testing.T) {
+func TestCrashExitCode(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")

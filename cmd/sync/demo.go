@@ -32,7 +32,7 @@ type demoOptions struct {
 	keep   bool
 }
 
-// demoToken is the one that the demo service accepts. It opens nothing else.
+// demoToken is the token of the demo service. It is not a secret.
 const demoToken = "pc_demo"
 
 func demoCommand(g *globals) *cobra.Command {
@@ -40,8 +40,8 @@ func demoCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Sync several simulated nights from the embedded demo service",
-		Long: "Start the embedded demo service on a loopback address, sync several simulated nights\n" +
-			"of it into a warehouse of their own, and show the result.",
+		Long: "Start the embedded demo service on a loopback address, sync several simulated nights into\n" +
+			"a new warehouse, and show the result.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
 	}
@@ -72,7 +72,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", base, plural.Count(o.nights, "night"), cfg.Warehouse.Dir)
-	last, err := demoNights(ctx, g, o, service, cfg)
+	last, err := runDemoNights(ctx, g, o, service, cfg)
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	return nil
 }
 
-// demoMark is the first line of a configuration that a demo wrote; a folder
-// whose configuration does not begin with it is not the demo's to replace.
+// demoMark is the first line of the configuration of a demo. A folder with another
+// configuration is not replaced.
 const demoMark = "# written by placementsync demo\n"
 
 func prepareDemo(dir, base string) error {
@@ -109,8 +109,8 @@ func prepareDemo(dir, base string) error {
 	return nil
 }
 
-// demoNights lives through the nights, each at 02:00 of a simulated day.
-func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Service, cfg config.Config) (pipeline.Result, error) {
+// runDemoNights runs the nights, each at 02:00 of a simulated day.
+func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Service, cfg config.Config) (pipeline.Result, error) {
 	night, err := g.nightConfig(cfg)
 	if err != nil {
 		return pipeline.Result{}, err
@@ -121,7 +121,7 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 	var last pipeline.Result
 	for range o.nights {
 		service.Advance(1)
-		night.Now = runningFrom(service.Now().Add(2 * time.Hour))
+		night.Now = clockFrom(service.Now().Add(2 * time.Hour))
 		if last, err = pipeline.Run(ctx, night); err != nil {
 			return last, err
 		}
@@ -136,14 +136,14 @@ func demoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Ser
 	return last, err
 }
 
-// runningFrom is a clock that starts at a simulated time with its first use: a busy
-// machine makes no night late.
-func runningFrom(simulated time.Time) func() time.Time {
+// clockFrom returns a clock that starts at a simulated time with its first use, so that
+// each night starts exactly then.
+func clockFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)
 	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
 }
 
-// showDemo prints the last night, the heads of the queries, and what to try.
+// showDemo prints the last night, the first rows of some queries, and commands to try.
 func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 	fmt.Fprintln(g.stdout, "\nThe last night, stream by stream:")
 	if err := showNight(g, last, false); err != nil {
@@ -159,7 +159,7 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		return err
 	}
 	for _, q := range queries {
-		// One of each kind of question; query --list has the rest.
+		// query --list has the others.
 		if !slices.Contains([]string{"article_cycle_time", "commissions_by_month", "price_by_segment"}, q.Name) {
 			continue
 		}
@@ -168,7 +168,7 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 			return err
 		}
 	}
-	return tryNext(g)
+	return showCommands(g)
 }
 
 func showHead(ctx context.Context, g *globals, db *query.DB, q query.Query) error {
@@ -181,7 +181,7 @@ func showHead(ctx context.Context, g *globals, db *query.DB, q query.Query) erro
 	return err
 }
 
-func tryNext(g *globals) error {
+func showCommands(g *globals) error {
 	const text = `
 What to try next:
   bin/placementsync query --config %[1]s --format json "select count(*) from product_listings"

@@ -47,9 +47,9 @@ func TestUnitsAreValid(t *testing.T) {
 	systemd("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
 }
 
-// TestDeployedCommandsAreRead holds that units and crontab call commands with flags
+// TestDeployedCommands holds that units and crontab call commands with flags
 // that exist.
-func TestDeployedCommandsAreRead(t *testing.T) {
+func TestDeployedCommands(t *testing.T) {
 	t.Parallel()
 	commands := regexp.MustCompile(`(?m)^[^#\n]*?/usr/local/bin/placementsync ([^>\n]+)`)
 	for file, want := range map[string]string{"placementsync.service": "serve", "placementsync-run.service": "run", "crontab": "run"} {
@@ -135,9 +135,9 @@ func mentioned(text string) []string {
 	return regexp.MustCompile(`placementsync_[a-z_]+`).FindAllString(text, -1)
 }
 
-// TestVersionOfAShallowClone holds that deploy/version.sh blames no commit that a clone
+// TestVersionOfShallowClone holds that deploy/version.sh blames no commit that a clone
 // has last, and is silent about no repository that git refuses.
-func TestVersionOfAShallowClone(t *testing.T) {
+func TestVersionOfShallowClone(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
@@ -164,9 +164,9 @@ echo broken > ../shallow/.git/HEAD
 	}
 }
 
-// TestTranscriptIsOfTheScript holds that the transcript of the packages shows the commands
+// TestPackageTranscript holds that the transcript of the packages shows the commands
 // of deploy/packages/try.sh in their order: make ship writes commands and answers.
-func TestTranscriptIsOfTheScript(t *testing.T) {
+func TestPackageTranscript(t *testing.T) {
 	t.Parallel()
 	transcript := read(t, "../../deploy/packages/transcript.txt")
 	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)

@@ -15,7 +15,7 @@ import (
 type diffOptions struct {
 	tables  []string
 	summary bool
-	answer  answerOptions
+	output  outputOptions
 }
 
 func diffCommand(g *globals) *cobra.Command {
@@ -33,15 +33,15 @@ func diffCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
-	o.answer.addFlags(cmd)
+	o.output.addFlags(cmd)
 	cmd.ValidArgsFunction = completer{g}.completeRun(publishedRuns)
 	completeFlag(cmd, "table", completeTable)
 	return cmd
 }
 
 func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) error {
-	o.answer.first = []string{"table", "field", "new", "old", "key", "kind"}
-	format, err := o.answer.parseFormat()
+	o.output.first = []string{"table", "field", "new", "old", "key", "kind"}
+	format, err := o.output.parseFormat()
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	for i, name := range names {
-		// The id may be one of the ledger's that no snapshot has.
+		// The id may be that of a run without a snapshot of its own, such as a rollback.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
-			names[i] = seenAs(wh, name)
+			names[i] = snapshotAfter(wh, name)
 		}
 	}
 	d := query.Diff{Tables: o.tables}
@@ -72,29 +72,28 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		fmt.Fprintln(g.stderr, query.WrapLines(fmt.Sprintf("from snapshot %s\nto snapshot %s", d.From, d.To), g.stderrWidth))
 	}
 	if err := o.showCounts(ctx, g, db, d, format); err != nil || o.summary {
-		return suspectDamage(g, err)
+		return explainDamage(g, err)
 	}
 	exact := format == query.JSON || format == query.JSONL
 	q, err := db.Changes(ctx, d, exact)
 	if err != nil {
 		return err
 	}
-	_, err = o.answer.writeAnswer(ctx, g, db, q, nil)
-	return suspectDamage(g, err)
+	_, err = o.output.writeResult(ctx, g, db, q, nil)
+	return explainDamage(g, err)
 }
 
-// showCounts shows the summary: alone when it was asked for, and before the
-// changes when a person reads them.
+// showCounts prints the summary, for --summary and above a table of the changes.
 func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
-	forReading := f == query.Table && o.answer.out == ""
-	if !o.summary && !forReading {
+	isAboveTable := f == query.Table && o.output.out == ""
+	if !o.summary && !isAboveTable {
 		return nil
 	}
 	q, err := db.ChangeCounts(ctx, d)
 	if err != nil {
 		return err
 	}
-	if _, err := o.answer.writeAnswer(ctx, g, db, q, nil); err != nil || o.summary {
+	if _, err := o.output.writeResult(ctx, g, db, q, nil); err != nil || o.summary {
 		return err
 	}
 	_, err = fmt.Fprintln(g.stdout)

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// docsCommand writes the pages of docs/ that only the binary can know. It is
-// hidden: make docs and the test that compares the pages are its users.
+// docsCommand writes the generated pages of docs/. It is hidden, because only make docs and
+// the test of these pages use it.
 func docsCommand(g *globals) *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Write the generated pages of docs/", Hidden: true, Args: cobra.NoArgs}
 	docs.AddCommand(&cobra.Command{
@@ -43,15 +43,13 @@ func cliMarkdown(w io.Writer, root *cobra.Command) error {
 		if cmd != root && (!cmd.IsAvailableCommand() || cmd.Name() == "completion") {
 			continue
 		}
-		// Cobra adds --help to the command that is executed alone.
+		// Cobra adds --help only to the executed command.
 		cmd.InitDefaultHelpFlag()
-		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s```\n", cmd.CommandPath(), helpText(cmd), cmd.UsageString())
+		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s```\n", cmd.CommandPath(), cmp.Or(cmd.Long, cmd.Short), cmd.UsageString())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-func helpText(cmd *cobra.Command) string { return cmp.Or(cmd.Long, cmd.Short) }
 
 // metricsMarkdown writes the descriptions that the daemon registers. A prometheus.Desc
 // shows its parts in its text alone.

@@ -140,7 +140,7 @@ func (d drill) answers(t *testing.T) map[string]string {
 	quiet.stdout = &report
 	fatal(t, runReport(t.Context(), &quiet, "-", ""))
 	quiet.stdout = &diff
-	fatal(t, runDiff(t.Context(), &quiet, diffOptions{answer: answerOptions{format: "jsonl"}}, nil))
+	fatal(t, runDiff(t.Context(), &quiet, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()
 	return all
 }

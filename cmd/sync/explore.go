@@ -27,13 +27,14 @@ func exploreCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore",
 		Short: "Show the newest snapshot in the browser: catalog, records, questions",
-		Long: "Serve pages that read the newest snapshot, until it is stopped: search and filter the\n" +
-			"catalog, follow a listing, an order or an article, ask the named queries. It prints the\n" +
-			"address. Pages are read only and for this machine; serve has them too, under /explore.",
+		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
+			"catalog, follow a listing, an order or an article, run the named queries. It prints the\n" +
+			"address. The pages are read only and for this machine only. serve has the same pages below\n" +
+			"/explore.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
 	}
-	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 is any free one")
+	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 means any free port")
 	return cmd
 }
 
@@ -66,7 +67,8 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	return servePages(ctx, g.newLogger(), listener, pages.Handler())
 }
 
-// newExplorer makes the pages of a warehouse. Nothing is opened before the first request.
+// newExplorer returns the pages of a warehouse. They open the catalog with the first
+// request.
 func newExplorer(g *globals, cfg config.Config, pages published) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
@@ -77,10 +79,10 @@ func newExplorer(g *globals, cfg config.Config, pages published) (*explore.Explo
 	})
 }
 
-// published is what pages show: the newest version of a warehouse, and the named queries.
+// published implements explore.Warehouse.
 type published struct {
 	wh *warehouse.Warehouse
-	// queries is the folder of the user's own queries. A reload may change it.
+	// queries is the folder of own queries. A reload may change it.
 	queries *atomic.Pointer[string]
 }
 
@@ -96,8 +98,8 @@ func (p published) Newest() (explore.Version, error) {
 // Queries implements explore.Warehouse.
 func (p published) Queries() (query.Library, error) { return query.Load(*p.queries.Load()) }
 
-// servePages serves until ctx ends. Requests in progress then have some seconds. The host of
-// a request is checked before the mux, which redirects on its own.
+// servePages serves until ctx ends. Running requests then have two seconds to end. The host
+// is checked before the mux, because the mux redirects by itself.
 func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pages http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)
@@ -111,7 +113,7 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 		return fmt.Errorf("serve pages: %w", err)
 	case <-ctx.Done():
 	}
-	_ = daemon.StopServer(server, 2*time.Second) // the browser is told that the answer broke off
+	_ = daemon.StopServer(server, 2*time.Second) // clients notice a closed connection
 	<-broken
 	return nil
 }

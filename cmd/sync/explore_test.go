@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestExploreChecksTheHostFirst sends requests that name a foreign host, as a page of that
+// TestExploreChecksHostFirst sends requests that name a foreign host, as a page of that
 // host makes a browser do: none is answered, and none is redirected.
-func TestExploreChecksTheHostFirst(t *testing.T) {
+func TestExploreChecksHostFirst(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	fatal(t, err)

@@ -77,7 +77,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 		if err == nil && !g.Quiet {
 			fmt.Fprintf(g.stderr, "%s written to %s\n", plural.Count(rows, "row"), o.out)
 		}
-		return suspectDamage(g, err)
+		return explainDamage(g, err)
 	}
 	var m query.ExportManifest
 	if strings.HasPrefix(o.to, config.BucketScheme) {
@@ -86,7 +86,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 		m, err = db.Export(ctx, o.to, e)
 	}
 	if err != nil {
-		return suspectDamage(g, err)
+		return explainDamage(g, err)
 	}
 	return showExport(g, o.to, m)
 }
@@ -125,7 +125,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	switch {
 	case o.out != "":
 		var err error
-		if e.Format, err = (answerOptions{format: o.format, out: o.out}).parseFormat(); err != nil {
+		if e.Format, err = (outputOptions{format: o.format, out: o.out}).parseFormat(); err != nil {
 			return e, err
 		}
 		if o.to != "" || o.partition != "" {

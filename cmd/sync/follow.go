@@ -12,19 +12,18 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// What follows the publish of a night brings it elsewhere. It takes no lock that a night
-// waits for, it changes nothing that readers see, and its failure is told and retried
-// with the next night.
+// Work after a night sends a published night elsewhere: to receivers, to the lake, to the
+// backup. It does not take the lock of the warehouse or change snapshots. A failure is
+// reported, and the next night tries again.
 
-// followWork is one kind of such work. It returns its entry for the ledger also with an
+// followWork is one kind of work after a night. It returns its ledger entry also with an
 // error.
 type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
-// followers are the kinds that the configuration asks for, in the order in which they
-// run.
+// followers returns the configured work after nights, in its order.
 func (g *globals) followers(cfg config.Config) []followWork {
 	var all []followWork
-	if len(cfg.Watch) > 0 { // first, so that the backup knows what was sent
+	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
 		all = append(all, watcher{g}.followNight)
 	}
 	if cfg.Lake.Catalog != "" {
@@ -36,7 +35,7 @@ func (g *globals) followers(cfg config.Config) []followWork {
 	return all
 }
 
-// followPublish runs all that follows a publish. Each runs whatever became of the others.
+// followPublish runs all work after a published night. A failure does not stop the others.
 func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	works := g.followers(cfg)
 	if len(works) == 0 {
@@ -52,7 +51,7 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	for _, work := range works {
 		entry, err := work(ctx, cfg)
 		if errors.As(err, new(*warehouse.HeldError)) {
-			log.Info("work after the night is at work elsewhere", "work", entry.Kind)
+			log.Info("work after the night runs in another process", "work", entry.Kind)
 			continue
 		}
 		if err != nil {
@@ -73,8 +72,8 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	return errors.Join(problems...)
 }
 
-// recordFollow writes the entry of work that an operator started, who sees whether it
-// failed; that it has caught up is news to whoever got the alert.
+// recordFollow writes the ledger entry of work that an operator started. The operator sees
+// a failure, so only a recovery from an earlier failure is sent.
 func (g *globals) recordFollow(ctx context.Context, cfg config.Config, entry ledger.Run) error {
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
@@ -83,7 +82,7 @@ func (g *globals) recordFollow(ctx context.Context, cfg config.Config, entry led
 	return command.RecordFollow(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
-// withFollow adds the failure of what followed a night to how the night ended.
+// withFollow joins the error of a night and the error of the work after it.
 func withFollow(ctx context.Context, night, follow error) error {
 	if follow == nil {
 		return night

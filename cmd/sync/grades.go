@@ -13,15 +13,14 @@ import (
 	"placementsync/internal/query"
 )
 
-// gradesFlag is the flag of commands whose answer can carry the grades behind it.
-func (o *answerOptions) gradesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.withGrades, "with-grades", false, "with --format json: answer with an object of snapshot, grades and rows, where grades are\n"+
-		"the tables behind the rows, how sure each is and why")
+func (o *outputOptions) addGradesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.withGrades, "with-grades", false, "with --format json: write an object of snapshot, grades and rows; the grades list the\n"+
+		"source tables with their grade and its reason")
 }
 
-// writeGraded runs a query like writeAnswer. Then it says on stderr which tables behind the
+// writeGraded runs a query like writeResult. Then it says on stderr which tables behind the
 // answer were not read, are carried or not proven: an empty answer may mean any of it.
-func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
+func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
 	format, err := o.parseFormat()
 	if err != nil {
 		return 0, err
@@ -30,14 +29,14 @@ func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 		return 0, command.UsageErr("--with-grades needs --format json")
 	}
 	if g.Quiet && !o.withGrades {
-		return o.writeAnswer(ctx, g, db, q, values)
+		return o.writeResult(ctx, g, db, q, values)
 	}
-	sources, unknown := db.Sources(ctx, q, values)
+	sources, sourcesErr := db.Sources(ctx, q, values)
 	switch {
 	case !o.withGrades:
-		rows, err = o.writeAnswer(ctx, g, db, q, values)
-	case unknown != nil:
-		err = unknown
+		rows, err = o.writeResult(ctx, g, db, q, values)
+	case sourcesErr != nil:
+		err = sourcesErr
 	default:
 		rows, err = o.writeGradedJSON(ctx, g, db, q, values, sources)
 	}
@@ -47,13 +46,13 @@ func (o answerOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 	if line := query.DescribeSources(sources); line != "" && !g.Quiet {
 		fmt.Fprintln(g.stderr, query.OnScreen("behind this answer: "+line))
 	}
-	if unknown != nil && !g.Quiet {
-		fmt.Fprintln(g.stderr, query.OnScreen("not known how sure this answer is: "+unknown.Error()))
+	if sourcesErr != nil && !g.Quiet {
+		fmt.Fprintln(g.stderr, query.OnScreen("the grades behind this answer are unknown: "+sourcesErr.Error()))
 	}
 	return rows, nil
 }
 
-func (o answerOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) (rows int64, err error) {
+func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) (rows int64, err error) {
 	at, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return 0, err

@@ -27,32 +27,31 @@ type initOptions struct {
 	allowInsecure                     bool
 }
 
-// usualTokenEnv is the variable that the example of the configuration names.
+// usualTokenEnv is the variable of the example configuration.
 const usualTokenEnv = "PLACEMENTSYNC_TOKEN"
 
 func initCommand(g *globals) *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a configuration with all keys and what they mean, and check it",
-		Long: "Write a configuration with all keys and what they mean, fill in the service and where the\n" +
-			"token is, and check it. On a terminal, init asks for what no flag says. A token that you\n" +
-			"type is not shown; it goes into a file that others cannot read, and not into the\n" +
-			"configuration. A configuration that is there is left alone, unless it is the example as it\n" +
-			"came with a package: that one is filled in.\n\n" +
-			"The check may end with 2 after the configuration is written, as where the environment\n" +
+		Short: "Write a commented configuration, and check it",
+		Long: "Write a configuration with all keys and their comments, fill in the service and the place of\n" +
+			"the token, and check it. On a terminal, init asks for missing values. A typed token is not\n" +
+			"shown. It is written to a file that other users cannot read, not to the configuration. init\n" +
+			"does not change an existing configuration. The unmodified example of a package is filled in.\n\n" +
+			"The check may end with 2 after the configuration was written, for example if the environment\n" +
 			"variable of --token-env is not set.\n\n" +
-			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check found what hinders a night",
+			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
 				Held: "written; a run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.baseURL, "base-url", "", "`address` of the service, such as https://api.example.com")
-	f.StringVar(&o.tokenFile, "token-file", "", "`file` that holds the token; on a terminal one that is missing is written")
-	f.StringVar(&o.tokenEnv, "token-env", "", "`name` of the environment variable that holds the token")
+	f.StringVar(&o.tokenFile, "token-file", "", "`file` with the token; on a terminal, init asks for the token and creates a missing file")
+	f.StringVar(&o.tokenEnv, "token-env", "", "`name` of the environment variable with the token")
 	f.StringVar(&o.dir, "dir", "", "`folder` of the warehouse (default warehouse, beside the configuration)")
-	f.BoolVar(&o.allowInsecure, "allow-insecure", false, "accept plain http to any host: what is sent can be read on the way")
+	f.BoolVar(&o.allowInsecure, "allow-insecure", false, "accept plain http to any host: others can read the traffic")
 	completeFlag(cmd, "base-url", cobra.NoFileCompletions)
 	completeFlag(cmd, "token-env", cobra.NoFileCompletions)
 	return cmd
@@ -85,28 +84,28 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	return err
 }
 
-// draft is a configuration on its way to the disk.
+// draft is a configuration before it is written.
 type draft struct {
 	g *globals
 	o initOptions
-	// text is what is filled in: the example, or the file of a package, which info
-	// describes and old was read from.
+	// text is the text to fill in: the example, or the existing file of a package. info and
+	// old describe the existing file.
 	text []byte
 	info fs.FileInfo
 	old  config.Config
-	// target is the file to be written, where the one that is there is a link to it.
+	// target is the file to write, after links were resolved.
 	target string
-	// inline is a token that stands in the file as it is.
+	// inline is a token in the existing file.
 	inline config.Secret
-	// values are those to fill in, by path.
+	// values are the values to fill in, by YAML path.
 	values map[string]string
-	// typed is a token to be written to tokenFile; empty: none.
+	// typed is a token to write to tokenFile, or "".
 	typed     config.Secret
 	tokenFile string
 }
 
-// readOld finds what to fill in. A file whose address is no longer that of the example is
-// somebody's work.
+// readOld reads the existing file. A file with another address than the example has been
+// edited, and is not changed.
 func (d *draft) readOld() error {
 	data, err := os.ReadFile(d.g.Config)
 	d.target = d.g.Config
@@ -128,16 +127,16 @@ func (d *draft) readOld() error {
 	}
 	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.lookupEnv)
 	d.text = data
-	asItIs, _ := config.Parse(d.g.Config, data, nil) // in which no variable has a value
-	d.inline = asItIs.API.Token
+	unexpanded, _ := config.Parse(d.g.Config, data, nil) // without environment variables
+	d.inline = unexpanded.API.Token
 	d.old, _ = config.Parse(d.g.Config, data, d.g.lookupEnv)
 	switch d.old.API.BaseURL {
 	case example.API.BaseURL:
 		return nil
 	case "":
-		return command.UsageErr("%s exists, and is not the example: nothing was changed; move it away, or name another file with --config", d.g.Config)
+		return command.UsageErr("%s exists and is not the example: nothing was changed; move it away, or name another file with --config", d.g.Config)
 	default:
-		return command.UsageErr("%s exists, and somebody has filled it in: nothing was changed; check it with %s, or move it away to begin anew",
+		return command.UsageErr("%s exists and is already filled in: nothing was changed; check it with %s, or move it away to start again",
 			d.g.Config, d.g.commandLine("check"))
 	}
 }
@@ -146,7 +145,7 @@ func (d *draft) chooseService(ctx context.Context) error {
 	check := func(address string) error {
 		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.old.API.AllowInsecure}.CheckBaseURL()
 		if err != nil && (config.API{BaseURL: address, AllowInsecure: true}).CheckBaseURL() == nil {
-			err = fmt.Errorf("%w, which --allow-insecure does", err)
+			err = fmt.Errorf("%w with --allow-insecure", err)
 		}
 		return err
 	}
@@ -191,8 +190,8 @@ func (d *draft) askFor(ctx context.Context, question string, secret bool, check 
 	}
 }
 
-// chooseToken finds where the token is: where a flag says, where the file that is there
-// says, in the usual variable, or with the person at the terminal.
+// chooseToken chooses the place of the token: that of a flag, that of the existing file, the
+// usual variable, or a new file with a token that the user types.
 func (d *draft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
@@ -222,11 +221,11 @@ func (d *draft) chooseToken(ctx context.Context) error {
 		return d.useFile(ctx, file)
 	}
 	if d.g.ask == nil {
-		return command.UsageErr("init needs the token: name a file that holds it with --token-file or an environment variable with --token-env, or run it on a terminal, where it asks")
+		return command.UsageErr("init needs the token: name its file with --token-file or its environment variable with --token-env, or run init on a terminal, where it asks")
 	}
 	file = filepath.Join(filepath.Dir(d.g.Config), "token")
-	if _, err := os.Lstat(file); err == nil { // it may be that of another service
-		return command.UsageErr("%s exists: use what is in it with --token-file %[1]s, or move it away", file)
+	if _, err := os.Lstat(file); err == nil { // it may contain the token of another service
+		return command.UsageErr("%s exists: use its token with --token-file %[1]s, or move it away", file)
 	}
 	return d.useFile(ctx, file)
 }
@@ -234,13 +233,13 @@ func (d *draft) chooseToken(ctx context.Context) error {
 func (d *draft) useVariable(name string) error {
 	isToken := config.TokenDoubt(config.Secret(name)) == ""
 	if !config.IsVariable(name) || isToken {
-		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; a token that was given there has to be renewed, since every user of this machine could see it", usualTokenEnv)
+		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
 	}
 	d.values["api.token"], d.values["api.token_file"] = "${"+name+"}", ""
 	return nil
 }
 
-// useFile names the file of the token, and asks for a token if there is no such file.
+// useFile uses the file of a token. If the file does not exist, it asks for a token.
 func (d *draft) useFile(ctx context.Context, file string) error {
 	_, err := config.API{TokenFile: file}.ReadToken(os.ReadFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -250,9 +249,9 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && d.g.ask == nil:
-		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.closedWriting(file))
+		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.privateWriteHint(file))
 	case errors.Is(err, fs.ErrNotExist):
-		answer, err := d.askFor(ctx, "token (is not shown, and goes into a file of its own): ", true, func(answer string) error {
+		answer, err := d.askFor(ctx, "token (not shown; it is written to a separate file): ", true, func(answer string) error {
 			_, err := config.API{Token: config.Secret(answer)}.ReadToken(nil)
 			return err
 		})
@@ -272,19 +271,20 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 	return err
 }
 
-// closedWriting is how to write a token for those who may read the configuration.
-func (d *draft) closedWriting(file string) string {
+// privateWriteHint is a command to create a token file with the access of the
+// configuration.
+func (d *draft) privateWriteHint(file string) string {
 	if group := sharedGroup(d.info); group != "" {
 		return "install -m 0640 -g " + group + " /dev/stdin " + config.QuoteWord(file)
 	}
 	return "umask 077"
 }
 
-// pathInFile writes a path of the command line as the configuration has it: from its own
-// folder on if it lies there, else from the root.
+// pathInFile converts a path of the command line to a value of the configuration: relative
+// to the folder of the configuration if it is below it, absolute otherwise.
 func (d *draft) pathInFile(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
-		return "", command.UsageErr("%q begins with ~, which means a home only to a shell: write the path without it", path)
+		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -300,17 +300,17 @@ func (d *draft) pathInFile(path string) (string, error) {
 	return config.EscapeValue(whole), nil
 }
 
-// checkNewToken refuses a file that a token cannot be written to, before anybody types one.
+// checkNewToken checks that a token file can be created, before the user types a token.
 func (d *draft) checkNewToken(file string) error {
 	if config.TokenDoubt(config.Secret(filepath.Base(file))) == "" {
-		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; the token that was given there has to be renewed, since every user of this machine could see it")
+		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
 	}
 	dir := filepath.Dir(file)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Clean(dir) != filepath.Dir(d.g.Config) {
-		return command.UsageErr("the folder %q for the token does not exist: make it, or name another file with --token-file", dir)
+		return command.UsageErr("the folder %q for the token does not exist: create it, or name another file with --token-file", dir)
 	}
 	if d.g.ask == nil {
-		return nil // nothing is written there
+		return nil // init will not create the file
 	}
 	if err := checkFolder(dir); err != nil {
 		return fmt.Errorf("%w: name another file for the token with --token-file; nothing was written", err)
@@ -318,8 +318,8 @@ func (d *draft) checkNewToken(file string) error {
 	return nil
 }
 
-// checkFolder says why no file can be made in a folder, or in the one above in which it
-// would be made.
+// checkFolder returns an error if no file can be created in a folder, or in its nearest
+// existing parent.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
@@ -327,7 +327,7 @@ func checkFolder(dir string) error {
 		info, err = os.Stat(dir)
 	}
 	if err == nil && !info.IsDir() {
-		err = errors.New("it is no folder")
+		err = errors.New("it is not a folder")
 	}
 	if err == nil {
 		var f *os.File
@@ -336,15 +336,15 @@ func checkFolder(dir string) error {
 		}
 	}
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inner.Err // the name of the attempt says nothing
+		err = inner.Err // without the name of the temporary file
 	}
 	if err != nil {
-		return fmt.Errorf("no file can be made in %q: %w", dir, err)
+		return fmt.Errorf("no file can be created in %q: %w", dir, err)
 	}
 	return nil
 }
 
-// write writes the token that was typed, and then the configuration.
+// write writes the typed token, then the configuration.
 func (d *draft) write() error {
 	const folder, closed, shared, others = 0o755, 0o600, 0o640, 0o007
 	filled, err := config.Fill(d.text, d.values)
@@ -359,12 +359,12 @@ func (d *draft) write() error {
 	if d.typed != "" {
 		mode := fs.FileMode(closed)
 		if access != nil && access.Mode&others == 0 {
-			mode = shared // with the group that may read the configuration
+			mode = shared // readable by the group of the configuration
 		}
 		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, access); err != nil {
 			return err
 		}
-		fmt.Fprintf(d.g.stdout, "token          %s is written, and closed to others\n", d.tokenFile)
+		fmt.Fprintf(d.g.stdout, "token          %s is written, readable only by its owner\n", d.tokenFile)
 	}
 	if d.info == nil {
 		err = disk.CreateFile(d.g.Config, filled, shared, access)
@@ -381,8 +381,9 @@ func (d *draft) write() error {
 	return nil
 }
 
-// findAccess is whom a new file is for: whom the one that is there is for, or, where root
-// writes it, the group of whom root is told to run as; nil: whoever writes it.
+// findAccess returns the access of new files: that of the existing configuration, or, for
+// root, read access for the group of the owner of the warehouse. Nil means the access of
+// the current user.
 func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)
@@ -400,16 +401,15 @@ func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
-// keptErr says after a check that failed that the configuration stays, what to change,
-// and how to go on.
+// keptErr adds to the error of the check that the configuration stays, and what to do next.
 func (d *draft) keptErr(ctx context.Context, err error) error {
-	advice := "mend that"
+	advice := "correct that"
 	status, answered := errors.AsType[*fetch.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w\n%s is written and stays; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
 	case errors.As(err, new(*fetch.AuthError)):
-		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "what api.token in it says")
+		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "the place of api.token in it")
 		if d.tokenFile != "" {
 			place = strconv.Quote(d.tokenFile)
 		}
@@ -420,8 +420,8 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\n%s is written and stays: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
-// commandLine is how to call a command with this configuration: where root asks, as the
-// user whom the folder of the warehouse belongs to.
+// commandLine returns the command line of a command with this configuration. For root it
+// runs as the owner of the warehouse.
 func (g *globals) commandLine(name string) string {
 	line := "placementsync " + name
 	if g.Config != command.DefaultConfig {

@@ -70,8 +70,8 @@ func modeOf(t *testing.T, file string) fs.FileMode {
 	return info.Mode()
 }
 
-// TestInitAsksUntilAnAnswerFits types wrong addresses and tokens first.
-func TestInitAsksUntilAnAnswerFits(t *testing.T) {
+// TestInitRepeatsQuestions types wrong addresses and tokens first.
+func TestInitRepeatsQuestions(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
@@ -96,12 +96,12 @@ func TestInitAsksUntilAnAnswerFits(t *testing.T) {
 		t.Errorf("the token has the rights %v and the configuration %v", modeOf(t, token), modeOf(t, file))
 	}
 	screen := run.screen.String()
-	for text, times := range map[string]int{"service, such as ": 3, "token (is not shown, and goes into a file of its own): ": 3, base: 1, "pc": 0, "demo": 0} {
+	for text, times := range map[string]int{"service, such as ": 3, "token (not shown; it is written to a separate file): ": 3, base: 1, "pc": 0, "demo": 0} {
 		if got := strings.Count(screen, text); got != times {
 			t.Errorf("the screen shows %q %d times, want %d:\n%s", text, got, times, screen)
 		}
 	}
-	for _, want := range []string{"is not an absolute http or https address", "which --allow-insecure does", "api.token is empty", "api.token contains white space"} {
+	for _, want := range []string{"is not an absolute http or https address", "with --allow-insecure", "api.token is empty", "api.token contains white space"} {
 		if strings.Count(run.stderr.String(), want) != 1 {
 			t.Errorf("the answers are not refused with %q:\n%s", want, &run.stderr)
 		}
@@ -111,8 +111,8 @@ func TestInitAsksUntilAnAnswerFits(t *testing.T) {
 	}
 }
 
-// TestInitWithoutAnAnswerWritesNothing ends the input at each question.
-func TestInitWithoutAnAnswerWritesNothing(t *testing.T) {
+// TestInitWithoutAnswer ends the input at each question.
+func TestInitWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]string{"at once": "", "after the address": "https://api.example.com\r", "by Ctrl-C": "https://api.example.com\rpc_\x03"} {
 		dir := filepath.Join(t.TempDir(), "etc")
@@ -126,9 +126,9 @@ func TestInitWithoutAnAnswerWritesNothing(t *testing.T) {
 	}
 }
 
-// TestInitFillsInTheExampleOfAPackage holds that a package's example, with its own values
+// TestInitFillsInPackageExample holds that a package's example, with its own values
 // and rights, is filled in once, and that the token is for whom the example is for.
-func TestInitFillsInTheExampleOfAPackage(t *testing.T) {
+func TestInitFillsInPackageExample(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("modes say nothing about others there")
@@ -158,14 +158,14 @@ func TestInitFillsInTheExampleOfAPackage(t *testing.T) {
 			t.Errorf("%s has the rights %v and the group %d", name, info.Mode(), gid)
 		}
 	}
-	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "somebody has filled it in") {
+	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "is already filled in") {
 		t.Errorf("a second time ended with %d: %s", run.code, &run.stderr)
 	}
 }
 
-// TestRootWritesForWhomItNames: whoever root is told to run as can read the configuration
+// TestInitByRootSetsGroup: whoever root is told to run as can read the configuration
 // and the token, whatever the umask.
-func TestRootWritesForWhomItNames(t *testing.T) {
+func TestInitByRootSetsGroup(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")
@@ -189,8 +189,8 @@ func TestRootWritesForWhomItNames(t *testing.T) {
 	}
 }
 
-// TestInitKeepsAnInlineToken holds that a token in the example stays there.
-func TestInitKeepsAnInlineToken(t *testing.T) {
+// TestInitKeepsInlineToken holds that a token in the example stays there.
+func TestInitKeepsInlineToken(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
 	file, other := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
@@ -212,8 +212,8 @@ func TestInitKeepsAnInlineToken(t *testing.T) {
 	}
 }
 
-// TestInitAsksNothingInVain: what cannot be written is said before a token is typed.
-func TestInitAsksNothingInVain(t *testing.T) {
+// TestInitChecksFilesBeforeQuestions: what cannot be written is said before a token is typed.
+func TestInitChecksFilesBeforeQuestions(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a folder in which root, too, makes no file")
@@ -223,7 +223,7 @@ func TestInitAsksNothingInVain(t *testing.T) {
 	const address = "--base-url=https://api.example.com"
 	for want, args := range map[string][]string{
 		"for the token does not exist": {"--config", file, address, "--token-file", filepath.Join(dir, "none", "token")},
-		"no file can be made in":       {"--config", "/proc/none/config.yaml", address},
+		"no file can be created in":    {"--config", "/proc/none/config.yaml", address},
 	} {
 		run := initWith(t, "pc_demo\r", args...)
 		if run.code == 0 || !strings.Contains(run.stderr.String(), want) || run.screen.Len() > 0 {
@@ -235,9 +235,9 @@ func TestInitAsksNothingInVain(t *testing.T) {
 	}
 }
 
-// TestInitReadsOtherEditors fills in an example with other ends of lines, and refuses a
+// TestInitLineEndings fills in an example with other ends of lines, and refuses a
 // byte order mark.
-func TestInitReadsOtherEditors(t *testing.T) {
+func TestInitLineEndings(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -258,9 +258,9 @@ func TestInitReadsOtherEditors(t *testing.T) {
 	}
 }
 
-// TestRootIsToldWhoRuns: a run of root would leave files that the user of the service
+// TestInitAdvisesRootToUseRunuser: a run of root would leave files that the user of the service
 // cannot write.
-func TestRootIsToldWhoRuns(t *testing.T) {
+func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")
@@ -286,9 +286,9 @@ func TestRootIsToldWhoRuns(t *testing.T) {
 	}
 }
 
-// TestRootIsToldOfATokenThatTheServiceCannotRead writes the token as root does, beside a
+// TestInitWarnsOfUnreadableToken writes the token as root does, beside a
 // configuration for the group of the service.
-func TestRootIsToldOfATokenThatTheServiceCannotRead(t *testing.T) {
+func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")
@@ -311,7 +311,7 @@ func TestRootIsToldOfATokenThatTheServiceCannotRead(t *testing.T) {
 		t.Errorf("init says %s, want %s", &problems, want)
 	}
 	fatal(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
-	const warning = "cannot be read by daemon, whom the warehouse belongs to: chgrp daemon '"
+	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
 	for _, c := range []struct {
 		mode  fs.FileMode
 		group int

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,28 +24,29 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// lakeProgram publishes to the lake. Iceberg brings more code than all the rest, so this
-// program knows only how to start it and what it prints.
+// lakeProgram publishes to the lake. It is a separate program, because the code of Iceberg
+// is larger than all other code of this project.
 const lakeProgram = "placementsync-lake"
 
 func lakeCommand(*globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lake publish|status|verify|expire|check|views [FLAG ...]",
-		Short: "Publish nights as Apache Iceberg tables, and look after them",
-		Long: "Run the program placementsync-lake, which publishes nights as Apache Iceberg tables into the\n" +
-			"catalog of the section lake of the configuration. It has to stand beside this program or in\n" +
-			"PATH; make lake builds it. run and serve start it after each night. lake --help lists its\n" +
-			"commands, and lake COMMAND --help their flags. Its exit codes are those of this program.",
-		// All flags are those of the other program, and it has the global ones too.
+		Short: "Publish nights as Apache Iceberg tables, and maintain them",
+		Long: "Run the program placementsync-lake. It publishes nights as Apache Iceberg tables to the\n" +
+			"catalog in the section lake of the configuration. The program must be in the folder of this\n" +
+			"program or in PATH; make lake builds it. run and serve start it after each night. lake --help\n" +
+			"lists its commands, and lake COMMAND --help their flags. Its exit codes are those of this\n" +
+			"program.",
+		// The other program parses all flags, including the global ones.
 		DisableFlagParsing: true,
 		ValidArgs:          []string{"publish", "status", "verify", "expire", "check", "views"},
-		RunE:               command.MarkWork(func(_ *cobra.Command, args []string) error { return becomeLake(args) }),
+		RunE:               command.MarkWork(func(_ *cobra.Command, args []string) error { return execLake(args) }),
 	}
 }
 
-// becomeLake replaces this process by the other program: input, output, signals and the
-// exit code are then its own.
-func becomeLake(args []string) error {
+// execLake replaces this process by the other program, so that it has the input, output,
+// signals and exit code.
+func execLake(args []string) error {
 	path, err := findLake()
 	if err != nil {
 		return err
@@ -56,8 +58,8 @@ func becomeLake(args []string) error {
 	return fmt.Errorf("start %s: %w", path, err)
 }
 
-// findLake looks for the program beside this one, which comes from the same build, then
-// in PATH.
+// findLake looks for the program in the folder of this program, where both come from the
+// same build, then in PATH.
 func findLake() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -74,19 +76,20 @@ func findLake() (string, error) {
 	return path, nil
 }
 
-// lakePatience is how long the program may take to end after a signal, less than grace.
-// Killed in the middle it leaves all of a night or nothing.
-const lakePatience = 3 * time.Second
+// lakeStopTime is how long the program may take to end after a signal. Then it is killed,
+// which is safe, because it commits a night as a whole.
+const lakeStopTime = 3 * time.Second
 
-// lakeBound is how long the program may take: a catalog that does not answer must not
-// hold up what follows a night without end.
-const lakeBound = 30 * time.Minute
+// lakeTimeout limits the time of the program, so that a catalog that does not respond does
+// not block the work after nights.
+const lakeTimeout = 30 * time.Minute
 
-// versionVar tells the program which version started it: both must be of one.
+// versionVar passes the version of this program. The other program requires its own
+// version.
 const versionVar = "PLACEMENTSYNC_VERSION"
 
-// runLake runs the program to its end and returns what it printed. Its log joins the log
-// of this one.
+// runLake runs the program and returns its standard output. Its log is added to the log of
+// this program.
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
 	if err != nil {
@@ -102,16 +105,13 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	if g.Verbose {
 		flags = append(flags, "--verbose")
 	}
-	bound := g.lakeBound
-	if bound == 0 {
-		bound = lakeBound
-	}
-	bounded, cancel := context.WithTimeout(ctx, bound)
+	timeout := cmp.Or(g.lakeTimeout, lakeTimeout)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, path, append(flags, args...)...)
 	cmd.Env = append(os.Environ(), versionVar+"="+version)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = lakePatience
+	cmd.WaitDelay = lakeStopTime
 	var out bytes.Buffer
 	log := &lakeLog{to: g.stderr, journal: g.Journal}
 	cmd.Stdout, cmd.Stderr = &out, log
@@ -120,25 +120,25 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	switch {
 	case err == nil:
 	case bounded.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("%s %s did not end within %s and was stopped: look whether the catalog and the bucket answer; "+
-			"\"placementsync lake %[2]s\" may take longer", path, args[0], bound)
+		err = fmt.Errorf("%s %s did not end within %s and was stopped: check whether the catalog and the bucket respond; "+
+			"\"placementsync lake %[2]s\" has no time limit", path, args[0], timeout)
 	case problem != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
 		err = command.UsageErr("%s", problem)
 	case problem != "":
 		err = errors.New(problem)
 	default:
-		err = fmt.Errorf("%s %s ended without saying why: %w", path, args[0], err)
+		err = fmt.Errorf("%s %s failed without an error message: %w", path, args[0], err)
 	}
 	return out.Bytes(), err
 }
 
-// lakeLog passes the log of the program on and holds its last words back: they are the
-// error, which is reported once.
+// lakeLog copies the log of the program. It keeps back the final error, which this program
+// reports itself.
 type lakeLog struct {
 	to io.Writer
-	// journal says that the lines go on to journald.
+	// journal is set if to is connected to journald.
 	journal bool
-	rest    []byte // a line that has begun
+	rest    []byte // an incomplete line
 	problem strings.Builder
 	crashed bool
 }
@@ -158,7 +158,7 @@ func (l *lakeLog) Write(p []byte) (int, error) {
 
 func (l *lakeLog) addLine(line []byte) {
 	var logged struct{ Level, Msg, Error string }
-	if json.Unmarshal(line, &logged) != nil { // it is text
+	if json.Unmarshal(line, &logged) != nil { // --log-format text
 		if found := loggedLevel.FindSubmatch(line); found != nil {
 			logged.Level = string(found[1])
 		}
@@ -167,7 +167,7 @@ func (l *lakeLog) addLine(line []byte) {
 	case logged.Msg == "command failed" && logged.Error != "": // with --log-format json
 		l.problem.WriteString(logged.Error)
 	case l.crashed:
-		_, _ = l.to.Write(line) // the stack says where it was
+		_, _ = l.to.Write(line) // the stack trace
 	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")), bytes.HasPrefix(line, []byte("SIGABRT: ")):
 		l.crashed = true
 		l.problem.Write(line)
@@ -176,16 +176,16 @@ func (l *lakeLog) addLine(line []byte) {
 	default:
 		if l.journal {
 			var level slog.Level
-			_ = level.UnmarshalText([]byte(logged.Level)) // without a level it is information
+			_ = level.UnmarshalText([]byte(logged.Level)) // the zero level is info
 			line = []byte(command.PrefixLines(level, string(line)))
 		}
-		_, _ = l.to.Write(line) // a log that cannot be written stops no work
+		_, _ = l.to.Write(line) // the work goes on without a log
 	}
 }
 
 var loggedLevel = regexp.MustCompile(`^time=\S+ level=(\w+) `)
 
-// end returns the error of the program; empty: it named none.
+// end returns the error message of the program, or "".
 func (l *lakeLog) end() string {
 	if len(l.rest) > 0 {
 		l.addLine(append(l.rest, '\n'))
@@ -193,7 +193,7 @@ func (l *lakeLog) end() string {
 	return strings.TrimSpace(strings.TrimPrefix(l.problem.String(), lakeProgram+": "))
 }
 
-// lakePublished is the answer of publish.
+// lakePublished is the output of publish.
 type lakePublished struct {
 	Published []struct {
 		Run         string `json:"run_id"`
@@ -207,9 +207,9 @@ type lakePublished struct {
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollow(ledger.Lake, version, g.now())
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")
-	var answer lakePublished
-	read := json.Unmarshal(out, &answer)
-	for _, p := range answer.Published {
+	var result lakePublished
+	readErr := json.Unmarshal(out, &result)
+	for _, p := range result.Published {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 		if p.TagsDropped {
 			g.newLogger().Warn("the catalog of the lake does not keep tags: readers cannot ask for earlier nights", "run", p.Run)
@@ -217,10 +217,10 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	}
 	switch {
 	case err != nil:
-	case read != nil:
-		err = fmt.Errorf("read the answer of %s: %w", lakeProgram, read)
+	case readErr != nil:
+		err = fmt.Errorf("read the output of %s: %w", lakeProgram, readErr)
 	case entry.Version == "":
-		err = fmt.Errorf("%s published nothing and named no night that the lake shows: look with \"placementsync lake status\"", lakeProgram)
+		err = fmt.Errorf("%s reported no night: check with \"placementsync lake status\"", lakeProgram)
 	}
 	if err != nil {
 		err = fmt.Errorf("publish to the lake: %w", err)
@@ -228,13 +228,13 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	return entry.EndFollow(ctx, g.now(), err), err
 }
 
-// expireLake removes what lake.keep_nights no longer keeps.
+// expireLake removes nights that are older than lake.keep_nights.
 func (g *globals) expireLake(ctx context.Context) error {
 	_, err := g.runLake(ctx, "expire", "--format", "json")
 	return err
 }
 
-// checkLake writes to the lake and takes it back.
+// checkLake writes to the lake and undoes it.
 func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
 	if cfg.Lake.Catalog == "" {
 		return nil
@@ -242,6 +242,6 @@ func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
 	if _, err := g.runLake(ctx, "check", "--format", "json"); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(g.stdout, "lake           a write was taken back")
+	_, err := fmt.Fprintln(g.stdout, "lake           can be written")
 	return err
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTheLastWordsOfTheLakeAreItsError in each format of the log, and when it crashes. All
+// TestLakeError in each format of the log, and when it crashes. All
 // other lines are passed on.
-func TestTheLastWordsOfTheLakeAreItsError(t *testing.T) {
+func TestLakeError(t *testing.T) {
 	const line = "time=x level=INFO msg=\"a night\"\n"
 	for _, c := range []struct{ lines, problem, log string }{
 		{line + "placementsync-lake: publish x: it has 3 bytes\nsee placementsync-lake --help\n", "publish x: it has 3 bytes\nsee placementsync-lake --help", line},
@@ -35,8 +35,8 @@ func TestTheLastWordsOfTheLakeAreItsError(t *testing.T) {
 	}
 }
 
-// TestTheLogOfTheLakeHasPriorities where it goes on to journald.
-func TestTheLogOfTheLakeHasPriorities(t *testing.T) {
+// TestLakeLogPriorities where it goes on to journald.
+func TestLakeLogPriorities(t *testing.T) {
 	var out bytes.Buffer
 	l := &lakeLog{to: &out, journal: true}
 	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")

@@ -12,14 +12,14 @@ import (
 	"placementsync/internal/query"
 )
 
-// loadQueries returns the built-in queries and those of queries.dir. Files of the folder
-// that cannot be asked are named on stderr, and hide no others.
+// loadQueries returns the built-in queries and those of queries.dir. Faulty files of the
+// folder are reported on stderr and left out.
 func (g *globals) loadQueries() (query.Library, error) {
 	cfg, err := g.loadConfig()
 	var bad *config.Error
 	switch {
 	case g.Config == command.DefaultConfig && errors.Is(err, os.ErrNotExist):
-		cfg, err = config.Config{}, nil // The built-in queries need no configuration.
+		cfg, err = config.Config{}, nil // the built-in queries need no configuration
 	case errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist):
 		err = bad.Within("queries")
 	}
@@ -36,7 +36,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 	return all, err
 }
 
-// resolveQuery reads the query of a user: the name of one, or SQL.
+// resolveQuery returns the query with a name, or parses SQL.
 func (g *globals) resolveQuery(text string) (query.Query, error) {
 	if !query.IsName(text) {
 		return query.Resolve(text)
@@ -48,7 +48,7 @@ func (g *globals) resolveQuery(text string) (query.Query, error) {
 	return all.Resolve(text)
 }
 
-// namedQuery is the query that the only argument names.
+// namedQuery returns the query that the argument of a flag names.
 func (g *globals) namedQuery(flag string, args []string) (query.Query, error) {
 	if len(args) == 0 || !query.IsName(args[0]) {
 		return query.Query{}, command.UsageErr("%s needs the name of a query: see --list", flag)
@@ -67,7 +67,7 @@ func (g *globals) printSQL(args []string) error {
 	})
 }
 
-// listQueries lists all queries, or explains the one that is named.
+// listQueries lists all queries, or explains the given one.
 func (g *globals) listQueries(format string, args []string) error {
 	if len(args) == 0 {
 		all, err := g.loadQueries()

@@ -12,25 +12,25 @@ import (
 	"placementsync/internal/query"
 )
 
-// listing is a table for people, which fits their terminal: no line of it is wrapped.
+// listing is a table that is fitted to the width of the terminal, so that no line wraps.
 type listing struct {
 	columns []column
 	rows    [][]string
 }
 
-// column is one of a listing.
 type column struct {
 	name string
 	// isNumber aligns its cells to the right.
 	isNumber bool
-	// drop orders the columns that a narrow terminal leaves out, the highest first and
-	// equal ones together; 0: never. One that is empty goes before all of them.
+	// drop is the order in which a narrow terminal leaves columns out, the highest first and
+	// equal ones together. Zero means never. Empty columns are left out before all others.
 	drop int
-	// least is the number of characters to which its texts may be cut; 0: they are not.
+	// least is the width to which cells may be cut. Zero means that they are not cut.
 	least int
 }
 
-// addRow adds a row. Its cells may quote the service: they are made fit for a terminal.
+// addRow adds a row. Its cells may contain text of the service, so control characters are
+// escaped.
 func (l *listing) addRow(cells ...any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -39,8 +39,7 @@ func (l *listing) addRow(cells ...any) {
 	l.rows = append(l.rows, row)
 }
 
-// render returns the lines of the listing for a terminal of a width; 0: for a pipe, where
-// nothing is left out or cut.
+// render returns the lines for a terminal of a width. A width of 0 means no limit.
 func (l *listing) render(width int) string {
 	shown, widths := l.fitColumns(width)
 	header := make([]string, len(l.columns))
@@ -64,8 +63,7 @@ func (l *listing) render(width int) string {
 
 const columnGap = "  "
 
-// fitColumns chooses the columns that fit, those that matter most first, and how wide each
-// is.
+// fitColumns returns the columns that fit, and the widths of all columns.
 func (l *listing) fitColumns(width int) (shown, widths []int) {
 	byOrder := map[int][]int{}
 	for i, c := range l.columns {
@@ -99,7 +97,7 @@ func (l *listing) totalWidth(shown, widths []int) int {
 	return total
 }
 
-// dropOrder is the column's drop, or more for an empty one.
+// dropOrder is column.drop, or a higher number for an empty column.
 func (l *listing) dropOrder(i int) int {
 	isEmpty := !slices.ContainsFunc(l.rows, func(row []string) bool { return row[i] != "" })
 	if isEmpty && l.columns[i].drop > 0 {
@@ -108,7 +106,7 @@ func (l *listing) dropOrder(i int) int {
 	return l.columns[i].drop
 }
 
-// spareWidth is by how much the cells of columns may be cut.
+// spareWidth is the width by which the cells of columns may be cut.
 func (l *listing) spareWidth(shown, widths []int) int {
 	spare := 0
 	for _, i := range shown {
@@ -119,7 +117,7 @@ func (l *listing) spareWidth(shown, widths []int) int {
 	return spare
 }
 
-// narrowCells takes so many characters from the columns that can spare most.
+// narrowCells removes excess characters, one at a time from the column that can spare most.
 func (l *listing) narrowCells(shown, widths []int, excess int) {
 	for ; excess > 0 && l.spareWidth(shown, widths) > 0; excess-- {
 		widest := slices.MaxFunc(shown, func(a, b int) int {

@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestTheLedgerFitsItsTerminal: no line is wider than the terminal, what matters most
+// TestLedgerFitsTerminal: no line is wider than the terminal, what matters most
 // stays, and a pipe gets everything.
-func TestTheLedgerFitsItsTerminal(t *testing.T) {
+func TestLedgerFitsTerminal(t *testing.T) {
 	const why = "orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts, and a \u6f22\u5b57 text"
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	good := ledger.Run{ID: "20261120T020000Z", StartedAt: at, EndedAt: at.Add(155 * time.Second), Outcome: ledger.Complete, Attempts: 1,

@@ -77,9 +77,9 @@ func linesOf(lines []map[string]any, message string) []map[string]any {
 	return slices.DeleteFunc(slices.Clone(lines), func(one map[string]any) bool { return one["msg"] != message })
 }
 
-// TestLogHasALineAStreamAndANight runs a partial night: its log in JSON has each stream
+// TestLogOfPartialNight runs a partial night: its log in JSON has each stream
 // once and the night once, warns of what somebody should look at, and the alert is short.
-func TestLogHasALineAStreamAndANight(t *testing.T) {
+func TestLogOfPartialNight(t *testing.T) {
 	t.Parallel()
 	alerts := make(chan []byte, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -18,15 +18,15 @@ func mcpCommand(g *globals) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Let an assistant ask, by the Model Context Protocol over stdin and stdout",
-		Long: "Let an assistant ask the newest snapshot, by the Model Context Protocol over stdin and\n" +
-			"stdout: named queries, SQL, the dictionary, grades and snapshots. It reads the catalog and\n" +
-			"nothing else. The assistant's program starts it and ends it by closing stdin; stderr is the\n" +
-			"log. docs/guide/assistants.md says how to add it to the usual programs.",
+		Short: "Serve the newest snapshot to an assistant by the Model Context Protocol",
+		Long: "Serve the newest snapshot to an assistant by the Model Context Protocol over stdin and\n" +
+			"stdout: named queries, SQL, the dictionary, grades and snapshots. It reads the catalog only.\n" +
+			"The assistant's program starts it and ends it by closing stdin; stderr is the log.\n" +
+			"docs/guide/assistants.md shows how to add it to common programs.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0: never")
+	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0 means never")
 	return cmd
 }
 
@@ -45,13 +45,13 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	}, io.NopCloser(g.stdin), unclosed{g.stdout})
 }
 
-// assistants is the warehouse as assistants get it.
+// assistants implements mcp.Warehouse.
 type assistants struct{ g *globals }
 
 // Open implements mcp.Warehouse.
 func (a assistants) Open(ctx context.Context, opts query.Options) (*query.DB, error) {
 	quiet := *a.g
-	quiet.Quiet = true // each answer names its snapshot
+	quiet.Quiet = true // each result contains its snapshot
 	return openCatalog(ctx, &quiet, opts)
 }
 
@@ -59,10 +59,10 @@ func (a assistants) Open(ctx context.Context, opts query.Options) (*query.DB, er
 func (a assistants) Queries() (query.Library, error) { return a.g.loadQueries() }
 
 // Explain implements mcp.Warehouse.
-func (a assistants) Explain(err error) error { return suspectDamage(a.g, err) }
+func (a assistants) Explain(err error) error { return explainDamage(a.g, err) }
 
-// drainTime is how long calls may run after the end of the input: as long as a query may
-// take, and 30 seconds where queries have no limit.
+// drainTime is how long calls may run after the end of the input: the timeout of a query and
+// some seconds, or 30 seconds without a timeout.
 func drainTime(timeout time.Duration) time.Duration {
 	const grace = 5 * time.Second // for a stopped query to end
 	if timeout == 0 {
@@ -71,7 +71,7 @@ func drainTime(timeout time.Duration) time.Duration {
 	return timeout + grace
 }
 
-// unclosed is a writer that outlives the one who writes to it.
+// unclosed is a writer whose Close has no effect.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }

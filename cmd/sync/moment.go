@@ -6,20 +6,20 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seenAs returns, for an id of the ledger, the time of the snapshot that readers saw
-// after that entry. Any other text is returned unchanged.
-func seenAs(wh *warehouse.Warehouse, text string) string {
+// snapshotAfter returns the time of the current snapshot after the ledger entry with an id.
+// Any other text is returned unchanged.
+func snapshotAfter(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
-		return text // the ledger is not open to everybody who may read snapshots
+		return text // some users may read snapshots but not the ledger
 	}
-	var seen time.Time
+	var current time.Time
 	for _, r := range runs {
 		if !r.SnapshotAt.IsZero() {
-			seen = r.SnapshotAt
+			current = r.SnapshotAt
 		}
-		if r.ID == text && !seen.IsZero() {
-			return seen.UTC().Format(time.RFC3339Nano)
+		if r.ID == text && !current.IsZero() {
+			return current.UTC().Format(time.RFC3339Nano)
 		}
 	}
 	return text

@@ -86,8 +86,8 @@ type dashboardPanel struct {
 	GridPos                  struct{ X, Y, W, H int }
 }
 
-// TestTheDashboardShowsEveryMetric compares the dashboard with the metrics that there are.
-func TestTheDashboardShowsEveryMetric(t *testing.T) {
+// TestDashboardMetrics compares the dashboard with the metrics that there are.
+func TestDashboardMetrics(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
 	fatal(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
@@ -139,9 +139,9 @@ func alarms(t *testing.T) []alarm {
 	return all
 }
 
-// TestAlarmsAreExplained compares the rules with the metrics, with the section of
+// TestAlertRulesAreDocumented compares the rules with the metrics, with the section of
 // docs/operations.md that explains each of them, and with their tests.
-func TestAlarmsAreExplained(t *testing.T) {
+func TestAlertRulesAreDocumented(t *testing.T) {
 	t.Parallel()
 	known, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")
 	page := after(read(t, "../../docs/operations.md"), "\n## What to watch\n")
@@ -170,8 +170,8 @@ func TestAlarmsAreExplained(t *testing.T) {
 	}
 }
 
-// TestAlarmsFire has promtool check the rules and run their tests, where it is there.
-func TestAlarmsFire(t *testing.T) {
+// TestAlertRules has promtool check the rules and run their tests, where it is there.
+func TestAlertRules(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")

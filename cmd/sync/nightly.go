@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// runAndNotify runs one night and sends its alert or heartbeat, for run and serve.
+// runAndNotify runs one night and sends its alert or heartbeat.
 func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
 	if !night.DryRun {
@@ -24,22 +24,22 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	return res, err
 }
 
-// notifyOfNight sends the alert or the heartbeat of a night that has ended.
+// notifyOfNight sends the alert or the heartbeat of a night.
 func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
 	sender := command.NewNotifier(cfg.Notify, version, night.Log)
-	// A night that finished its commit after a stop is reported too.
+	// The result is also sent while the program is being stopped.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(r, err); event != "" {
-		past, unknown := pastRuns(night.Warehouse) // without them the alert says less
+		past, pastErr := pastRuns(night.Warehouse) // optional details of the alert
 		a := newAlert(event, r, err, past, now)
-		a.SnapshotUnknown = unknown != nil
+		a.SnapshotUnknown = pastErr != nil
 		sender.Alert(ctx, a)
 	} else if r.Outcome == ledger.Complete {
 		sender.Heartbeat(ctx)
 	}
 }
 
-// pastRuns reads the ledger of a warehouse that is there.
+// pastRuns reads the ledger of an existing warehouse.
 func pastRuns(place warehouse.Config) ([]ledger.Run, error) {
 	wh, err := warehouse.Open(place)
 	if err == nil {
@@ -51,8 +51,8 @@ func pastRuns(place warehouse.Config) ([]ledger.Run, error) {
 	return wh.Ledger.Runs()
 }
 
-// eventOf is the kind of alert that a night needs; "": none. A held lock and a stop
-// by the operator need none.
+// eventOf is the kind of alert for the end of a night. It is empty for a success, a held
+// lock, and a stop by the operator.
 func eventOf(r ledger.Run, err error) string {
 	switch {
 	case errors.As(err, new(*warehouse.HeldError)) || r.Outcome == ledger.Interrupted:
@@ -67,12 +67,12 @@ func eventOf(r ledger.Run, err error) string {
 	return ""
 }
 
-// newAlert fills an alert: with the cause in a few words, since when nights end like this
-// one, and what readers have. The log and the ledger have the whole cause.
+// newAlert returns an alert with a short cause, the streak of such nights, and the time of
+// the current snapshot. The log and the ledger contain the full error.
 func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
 		SnapshotAt: ledger.SnapshotOf(past)}
-	if r.ID == "" { // it could not start
+	if r.ID == "" { // the night could not start
 		r.Outcome, r.StartedAt, a.StartedAt, a.EndedAt = ledger.Failed, now, now, now
 	}
 	a.Times, a.Since = r.Streak(past)

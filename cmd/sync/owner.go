@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// ownerOf is the user whom a folder, or the nearest one above it that exists, belongs to;
-// nil: unknown.
+// ownerOf returns the owner of a folder, or of its nearest existing parent. It returns nil
+// if the owner is unknown.
 func ownerOf(dir string) *user.User {
 	info, err := os.Stat(dir)
 	for err != nil && dir != filepath.Dir(dir) {
@@ -35,8 +35,8 @@ func ownerOf(dir string) *user.User {
 	return owner
 }
 
-// sharedGroup is the group that may read a file beside its owner, where it is another one
-// than the owner's and root's; empty: none, or info is nil.
+// sharedGroup returns the group that may read a file, if it is neither root's group nor the
+// primary group of the owner. Otherwise, or if info is nil, it returns "".
 func sharedGroup(info fs.FileInfo) string {
 	const groupReads = 0o040
 	if info == nil || info.Mode()&groupReads == 0 {
@@ -57,8 +57,8 @@ func groupName(gid string) string {
 	return gid
 }
 
-// closedTokenWarning says, to root, that the user whom the warehouse belongs to cannot read
-// the file of the token beside a configuration file, though root can; empty: that user can, or it is not known.
+// closedTokenWarning warns root that the owner of the warehouse cannot read the token file.
+// It returns "" if there is no such problem, or if it cannot be determined.
 func closedTokenWarning(file string, cfg config.Config) string {
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
@@ -72,11 +72,11 @@ func closedTokenWarning(file string, cfg config.Config) string {
 	if of, err := os.Stat(file); err == nil && sharedGroup(of) != "" {
 		group = sharedGroup(of)
 	}
-	return fmt.Sprintf("api.token_file %q cannot be read by %s, whom the warehouse belongs to: chgrp %s %s && chmod 640 %[4]s",
+	return fmt.Sprintf("api.token_file %q cannot be read by %s, the owner of the warehouse: chgrp %s %s && chmod 640 %[4]s",
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
 }
 
-// mayRead reports whether the rights of a file let a user read it.
+// mayRead reports whether the mode of a file lets a user read it.
 func mayRead(u *user.User, info fs.FileInfo) bool {
 	const ownerReads, groupReads, othersRead = 0o400, 0o040, 0o004
 	uid, gid, known := durable.Owner(info)

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// probeDaemon asks the daemon of the same configuration how it is, for supervisors of
-// containers: their image has no other program that could ask.
+// probeDaemon probes the daemon of the same configuration. Container images have no other
+// program for health checks.
 func probeDaemon(ctx context.Context, g *globals, question string) error {
 	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, question) {
 		return command.UsageErr("--probe is %q: use health or ready", question)
@@ -29,9 +29,9 @@ func probeDaemon(ctx context.Context, g *globals, question string) error {
 	return err
 }
 
-// findDaemon reads where the daemon listens, and its token if the question needs one.
-// Health is told to everybody, and a daemon may be well that began with an earlier text of
-// the configuration: only what hides its address is a problem then, and none of usage.
+// findDaemon returns the address of the daemon, and its token if the probe needs one. A
+// probe of health needs only the address: the daemon may be healthy with an earlier
+// configuration although the current file has errors in other keys.
 func findDaemon(g *globals, question string) (listen, token string, err error) {
 	cfg, err := g.loadConfig("serve")
 	if question == daemon.ProbeReady {

@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestAProbeOfHealthNeedsTheAddressAlone: the daemon may have begun before the text of its
+// TestHealthProbeNeedsOnlyAddress: the daemon may have begun before the text of its
 // configuration became wrong.
-func TestAProbeOfHealthNeedsTheAddressAlone(t *testing.T) {
+func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, question, listen, problem string }{
 		"another value":          {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},

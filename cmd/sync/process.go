@@ -11,25 +11,25 @@ import (
 	"placementsync/internal/command"
 )
 
-// process is what a command uses of the world around it; tests pass their own.
+// process is the environment of a command. Tests replace it.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
-	// width is that of the terminal on stdout, stderrWidth that on stderr; 0: it is
-	// not a terminal.
+	// width is the width of the terminal on stdout, stderrWidth on stderr. Zero means that
+	// it is not a terminal.
 	width, stderrWidth int
-	// journal says that stderr leads to journald.
+	// journal is set if stderr is connected to journald.
 	journal bool
-	// lakeBound is how long the program of the lake may take; 0: the constant.
-	lakeBound time.Duration
-	// step is called around each change of the disk; nil: none.
+	// lakeTimeout replaces the constant of the same name. Zero means the constant.
+	lakeTimeout time.Duration
+	// step is called around each change of the disk, for trials. Nil means no calls.
 	step func(name string) error
-	// patient is called by a command that may take longer than grace to stop after
-	// the first signal; the second still ends it at once. nil: no command may.
+	// patient is called by a command that may need more time to stop after the first signal
+	// than other commands. A second signal still ends it at once.
 	patient func()
-	// ask asks the person at the terminal; nil: stdin is none.
+	// ask is nil if stdin is not a terminal.
 	ask asker
 }
 
@@ -46,7 +46,7 @@ func hostProcess() process {
 	return p
 }
 
-// globals are the flags of every command.
+// globals are the environment and the global flags of every command.
 type globals struct {
 	process
 	command.Flags

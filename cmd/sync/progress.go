@@ -17,38 +17,39 @@ import (
 	"placementsync/internal/plural"
 )
 
-// redraw is how often progress is shown on a terminal.
-const redraw = 200 * time.Millisecond
+// redrawInterval is the interval of progress on a terminal.
+const redrawInterval = 200 * time.Millisecond
 
-// progressPause is how often progress is logged: most nights are over before.
-func (g *globals) progressPause() time.Duration {
+// progressInterval is the interval of progress in the log. Most nights are shorter than the
+// default.
+func (g *globals) progressInterval() time.Duration {
 	if g.Verbose {
 		return time.Minute
 	}
 	return 15 * time.Minute
 }
 
-// showsBars reports whether a night is shown on a terminal while it runs.
+// showsBars reports whether progress bars are shown.
 func (g *globals) showsBars() bool { return g.stderrWidth > 0 && !g.Quiet && !g.Verbose }
 
-// followNight shows the progress of the watched night until stop is called: as bars
-// on a terminal, else as a line of the log from time to time. The night logs to log.
-func (g *globals) followNight(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
+// showProgress shows the progress of a night until stop is called: as bars on a terminal,
+// otherwise as lines of the log. The night must log to the returned log.
+func (g *globals) showProgress(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
 	if !g.showsBars() {
 		log = g.newLogger()
-		return log, callEvery(g.progressPause(), func() { logProgress(log, watch) })
+		return log, callEvery(g.progressInterval(), func() { logProgress(log, watch) })
 	}
 	b := newBars(g.stderr, g.stderrWidth)
-	stopDrawing := callEvery(redraw, func() { b.drawProgress(watch) })
+	stopDrawing := callEvery(redrawInterval, func() { b.drawProgress(watch) })
 	return g.NewLoggerOf(slog.LevelWarn, b), func() {
 		stopDrawing()
 		b.close()
 	}
 }
 
-// callEvery calls do again and again until stop, which waits for a call in progress.
-func callEvery(pause time.Duration, do func()) (stop func()) {
-	ticker, quit := time.NewTicker(pause), make(chan struct{})
+// callEvery calls do at an interval until stop. stop waits for a running call.
+func callEvery(interval time.Duration, do func()) (stop func()) {
+	ticker, quit := time.NewTicker(interval), make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -72,43 +73,44 @@ func logProgress(log *slog.Logger, watch *pipeline.Watch) {
 	if !ok {
 		return
 	}
-	one, read := currentStream(p)
-	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", one.Name, "done", one.Done, "total", one.Total, "rows", one.Rows,
+	current, read := currentStream(p)
+	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", current.Name, "done", current.Done, "total", current.Total, "rows", current.Rows,
 		"streams_read", read, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
 		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "time_left", p.Left)
 }
 
-// currentStream is the stream that is read, and how many have been.
-func currentStream(p ledger.Progress) (one ledger.StreamProgress, read int) {
+// currentStream returns the stream that is being read, and the number of streams that have
+// been read.
+func currentStream(p ledger.Progress) (current ledger.StreamProgress, read int) {
 	for _, s := range p.Streams {
 		switch s.State {
 		case ledger.Read:
 			read++
 		case ledger.Reading:
-			one = s
+			current = s
 		}
 	}
-	return one, read
+	return current, read
 }
 
-// bars are two lines at the bottom of a terminal, the current stream and the total,
-// below one line for each stream that has been read.
+// bars are two lines at the bottom of a terminal, for the current stream and the total. Each
+// stream that has been read has a line above them.
 type bars struct {
 	out           io.Writer
 	width         int
 	progress      *mpb.Progress
 	stream, total *mpb.Bar
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	now     ledger.Progress
 	ended   bool
 	printed map[string]bool
 }
 
 func newBars(out io.Writer, width int) *bars {
-	const widest = 120 // more makes long bars, and tells no more
+	const widest = 120 // wider bars have no more information
 	b := &bars{out: out, width: min(width, widest), printed: map[string]bool{}}
-	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(b.width), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
+	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(b.width), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redrawInterval))
 	style := mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
 	line := func(name, facts func() string) *mpb.Bar {
 		return b.progress.New(0, style,
@@ -120,7 +122,6 @@ func newBars(out io.Writer, width int) *bars {
 	return b
 }
 
-// drawProgress updates the bars.
 func (b *bars) drawProgress(watch *pipeline.Watch) {
 	p, ok := watch.Progress()
 	if !ok {
@@ -129,9 +130,9 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	b.mu.Lock()
 	b.now = p
 	b.mu.Unlock()
-	one, read := currentStream(p)
-	b.stream.SetTotal(max(one.Total, one.Done+1), false)
-	b.stream.SetCurrent(one.Done)
+	current, read := currentStream(p)
+	b.stream.SetTotal(max(current.Total, current.Done+1), false)
+	b.stream.SetCurrent(current.Done)
 	if p.Expected > 0 {
 		b.total.SetTotal(p.Expected+1, false)
 		b.total.SetCurrent(p.Requests)
@@ -155,18 +156,18 @@ func (b *bars) lastProgress() ledger.Progress {
 
 func (b *bars) streamName() string {
 	p := b.lastProgress()
-	if one, _ := currentStream(p); one.Name != "" {
-		return one.Name
+	if current, _ := currentStream(p); current.Name != "" {
+		return current.Name
 	}
 	return p.Phase
 }
 
 func (b *bars) streamFacts() string {
-	one, _ := currentStream(b.lastProgress())
-	if one.Name == "" {
+	current, _ := currentStream(b.lastProgress())
+	if current.Name == "" {
 		return ""
 	}
-	return b.joinFacts(outOf(one.Done, one.Total), plural.Count(one.Rows, "row"), timeLeft(one.Left), retriesText(one.Retries))
+	return b.joinFacts(outOf(current.Done, current.Total), plural.Count(current.Rows, "row"), timeLeft(current.Left), retriesText(current.Retries))
 }
 
 func (b *bars) totalFacts() string {
@@ -180,13 +181,13 @@ func (b *bars) totalFacts() string {
 	return b.joinFacts(fmt.Sprintf("%d/%d streams", read, len(p.Streams)), requests, timeLeft(p.Left), rate, retriesText(p.Retries))
 }
 
-// Columns of a line of progress: the name of a stream, and the least of a bar.
+// Widths of the parts of a progress line. barWidth is a minimum.
 const (
 	nameWidth = 24
 	barWidth  = 12
 )
 
-// joinFacts joins what is known, most wanted first, as far as it fits beside name and bar.
+// joinFacts joins the facts that fit beside name and bar. The most important ones are first.
 func (b *bars) joinFacts(facts ...string) string {
 	return joinFitting(b.width-nameWidth-barWidth-1, ", ", facts)
 }
@@ -205,14 +206,14 @@ func joinFitting(width int, between string, facts []string) string {
 	return text
 }
 
-// describeStream is the line of a stream that has been read.
+// describeStream returns the line of a stream that has been read.
 func (b *bars) describeStream(s ledger.StreamProgress) string {
 	return joinFitting(b.width, "", []string{fmt.Sprintf("%-*s%-10s", nameWidth, s.Name, ledger.StandingOf(s.Grade)),
 		fmt.Sprintf("%15s", plural.Count(s.Rows, "row")), fmt.Sprintf("%18s", plural.Count(s.Requests, "request")),
 		strings.TrimSuffix(", "+retriesText(s.Retries), ", ")})
 }
 
-// outOf is a number of a total; 0: of one that is not known.
+// outOf formats a number and its total. A total of 0 is unknown and left out.
 func outOf(n, total int64) string {
 	if total == 0 {
 		return strconv.FormatInt(n, 10)
@@ -234,7 +235,7 @@ func timeLeft(d time.Duration) string {
 	return d.Round(time.Second).String() + " left"
 }
 
-// Write puts lines above the bars, and after their end where they were.
+// Write prints lines above the bars, or directly after close.
 func (b *bars) Write(text []byte) (int, error) {
 	b.mu.Lock()
 	ended := b.ended
@@ -245,7 +246,6 @@ func (b *bars) Write(text []byte) (int, error) {
 	return b.progress.Write(text)
 }
 
-// close removes the bars.
 func (b *bars) close() {
 	b.mu.Lock()
 	b.ended = true

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-func TestBarsSayWhatIsKnown(t *testing.T) {
+func TestProgressBars(t *testing.T) {
 	t.Parallel()
 	b := &bars{width: 120, now: ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
 		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
@@ -92,12 +92,12 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	g.Config = filepath.Join(dir, "config.yaml")
 }
 
-// TestLinesOutliveTheBars holds that a warning after the night still arrives.
-func TestLinesOutliveTheBars(t *testing.T) {
+// TestLinesAfterBars holds that a warning after the night still arrives.
+func TestLinesAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: command.Flags{LogFormat: "json"}}
-	log, stop := g.followNight(&pipeline.Watch{})
+	log, stop := g.showProgress(&pipeline.Watch{})
 	log.Warn("before")
 	stop()
 	log.Warn("after")
@@ -107,13 +107,13 @@ func TestLinesOutliveTheBars(t *testing.T) {
 	}
 }
 
-func TestNoBarsWithoutATerminal(t *testing.T) {
+func TestNoBarsWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	for _, g := range []*globals{
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: command.Flags{Quiet: true}},
 	} {
-		log, stop := g.followNight(&pipeline.Watch{})
+		log, stop := g.showProgress(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
 			t.Errorf("quiet is %v and lines of progress are %v", g.Quiet, !g.Quiet)
 		}

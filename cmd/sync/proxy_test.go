@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTheServiceIsAskedThroughAProxy that the environment names.
-func TestTheServiceIsAskedThroughAProxy(t *testing.T) {
+// TestProxy that the environment names.
+func TestProxy(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,14 +23,14 @@ func pruneCommand(g *globals) *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove what the configured retention no longer keeps",
-		Long: "Remove landed answers, days of the Parquet series and versions that the configuration's\n" +
-			"retention and keep_versions no longer keep. The newest of everything stays.",
+		Short: "Remove expired answers, days and versions",
+		Long: "Remove stored answers, days of the Parquet series and versions that expired according to\n" +
+			"retention and keep_versions in the configuration. The newest of each is never removed.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(*cobra.Command, []string) error { return runPrune(g, o) }),
 	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, and remove nothing")
-	cmd.Flags().StringVar(&o.version, "version", "", "remove only this version, for example a damaged one: the id of its `run`")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the files to remove; remove nothing")
+	cmd.Flags().StringVar(&o.version, "version", "", "remove only the version of this `run`, for example a damaged one")
 	completeFlag(cmd, "version", completer{g}.completeRun(keptVersions))
 	return cmd
 }
@@ -60,7 +60,7 @@ func runPrune(g *globals, o pruneOptions) error {
 	})
 }
 
-// pruneAfterNight applies the retention to the warehouse of a night that has ended.
+// pruneAfterNight applies the retention to the warehouse of a configuration.
 func (g *globals) pruneAfterNight(c config.Config, now time.Time) (gone []warehouse.Pruned, err error) {
 	wh, err := warehouse.Open(command.WarehouseConfig(c, version))
 	if err != nil {

@@ -23,31 +23,30 @@ type queryOptions struct {
 	params    []string
 	asOf      string
 	unsafe    bool
-	// timeout is how long the query may take; 0: as long as it wants.
-	timeout time.Duration
-	answer  answerOptions
+	timeout   time.Duration
+	output    outputOptions
 }
 
 func queryCommand(g *globals) *cobra.Command {
 	var o queryOptions
 	cmd := &cobra.Command{
 		Use:   "query [SQL | NAME]",
-		Short: "Ask the newest snapshot: SQL text, a file, or a named query",
-		Long: "Ask the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
-			"built in or of queries.dir in the configuration; anything else is SQL of one statement.\n" +
-			"A query sees the catalog and nothing else: no file, no network.",
-		Args:              oneQuestion,
+		Short: "Query the newest snapshot with SQL text, a file, or a named query",
+		Long: "Query the newest snapshot, read only. A single word is the name of a query (see --list),\n" +
+			"built in or from queries.dir of the configuration. Any other text is one SQL statement. A\n" +
+			"query reads the catalog only: no files and no network.",
+		Args:              atMostOneQuery,
 		ValidArgsFunction: completer{g}.completeQuery,
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as those of named queries do")
-	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or explain the one named")
+	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or explain the given one")
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
-	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0: never")
-	o.answer.addFlags(cmd)
-	o.answer.gradesFlag(cmd)
+	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0 means never")
+	o.output.addFlags(cmd)
+	o.output.addGradesFlag(cmd)
 	asOfFlag(cmd, g, &o.asOf)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	completeFlag(cmd, "param", completer{g}.completeParam)
@@ -65,7 +64,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	case o.list && o.sql:
 		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
 	case o.list:
-		return g.listQueries(cmp.Or(o.answer.format, string(query.Table)), args)
+		return g.listQueries(cmp.Or(o.output.format, string(query.Table)), args)
 	case o.sql:
 		return g.printSQL(args)
 	}
@@ -77,7 +76,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	if _, err := o.answer.parseFormat(); err != nil {
+	if _, err := o.output.parseFormat(); err != nil {
 		return err
 	}
 	if o.timeout < 0 {
@@ -88,19 +87,20 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer func() {
-		// Close would wait for a query that DuckDB cannot stop; the process ends it.
+		// Close would wait for a query that DuckDB cannot stop. The end of the process stops it.
 		if db.Abandoned() == nil {
 			_ = db.Close()
 		}
 	}()
-	rows, err := o.answer.writeGraded(ctx, g, db, q, values)
+	rows, err := o.output.writeGraded(ctx, g, db, q, values)
 	if err == nil && rows == 0 {
 		err = explainEmpty(ctx, g, db, q, values)
 	}
-	return suspectDamage(g, err)
+	return explainDamage(g, err)
 }
 
-// explainEmpty says which values exist where an answer is empty because of one that does not.
+// explainEmpty prints the existing values of a parameter if a result is empty because of a
+// value that does not exist.
 func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
 	unknown, err := db.UnknownValues(ctx, q, values)
 	for _, u := range unknown {
@@ -109,8 +109,9 @@ func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, 
 	return err
 }
 
-// suspectDamage looks, after an error that a damaged catalog explains, whether it is one.
-func suspectDamage(g *globals, err error) error {
+// explainDamage checks the catalog after an error that damage may have caused, and returns
+// the damage with its repair if there is any.
+func explainDamage(g *globals, err error) error {
 	if !query.IsUnreadable(err) {
 		return err
 	}
@@ -137,15 +138,15 @@ func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) 
 	return g.resolveQuery(args[0])
 }
 
-// oneQuestion refuses SQL that the shell has split into words.
-func oneQuestion(_ *cobra.Command, args []string) error {
+// atMostOneQuery rejects SQL that the shell has split into words.
+func atMostOneQuery(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return command.UsageErr("query takes one argument and got %d: put SQL in quotes, and values behind --param", len(args))
 	}
 	return nil
 }
 
-// paramValues reads the values of --param.
+// paramValues parses the values of --param.
 func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, p := range params {
@@ -161,8 +162,7 @@ func paramValues(params []string) (map[string]string, error) {
 	return values, nil
 }
 
-// openCatalog opens the newest version for reading, within the limits of the
-// configuration.
+// openCatalog opens the newest version for reading, with the limits of the configuration.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
@@ -174,8 +174,8 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
-		// The id may be one of the ledger's that no snapshot has.
-		if at := seenAs(wh, opts.AsOf); at != opts.AsOf {
+		// The id may be that of a run without a snapshot of its own, such as a rollback.
+		if at := snapshotAfter(wh, opts.AsOf); at != opts.AsOf {
 			opts.AsOf = at
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
 		}
@@ -192,8 +192,8 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	return db, nil
 }
 
-// checkPublished returns an error where readers have nothing to open that this program
-// understands, with what to do.
+// checkPublished returns an error if there is no snapshot that this program can read. The
+// error says what to do.
 func checkPublished(wh *warehouse.Warehouse) error {
 	_, published, err := wh.Versions.Latest()
 	if err != nil {

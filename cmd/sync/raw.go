@@ -32,7 +32,7 @@ type rawOptions struct {
 	pass   int
 	seq    uint64
 	format string
-	list   bool // the format was asked for
+	list   bool // --format was given
 	print  bool
 }
 
@@ -40,12 +40,11 @@ func rawCommand(g *globals) *cobra.Command {
 	var o rawOptions
 	cmd := &cobra.Command{
 		Use:   "raw [RUN]",
-		Short: "List the stored answers of a run, or print one as the service sent it",
-		Long: "List the stored answers of a run, or print one as the service sent it: for a value that\n" +
-			"looks wrong. Without RUN, of the newest run that has any. The flags select answers. Where\n" +
-			"they select one, its body is printed, unpacked and otherwise byte for byte; on a terminal,\n" +
-			"characters that would act on it are shown as escapes. Where they select several, these are\n" +
-			"listed, as they are with --format.",
+		Short: "List the stored answers of a run, or print one unchanged",
+		Long: "List the stored answers of a run, or print one unchanged, to examine a suspicious value. The\n" +
+			"default is the newest run with stored answers. The flags select answers. A single selected\n" +
+			"answer is printed: its body is unpacked and otherwise unchanged, but on a terminal control\n" +
+			"characters are escaped. Several answers are listed. --format always lists.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error {
 			o.list = cmd.Flags().Changed("format")
@@ -74,8 +73,7 @@ func rawCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// selects reports whether the flags select an answer. One that was replaced is selected
-// by its number alone.
+// selects reports whether the flags select an answer.
 func (o rawOptions) selects(a fetch.Answer) bool {
 	if o.seq != 0 {
 		return a.Seq == o.seq
@@ -108,19 +106,19 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	case len(chosen) == 0 && o.stream != "" && !slices.Contains(streamNames(stream.All()), o.stream):
 		err = unknownStreamErr(o.stream)
 	case len(chosen) == 0:
-		err = fmt.Errorf("find answers of run %s: none of those stored fits; list all with placementsync raw %s --format table", run, run)
+		err = fmt.Errorf("find answers of run %s: no stored answer matches; list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return command.UsageErr("%d answers of run %s fit: choose one with --seq, or by --stream, --param, --page and --pass", len(chosen), run)
+		return command.UsageErr("%d answers of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosen), run)
 	default:
 		err = g.writeHarmless(func(w io.Writer) error { return write(w, chosen) })
 	}
 	if damaged > 0 {
-		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, and their answers missing here; see placementsync verify --read-data", run, damaged))
+		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, so their answers are missing; see placementsync verify --read-data", run, damaged))
 	}
 	return err
 }
 
-// selectAnswers returns the answers that the flags select, and the number of damaged lines.
+// selectAnswers returns the selected answers and the number of damaged lines of the journal.
 func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer, damaged int, err error) {
 	for a, err := range stored.All() {
 		switch {
@@ -135,7 +133,7 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 	return chosen, damaged, nil
 }
 
-// unknownStreamErr says that there is no such stream, and which may be meant.
+// unknownStreamErr suggests similar names, or lists all.
 func unknownStreamErr(name string) error {
 	known := streamNames(stream.All())
 	if alike := nearest.FindAlike(known, name); len(alike) > 0 {
@@ -144,8 +142,8 @@ func unknownStreamErr(name string) error {
 	return command.UsageErr("unknown stream %q: use one of %s", name, strings.Join(known, ", "))
 }
 
-// onlyAnswer returns the one answer that a selection names, of several to one request the
-// last.
+// onlyAnswer returns the answer of a selection with one answer, or with one answer and
+// others that it replaced.
 func onlyAnswer(chosen []fetch.Answer) (fetch.Answer, bool) {
 	if len(chosen) != 1 {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a fetch.Answer) bool { return a.Replaced })
@@ -156,7 +154,7 @@ func onlyAnswer(chosen []fetch.Answer) (fetch.Answer, bool) {
 	return chosen[0], true
 }
 
-// openRaw opens the answers of the run that args name, or of the newest that has any.
+// openRaw opens the answers of the run in args, or of the newest run with stored answers.
 func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
@@ -172,16 +170,16 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
-		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has none; %s; runs that have: %s", args[0], kept, orNone(strings.Join(runs, ", ")))}
+		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has no stored answers; %s; runs with stored answers: %s", args[0], kept, orNone(strings.Join(runs, ", ")))}
 	case len(args) > 0:
 		runs = args
 	case len(runs) == 0:
-		return "", nil, fmt.Errorf("open the answers of the newest run: no run has any; %s", kept)
+		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", kept)
 	}
 	run := runs[len(runs)-1]
 	stored, err := fetch.OpenAnswers(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("open the answers of run %s: it has no journal; nothing landed, or it is lost: see placementsync verify", run)
+		err = fmt.Errorf("open the answers of run %s: it has no journal, because no answers were stored or because it is lost: see placementsync verify", run)
 	}
 	return run, stored, err
 }
@@ -201,8 +199,7 @@ func printBody(g *globals, run string, stored *fetch.Answers, a fetch.Answer) er
 	})
 }
 
-// writeHarmless writes to the standard output: on a terminal, what would act on it is
-// shown as escapes.
+// writeHarmless writes to standard output. On a terminal, control characters are escaped.
 func (g *globals) writeHarmless(write func(io.Writer) error) error {
 	if g.width == 0 {
 		return write(g.stdout)
@@ -216,7 +213,7 @@ func (g *globals) writeHarmless(write func(io.Writer) error) error {
 	return err
 }
 
-// rawWriter is the function that lists answers in a format.
+// rawWriter returns the function that lists answers in a format.
 func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 	switch format {
 	case "table":
@@ -235,8 +232,8 @@ func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
 
-// shownAnswer is an answer as JSON has it, and in this order CSV. A number that an answer
-// does not have is null.
+// shownAnswer is the JSON form of an answer. CSV has the same columns. Missing numbers are
+// null.
 type shownAnswer struct {
 	Seq      uint64    `json:"seq"`
 	Stream   string    `json:"stream"`
@@ -273,7 +270,7 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 	for _, a := range all {
 		var notes []string
 		if a.Same != 0 {
-			notes = append(notes, fmt.Sprintf("the same bytes as %d", a.Same))
+			notes = append(notes, fmt.Sprintf("same bytes as %d", a.Same))
 		}
 		if a.Replaced {
 			notes = append(notes, "replaced by a later answer")
@@ -286,7 +283,7 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 	return err
 }
 
-// numberOrNone is empty for nil, as the page is of a record that is asked for by its id.
+// numberOrNone returns "" for nil. For example, the answer for a single id has no page.
 func numberOrNone[N int | uint64](n *N) string {
 	if n == nil {
 		return ""
@@ -313,7 +310,7 @@ func rawCSV(w io.Writer, all []fetch.Answer) error {
 	return out.WriteAll(rows)
 }
 
-// textOfField writes a field of shownAnswer as CSV has it.
+// textOfField formats a field of shownAnswer for CSV.
 func textOfField(field any) string {
 	switch v := field.(type) {
 	case *int:

@@ -13,12 +13,12 @@ import (
 	"placementsync/internal/command"
 )
 
-// TestShownCommandsAreTold holds that no command is shown to users that is not run:
+// TestShownCommandsAreTested holds that no command is shown to users that is not run:
 // those of the program by a script, those of make by .ci/run. TestSamples runs the
 // blocks that are marked console.
-func TestShownCommandsAreTold(t *testing.T) {
+func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder
-	if err := tryNext(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
+	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
 	told := slices.Concat(scriptCommands(t), ciCommands(t))
@@ -50,9 +50,9 @@ func TestShownCommandsAreTold(t *testing.T) {
 	}
 }
 
-// TestGitIgnoresWhatIsShown holds that what the README and the guide show to write in this
+// TestGitIgnoresShownFiles holds that what the README and the guide show to write in this
 // folder, secrets too, is never offered to git.
-func TestGitIgnoresWhatIsShown(t *testing.T) {
+func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	fatal(t, err)
 	target := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
@@ -86,9 +86,9 @@ func TestGitIgnoresWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreTold holds that each row of the published table stands in the
+// TestExitCodesAreDocumented holds that each row of the published table stands in the
 // README and is the end of some script.
-func TestExitCodesAreTold(t *testing.T) {
+func TestExitCodesAreDocumented(t *testing.T) {
 	readme := read(t, "../../README.md")
 	var scripts strings.Builder
 	for _, script := range scriptFiles(t) {
@@ -204,7 +204,7 @@ func words(line, quotes string) []string {
 	return found
 }
 
-func TestWordsAreSplit(t *testing.T) {
+func TestSplitWords(t *testing.T) {
 	for _, c := range []struct {
 		line, quotes string
 		want         []string

@@ -32,28 +32,28 @@ func rebuildCommand(g *globals) *cobra.Command {
 		Use:   "rebuild",
 		Short: "Build the catalog with its history again from the Parquet series",
 		Long: "Build the catalog again from parquet/ and publish it: current rows from the newest day, closed\n" +
-			"rows and meta from the changes that each run recorded. Where an earlier program recorded no\n" +
-			"closed rows, history is found by comparing the days. Use it when the catalog is lost, or when\n" +
-			"this program refuses a catalog that another version wrote. Every file is compared with its\n" +
-			"checksum. A damaged or missing file that is needed ends the command; --skip-damaged leaves it\n" +
-			"out, moves it to damaged/ and records it in meta.runs.\n\n" +
-			"Before it publishes, it compares days, runs and closed rows with the catalog that readers\n" +
-			"see, and refuses to publish less; --accept-loss publishes it all the same.\n\n" +
-			"--series works the other way round: it writes damaged or missing files of the series and of\n" +
-			"versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
+			"rows and meta from the recorded changes of each run. For runs of earlier programs, which did\n" +
+			"not record closed rows, the history is computed by comparing days. Use it if the catalog is\n" +
+			"lost, or if this program cannot read the catalog of another version. Every file is compared\n" +
+			"with its checksum. A needed file that is damaged or missing ends the command; --skip-damaged\n" +
+			"leaves it out, moves it to damaged/ and records it in meta.runs.\n\n" +
+			"Before it publishes, it compares days, runs and closed rows with the current catalog. It does\n" +
+			"not publish less unless --accept-loss is given.\n\n" +
+			"--series repairs the opposite direction: it writes damaged or missing files of the series and\n" +
+			"of versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
 			"series is lost, it writes the days that retention keeps.\n\n" +
-			"--from s3://bucket/prefix first brings back parquet/ and state/ from a backup, into a folder\n" +
-			"without a warehouse. Every file is compared with its checksum before it appears; an\n" +
-			"interrupted restore continues. When the newest backup cannot be read, it fails; --older takes\n" +
-			"the newest one that can.\n\n" + exitCodes(),
+			"--from s3://bucket/prefix first restores parquet/ and state/ from a backup into a folder\n" +
+			"without a warehouse. Every file is compared with its checksum before it becomes visible. An\n" +
+			"interrupted restore continues. If the newest backup cannot be read, it fails; --older restores\n" +
+			"the newest readable one.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
-	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "publish even less than what readers have")
+	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "publish even if data of the current catalog is lost")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
 	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
-	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: take an older backup when the newest one cannot be read")
+	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: restore an older backup if the newest one cannot be read")
 	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
 	cmd.MarkFlagsMutuallyExclusive("accept-loss", "series")
 	cmd.MarkFlagsMutuallyExclusive("from", "series")
@@ -62,7 +62,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if o.older && o.from == "" {
-		return command.UsageErr("--older is for --from")
+		return command.UsageErr("--older needs --from")
 	}
 	sections := []string{"warehouse", "retention"}
 	if o.from != "" {
@@ -102,7 +102,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	return nil
 }
 
-// restoreBackup brings parquet/ and state/ back, for rebuild.
+// restoreBackup restores parquet/ and state/ for --from.
 func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuildOptions) error {
 	c, err := g.backupConfig(ctx, cfg, o.from)
 	if err != nil {
@@ -121,7 +121,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	return err
 }
 
-// showRebuilt says what was built, and what cannot be as it was.
+// showRebuilt prints the published version and all losses.
 func showRebuilt(g *globals, r pipeline.Rebuilt) error {
 	if r.Runs > 0 {
 		fmt.Fprintf(g.stdout, "published %s from the snapshot of %s and the changes that %s recorded\n", r.Manifest.RunID,

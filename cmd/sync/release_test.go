@@ -251,9 +251,9 @@ func (f fixture) requireKept(when string, got map[string]string) {
 	}
 }
 
-// TestWarehousesOfReleasesAreRead holds that this program reads what each release wrote,
+// TestReadReleaseWarehouses holds that this program reads what each release wrote,
 // and that what only reads needs neither token nor service.
-func TestWarehousesOfReleasesAreRead(t *testing.T) {
+func TestReadReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, release := range releases(t) {
@@ -314,10 +314,10 @@ type writerFunc func(p []byte) (int, error)
 // Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestWarehousesOfReleasesGoOn resumes the night that was cut off, and lives on: history
+// TestContinueReleaseWarehouses resumes the night that was cut off, and lives on: history
 // continues as in a warehouse in which this program had all nights. Only a night needs the
 // token.
-func TestWarehousesOfReleasesGoOn(t *testing.T) {
+func TestContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, release := range releases(t) {
@@ -371,9 +371,9 @@ func TestWarehousesOfReleasesGoOn(t *testing.T) {
 	}
 }
 
-// TestWarehouseOfANewerProgramIsRefused: in a format of a later release, files may mean
+// TestNewerWarehouseIsRejected: in a format of a later release, files may mean
 // what this program does not know, so that it neither writes nor answers.
-func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
+func TestNewerWarehouseIsRejected(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	all := releases(t)

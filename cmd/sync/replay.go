@@ -13,17 +13,16 @@ func replayCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay RUN",
 		Short: "Build the tables of a run again from its stored answers, without the network",
-		Long: "Build the tables of a run again from its stored answers, and publish them. It asks nobody, and\n" +
-			"needs no token. Use it for a run that did not publish, or for the newest run after an update of the\n" +
-			"program that reads something better. To replay an older run, first roll back to it.\n\n" + exitCodes(),
-		Args:              needRun,
+		Long: "Build the tables of a run again from its stored answers, and publish them. It sends no requests\n" +
+			"and needs no token. Use it for a run that did not publish, or for the newest run after an update\n" +
+			"of this program that improves decoding. To replay an older run, first roll back to it.\n\n" + exitCodes(),
+		Args:              exactlyOneRun,
 		ValidArgsFunction: completer{g}.completeRun(landedRuns),
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }
 
-// needRun refuses a replay of no run and of several.
-func needRun(cmd *cobra.Command, args []string) error {
+func exactlyOneRun(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
 		return command.UsageErr("%s needs a RUN: placementsync runs lists them", cmd.Name())
@@ -34,7 +33,7 @@ func needRun(cmd *cobra.Command, args []string) error {
 }
 
 func runReplay(ctx context.Context, g *globals, run string) error {
-	// Without api: of a token that only the operator's environment has, nothing is asked.
+	// Without the section api: a replay needs no token.
 	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "privacy")
 	if err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestReportSaysWhatSQLSays compares numbers of the page with what plain SQL,
+// TestReportNumbers compares numbers of the page with what plain SQL,
 // which shares nothing with the named queries, says of the same warehouse.
-func TestReportSaysWhatSQLSays(t *testing.T) {
+func TestReportNumbers(t *testing.T) {
 	requireTrials(t)
 	config := demoOfThreeNights(t)
 	page := mustRun(t, "report", "--config", config, "-o", "-")

@@ -15,11 +15,11 @@ func rollbackCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback [RUN]",
 		Short: "Point readers at an earlier version, in one step",
-		Long: "Point readers at an earlier version: the one before the newest, or the one named.\n" +
-			"What later versions added to the Parquet series is removed from it. The later versions\n" +
-			"stay until keep_versions drops them, so that another rollback can undo this one. The\n" +
-			"next night builds on the version that readers see then.",
-		Args:              maybeRun,
+		Long: "Point readers at an earlier version: the one before the newest, or the version of RUN.\n" +
+			"Days that later versions added to the Parquet series are removed from it. The later\n" +
+			"versions stay until keep_versions drops them, so that another rollback can undo this one.\n" +
+			"The next night builds on the current version.",
+		Args:              atMostOneRun,
 		ValidArgsFunction: completer{g}.completeRun(keptVersions),
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
@@ -31,9 +31,8 @@ func rollbackCommand(g *globals) *cobra.Command {
 	}
 }
 
-// maybeRun accepts one RUN or none. An empty one is a mistake, such as a variable of a script
-// that is not set.
-func maybeRun(cmd *cobra.Command, args []string) error {
+// atMostOneRun rejects an empty RUN, which may come from an unset variable of a script.
+func atMostOneRun(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
 		return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
@@ -58,7 +57,7 @@ func runRollback(g *globals, run string) error {
 	})
 }
 
-// withLock holds the lock of the warehouse while work changes it.
+// withLock calls work while it holds the lock of the warehouse.
 func (g *globals) withLock(wh *warehouse.Warehouse, name string, work func() error) error {
 	lock, err := wh.LockExisting(name, g.now())
 	if err != nil {

@@ -26,17 +26,17 @@ func runCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run one night: extract, prove, load, publish",
-		Long: "Run one night. The new snapshot becomes visible in one step at the end. If anything\n" +
-			"fails before that, readers keep the last snapshot.\n\n" + exitCodes(),
+		Long: "Run one night. The new snapshot becomes visible in one step at the end. After an earlier\n" +
+			"failure, readers keep the last snapshot.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.full, "full", false, "read every single record again, unchanged ones too")
+	f.BoolVar(&o.full, "full", false, "read every single record again, including unchanged ones")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
 	completeFlag(cmd, "streams", completeStreams)
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
-	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish although much of a table was deleted, if a second reading of its lists confirms it")
+	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish even if much of a table was deleted, if a second reading of its lists confirms it")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted one")
 	return cmd
 }
@@ -51,7 +51,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	}
 	night, err := g.nightConfig(cfg)
 	if err == nil && len(cfg.Watch) > 0 {
-		err = durable.CheckTemp() // watches query the night
+		err = durable.CheckTemp() // watches run queries
 	}
 	if err != nil {
 		return err
@@ -62,13 +62,13 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.DryRun = o.dryRun
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
 	night.Watch = &pipeline.Watch{}
-	log, stop := g.followNight(night.Watch)
+	log, stop := g.showProgress(night.Watch)
 	night.Log = log
 	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
-	if res.Run.ID != "" && !g.showsBars() { // the summary says it on a terminal
+	if res.Run.ID != "" && !g.showsBars() { // a terminal shows the summary
 		ended := res.Run
-		ended.Error = "" // the last line of the command has it
+		ended.Error = "" // the command prints it at its end
 		ended.LogEnd(log)
 	}
 	err = g.endNight(res, err, o.dryRun)
@@ -78,7 +78,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	return withFollow(ctx, err, g.followPublish(ctx, cfg))
 }
 
-// endNight prints the result of a night and makes its outcome the program's.
+// endNight prints the result of a night. The returned error contains its exit code.
 func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 	if len(res.Run.Streams) > 0 {
 		if shown := showNight(g, res, dryRun); shown != nil && err == nil {

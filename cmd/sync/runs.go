@@ -20,7 +20,7 @@ func runsCommand(g *globals) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "Show the ledger: what each night and all other work did, failed ones too",
+		Short: "Show the ledger: nights and other work, including failures",
 		Args:  cobra.NoArgs,
 		RunE:  command.MarkWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
 	}
@@ -59,15 +59,15 @@ func runRuns(g *globals, format string) error {
 	return err
 }
 
-// shownRun is a run as JSON has it.
+// shownRun is the JSON form of a run.
 type shownRun struct {
 	ledger.Run
-	// Seen marks the version that readers see.
+	// Seen is set for the current version.
 	Seen bool `json:"seen"`
 }
 
-// listRuns is the table of the ledger. What a narrow terminal leaves out stands in the id,
-// or is looked for when something is wrong.
+// listRuns returns the table of the ledger. Less important columns are left out on a narrow
+// terminal.
 func listRuns(runs []ledger.Run, seen string) *listing {
 	l := &listing{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
 		{name: "took", isNumber: true, drop: 3}, {name: "attempts", isNumber: true, drop: 12}, {name: "outcome"}, {name: "exit", isNumber: true, drop: 10},
@@ -81,8 +81,8 @@ func listRuns(runs []ledger.Run, seen string) *listing {
 	return l
 }
 
-// readersMark marks the version that readers see, and says where a rollback led, and what a
-// backup or the lake is of.
+// readersMark marks the current version, the target of a rollback, and the source of a
+// backup or of the lake.
 func readersMark(r ledger.Run, seen string) string {
 	switch {
 	case r.ID == seen:
@@ -95,7 +95,7 @@ func readersMark(r ledger.Run, seen string) string {
 	return ""
 }
 
-// durationText and exitCodeText are empty for a run that was killed.
+// durationText is empty for a killed run.
 func durationText(r ledger.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
@@ -103,6 +103,7 @@ func durationText(r ledger.Run) string {
 	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
 }
 
+// exitCodeText is empty for a killed run.
 func exitCodeText(r ledger.Run) string {
 	if r.ExitCode < 0 {
 		return ""
@@ -110,7 +111,7 @@ func exitCodeText(r ledger.Run) string {
 	return strconv.Itoa(r.ExitCode)
 }
 
-// countStandings sums up the streams of a run, the worst first: "1 not read, 8 proven".
+// countStandings counts the streams of a run by standing, such as "1 not read, 8 proven".
 func countStandings(r ledger.Run) string {
 	counts := map[ledger.Standing]int{}
 	for _, s := range r.Streams {

@@ -40,14 +40,14 @@ func TestMain(m *testing.M) {
 // mainHasty is the program, which gives the one of the lake a moment.
 func mainHasty() {
 	p := hostProcess()
-	p.lakeBound = 200 * time.Millisecond
+	p.lakeTimeout = 200 * time.Millisecond
 	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
 // mainHeldBy is the program, with a night that stops in the middle of its merge.
 func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, patient func()) int {
+	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, patient func()) int {
 		p.patient = patient
 		p.step = func(name string) error {
 			if name == "mid merge" {

@@ -60,9 +60,9 @@ func unpack(ts *testscript.TestScript, dir, secret string) (answers int) {
 	return answers
 }
 
-// TestNoSecretIsAnArgument holds that no flag takes what everybody on the machine
+// TestNoFlagTakesSecret holds that no flag takes what everybody on the machine
 // would read in the list of processes. Some say where a secret is.
-func TestNoSecretIsAnArgument(t *testing.T) {
+func TestNoFlagTakesSecret(t *testing.T) {
 	places := []string{"token-file", "token-env"}
 	secret := regexp.MustCompile(`token|secret|key|passw|credential|auth`)
 	var look func(c *cobra.Command)

@@ -33,9 +33,9 @@ func serveCommand(g *globals) *cobra.Command {
 		Use:   "serve",
 		Short: "Run nights by the schedule, with status page, metrics and health",
 		Long: "Run nights by the schedule of the configuration, one at a time, until it is stopped.\n\n" +
-			"SIGTERM or an interrupt stops it in order: a night that is publishing finishes first; a\n" +
-			"night that is still reading stops, and the next one resumes it. A second signal ends it at\n" +
-			"once. SIGHUP reads the configuration again; if it has errors, the old one stays in force.",
+			"SIGTERM or an interrupt stops it gracefully: a night that is publishing finishes first; a\n" +
+			"night that is reading stops, and the next night resumes it. A second signal ends it at once.\n" +
+			"SIGHUP reads the configuration again. If it has errors, the old one stays in force.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("probe") {
@@ -44,7 +44,7 @@ func serveCommand(g *globals) *cobra.Command {
 			return runServe(cmd.Context(), g)
 		}),
 	}
-	cmd.Flags().StringVar(&probe, "probe", "", "ask the daemon that runs with this configuration for its `health|ready` (what /healthz and /readyz say), and end with 0 or 1")
+	cmd.Flags().StringVar(&probe, "probe", "", "probe the running daemon of this configuration for `health|ready` (/healthz or /readyz), and end with 0 or 1")
 	completeFlag(cmd, "probe", cobra.FixedCompletions([]cobra.Completion{daemon.ProbeHealth, daemon.ProbeReady}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -94,7 +94,7 @@ func runServe(ctx context.Context, g *globals) error {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
 	defer listener.Close() // for errors before the daemon owns it
-	defer callEvery(g.progressPause(), func() { logProgress(s.log, &s.watch) })()
+	defer callEvery(g.progressInterval(), func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)

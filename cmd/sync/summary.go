@@ -15,21 +15,20 @@ import (
 	"placementsync/internal/query"
 )
 
-// showNight prints the result of a night: a line a stream with what is known of its rows
-// and what it cost, then what changed. A night that published nothing has no rows; of it,
-// the lines count the records that it read.
+// showNight prints the result of a night: one line for each stream with its grade and cost,
+// then the changes. A night without a snapshot has no rows, so the lines count its records.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
-	unmerged := res.Run.Outcome != ledger.Complete && res.Run.Outcome != ledger.Partial
-	rows, are := "rows", "rows are"
-	if unmerged {
-		rows, are = "records", "records are"
+	isUnpublished := res.Run.Outcome != ledger.Complete && res.Run.Outcome != ledger.Partial
+	rows, standingHead := "rows", "rows are"
+	if isUnpublished {
+		rows, standingHead = "records", "records are"
 	}
-	t := listing{columns: []column{{name: "stream"}, {name: are}, {name: rows, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
+	t := listing{columns: []column{{name: "stream"}, {name: standingHead}, {name: rows, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
 	for _, s := range res.Run.Streams {
 		standing := ledger.StandingOf(s.Grade)
-		if unmerged && standing == ledger.Carried {
-			standing = ledger.NotRead // there is no snapshot that it would be carried into
+		if isUnpublished && standing == ledger.Carried {
+			standing = ledger.NotRead // there is no snapshot with carried rows
 		}
 		t.addRow(s.Stream, standing, s.Rows, s.Requests, s.Passes, firstLine(s.Reason))
 	}
@@ -42,7 +41,7 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	return showOutcome(g, res, dryRun)
 }
 
-// showChanges prints the tables in which anything moved.
+// showChanges prints the tables with changes.
 func showChanges(g *globals, changes []load.Change) error {
 	t := listing{columns: []column{{name: "table", least: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}}}
@@ -79,7 +78,7 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	return err
 }
 
-// newTable is a table without decoration, for people and for grep.
+// newTable returns a table without borders, which is also easy to grep.
 func newTable(header ...string) table.Writer {
 	t := table.NewWriter()
 	style := table.StyleDefault
@@ -103,8 +102,8 @@ func alignRight(t table.Writer, columns ...int) {
 	t.SetColumnConfigs(configs)
 }
 
-// firstLine keeps a table row on one line. Reasons and errors may quote the service,
-// so the text is made safe for a terminal.
+// firstLine returns the first line of a text. The text may come from the service, so control
+// characters are escaped.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return query.OnScreen(line)

@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestTheSummarySaysWhatItCounts: rows of the snapshot where one was published, and records
+// TestSummaryCounts: rows of the snapshot where one was published, and records
 // that were read where none was, so that nothing is carried either.
-func TestTheSummarySaysWhatItCounts(t *testing.T) {
+func TestSummaryCounts(t *testing.T) {
 	streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 1000}, {Stream: "files", Grade: "carried_forward", Reason: "why"}}
 	for outcome, want := range map[ledger.Outcome]string{
 		ledger.Complete:    `(?s)^stream +rows are +rows .*\norders +proven +1000 .*\nfiles +carried `,

@@ -65,9 +65,9 @@ func showed(t *testing.T, width int, dir string, args ...string) string {
 	return sent.String()
 }
 
-// TestATerminalIsNotOverrun runs nights before real terminals and reads what they were
+// TestOutputFitsTerminal runs nights before real terminals and reads what they were
 // sent: progress, summary, ledger and changes fit them all.
-func TestATerminalIsNotOverrun(t *testing.T) {
+func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
 	base, stop, err := service.Serve(t.Context(), "")
@@ -107,9 +107,9 @@ func checkShown(t *testing.T, text string, patterns ...string) {
 	}
 }
 
-// TestSystemdGetsPriorities starts the program with its stderr in a stream that the
+// TestJournalPriorities starts the program with its stderr in a stream that the
 // environment names, as systemd does.
-func TestSystemdGetsPriorities(t *testing.T) {
+func TestJournalPriorities(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	fatal(t, err)

@@ -33,8 +33,8 @@ func verifyCommand(g *globals) *cobra.Command {
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
-			"affected and the command that repairs it. It changes nothing but the record of its result,\n" +
-			"which the metrics and the status page of serve show; a rollback that was killed it finishes.\n\n" +
+			"affected and the command that repairs it. It only writes its result, for the metrics and the\n" +
+			"status page of serve. It also finishes a killed rollback.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -89,7 +89,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	for _, d := range v.Damage {
 		lost := ""
 		if d.Lost {
-			lost = " (what is lost cannot be restored)"
+			lost = " (lost data cannot be restored)"
 		}
 		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair.Command(), lost)
 	}
@@ -113,7 +113,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	return err
 }
 
-// verified is the JSON form of a result.
+// verified is the JSON form of pipeline.Verified.
 type verified struct {
 	Result   string             `json:"result"`
 	ReadData bool               `json:"read_data"`

@@ -34,9 +34,9 @@ func (d *depot) readFew(t *testing.T) {
 	fatal(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
 }
 
-// TestBackupOnAServer runs backups against a server that checks signatures and checksums as
+// TestBackupOnServer runs backups against a server that checks signatures and checksums as
 // those of providers do.
-func TestBackupOnAServer(t *testing.T) {
+func TestBackupOnServer(t *testing.T) {
 	t.Parallel()
 	gate := s3sim.StartGateway(t, os.Getenv, "store")
 	d := newDepot(t)

@@ -27,19 +27,23 @@ func watchCommand(g *globals) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return proposing(watchNames(configured(g)), typed)
+			cfg, err := g.silent().loadConfig("watch", "notify")
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return propose(watchNames(cfg.Watch), typed)
 		},
 		Use:   "watch [NAME ...]",
-		Short: "Look for what the watches of the configuration wait for, and send what is new",
-		Long: "Look in the newest snapshot for the findings of the watches of the configuration, and send what is\n" +
-			"new, and what could not be sent before. run and serve do so after each night. A finding is sent\n" +
-			"once; one that ended and comes back is new again. NAME chooses among the watches.\n\n" +
-			"--dry-run shows what would be sent. It sends and records nothing.\n\n" +
-			command.Meanings{Complete: "complete: all that is new was sent", Failed: "failed, nothing was looked for",
-				Partial: "a watch failed, or a message could not be sent; it is kept", Held: "another one is at work"}.Table(),
+		Short: "Run the watches of the configuration, and send new findings",
+		Long: "Run the queries of the watches on the newest snapshot. Send new findings, and messages that could\n" +
+			"not be sent before. run and serve do so after each night. A finding is sent once; a finding that\n" +
+			"ended and returns is new again. NAME selects watches.\n\n" +
+			"--dry-run shows the messages. It sends and records nothing.\n\n" +
+			command.Meanings{Complete: "complete: all new findings were sent", Failed: "failed, no watch ran",
+				Partial: "a watch failed, or a message could not be sent; it is kept", Held: "another process runs the watches"}.Table(),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be sent; send and record nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the messages; send and record nothing")
 	return cmd
 }
 
@@ -52,9 +56,9 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 		return err
 	}
 	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
-	results, err := watcher{g}.lookForAll(ctx, cfg, dryRun)
+	results, err := watcher{g}.runAll(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
-	// Of some watches it would say that all are well.
+	// An entry means that all watches ran.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.HeldError)) {
 		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.now(), entry, results, err)))
 	}
@@ -62,15 +66,6 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 		return command.EndWith(ledger.Partial, err)
 	}
 	return err
-}
-
-// configured are the watches that the shell is proposed.
-func configured(g *globals) []config.Watch {
-	cfg, err := g.silent().loadConfig("watch", "notify")
-	if err != nil {
-		return nil
-	}
-	return cfg.Watch
 }
 
 func watchNames(watches []config.Watch) []string {
@@ -81,10 +76,10 @@ func watchNames(watches []config.Watch) []string {
 	return names
 }
 
-// chosenWatches are the watches with these names; without names all.
+// chosenWatches returns the watches with the given names, or all watches.
 func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
 	if len(all) == 0 {
-		return nil, command.UsageErr("there is nothing to watch: write watch into %s, such as config.example.yaml shows", file)
+		return nil, command.UsageErr("no watch is configured: add the section watch to %s, as in config.example.yaml", file)
 	}
 	known := watchNames(all)
 	for _, name := range names {
@@ -95,23 +90,23 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
 }
 
-// watcher looks for what the watches of a configuration wait for.
+// watcher runs the watches of a configuration.
 type watcher struct{ g *globals }
 
 // followNight is the followWork of watches.
 func (w watcher) followNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollow(ledger.Watch, version, w.g.now())
-	results, err := w.lookForAll(ctx, cfg, false)
+	results, err := w.runAll(ctx, cfg, false)
 	log := w.g.newLogger()
 	for _, r := range results {
 		if r.Err == nil {
-			log.Info("looked for findings", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
+			log.Info("watch has run", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
 		}
 	}
 	return endWatches(ctx, w.g.now(), entry, results, err), err
 }
 
-// endWatches completes the entry of the ledger.
+// endWatches completes the ledger entry.
 func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
 	entry = entry.EndFollow(ctx, now, err)
 	if len(results) > 0 {
@@ -123,13 +118,13 @@ func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []
 	return entry
 }
 
-// watchBound is how long all watches may take: a receiver that takes each message slowly
-// must not hold up what follows a night without end.
-const watchBound = 15 * time.Minute
+// watchTimeout limits the time of all watches, so that a slow receiver does not block the
+// work after nights.
+const watchTimeout = 15 * time.Minute
 
-// lookForAll runs the watches. The error has those of all watches; results are there
-// unless none could be looked for.
-func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
+// runAll runs the watches. The error contains the errors of all watches. results is empty
+// only if no watch could run.
+func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
 	watches, err := newWatches(cfg.Watch)
 	if err != nil {
 		return nil, err
@@ -159,7 +154,7 @@ func (w watcher) lookForAll(ctx context.Context, cfg config.Config, dryRun bool)
 		return nil, wh.ExplainErr(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	bounded, stop := context.WithTimeoutCause(ctx, watchBound, fmt.Errorf("the watches took longer than %s", watchBound))
+	bounded, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
 	defer stop()
 	results, err = watch.Run(bounded, watch.Config{Catalog: db, Queries: queries, Folder: wh.Folder, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.now}, watches)
 	problems := []error{err}
@@ -185,12 +180,12 @@ func newWatches(all []config.Watch) ([]watch.Watch, error) {
 	return watches, nil
 }
 
-// newSender returns how messages are delivered to the channels of the configuration.
+// newSender returns the function that sends messages to the channels of the configuration.
 func (w watcher) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
 	notifier := command.NewNotifier(cfg.Notify, version, w.g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {
 		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
-		to, err := newChannel(cfg.Notify.Channels[i]) // Validate demands that there is one
+		to, err := newChannel(cfg.Notify.Channels[i]) // Validate checks that the channel exists
 		if err != nil {
 			return err
 		}
@@ -213,10 +208,9 @@ func newChannel(c config.Channel) (notify.Channel, error) {
 	}}, err
 }
 
-// checkWatches says how many own queries can be asked, and of each watch which query it
-// asks. A snapshot shows whether a query can be asked, and has the columns that a watch
-// names. The error has all problems; those of channels and conditions are in the error of
-// the configuration.
+// checkWatches checks own queries and watches, and prints them. With a published snapshot it
+// also binds the queries and checks the columns of the watches. The error contains all
+// problems. Channels and conditions are checked with the configuration.
 func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
 		return nil
@@ -246,19 +240,19 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", c.Name, err))
 			continue
 		}
-		asked := "SQL"
+		source := "SQL"
 		if q.Name != "" {
-			asked = "query " + q.Name
+			source = "query " + q.Name
 		}
-		fmt.Fprintf(g.stdout, "watch          %s asks %s and sends to %s\n", c.Name, asked, strings.Join(c.Send, ", "))
+		fmt.Fprintf(g.stdout, "watch          %s runs %s and sends to %s\n", c.Name, source, strings.Join(c.Send, ", "))
 	}
 	if db == nil && len(cfg.Watch) > 0 {
-		fmt.Fprintln(g.stdout, "watch          nothing is published yet: what the queries answer was not checked")
+		fmt.Fprintln(g.stdout, "watch          no snapshot is published yet: the columns of the queries were not checked")
 	}
 	return problems
 }
 
-// loadChecked loads the queries. The error names all own ones that cannot be asked.
+// loadChecked loads the queries. The error contains all faulty own queries.
 func loadChecked(ctx context.Context, dir string, db *query.DB) (query.Library, error) {
 	queries, err := query.Load(dir)
 	return queries, ownFaults(ctx, "queries", queries, err, db)
@@ -282,7 +276,7 @@ func ownFaults(ctx context.Context, kind string, queries query.Library, loadErr 
 	for i, p := range problems {
 		problems[i] = query.OnScreen(p)
 	}
-	return command.UsageErr("check your own %s: %s cannot be asked:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
+	return command.UsageErr("check your own %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
 }
 
 // openPublished opens the newest snapshot. It returns nil if there is none yet.
@@ -297,7 +291,6 @@ func (g *globals) openPublished(ctx context.Context, opts query.Options) (*query
 	return openCatalog(ctx, g, opts)
 }
 
-// showWatches prints what became of each watch.
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
 	for i, r := range results {
 		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
@@ -308,11 +301,11 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 			fmt.Fprintf(w, "  not judged: %s without a number in the column of the condition\n", plural.Count(r.NoNumber, "row"))
 		}
 		for _, m := range r.Messages {
-			did := "sent"
+			action := "sent"
 			if dryRun {
-				did = "would send to " + strings.Join(watches[i].Send, ", ")
+				action = "would send to " + strings.Join(watches[i].Send, ", ")
 			}
-			fmt.Fprintf(w, "  %s:\n    %s\n", did, strings.ReplaceAll(query.OnScreen(m.Text), "\n", "\n    "))
+			fmt.Fprintf(w, "  %s:\n    %s\n", action, strings.ReplaceAll(query.OnScreen(m.Text), "\n", "\n    "))
 		}
 	}
 }
@@ -323,7 +316,7 @@ func describeResult(r watch.Result) string {
 	case len(r.Unread) > 0:
 		text = "not read: " + strings.Join(r.Unread, "; ")
 	case r.SeenBefore:
-		text = r.At.Run + " was looked at before"
+		text = r.At.Run + " was already checked"
 	case r.Err != nil && r.Pending == 0:
 		text = "failed"
 	}

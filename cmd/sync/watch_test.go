@@ -181,7 +181,7 @@ func answerOf(t *testing.T, g *globals, sql string) string {
 	var out bytes.Buffer
 	quiet := *g
 	quiet.stdout = &out
-	fatal(t, runQuery(t.Context(), &quiet, queryOptions{answer: answerOptions{format: "csv"}}, []string{sql}))
+	fatal(t, runQuery(t.Context(), &quiet, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	_, value, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 	return strings.TrimSpace(value)
 }

@@ -14,17 +14,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// This file maps the configuration to the components; none of them knows the form
-// of the file.
+// This file maps the configuration to the configurations of the packages. They do not know
+// the format of the file.
 
-// loadConfig reads the whole configuration, for commands that talk to the service, or the
-// sections that a command needs.
+// loadConfig reads the given sections of the configuration, or all sections.
 func (g *globals) loadConfig(sections ...string) (config.Config, error) {
 	return g.LoadConfig(g.lookupEnv, sections...)
 }
 
-// openWarehouse opens the warehouse of the configuration, which is all that an analyst
-// needs of it.
+// openWarehouse opens the warehouse of the configuration. It does not need the sections
+// for the service, so analysts can use it without a token.
 func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
 	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {
@@ -51,7 +50,6 @@ func fetchConfig(c config.Config, lookupEnv func(string) (string, bool)) fetch.C
 	}
 }
 
-// nightConfig is the night that the configuration describes.
 func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	for _, warning := range c.Warnings {
 		g.newLogger().Warn("a secret is open to others", "reason", warning)
@@ -73,8 +71,8 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}, nil
 }
 
-// chosenStreams are those that a night reads. The patterns may be those of a flag, which
-// no rule of the configuration has seen.
+// chosenStreams are the streams of a night. The patterns may come from a flag, so they are
+// checked here again.
 func chosenStreams(c config.Streams) ([]string, error) {
 	for _, pattern := range c.Include {
 		if hint := command.UnknownStream(pattern); hint != "" {

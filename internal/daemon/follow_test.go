@@ -11,11 +11,10 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestNightsDoNotWaitForWhatFollows lives through four nights, each of which is followed
-// by work that takes a day and a half.
-func TestNightsDoNotWaitForWhatFollows(t *testing.T) {
+// TestFollowDoesNotDelayNights runs four nights. The work after each takes a day and a half.
+func TestFollowDoesNotDelayNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		var mu sync.Mutex
 		began, atOnce, most := 0, 0, 0
 		h.follow = func(ctx context.Context) {
@@ -43,11 +42,11 @@ func TestNightsDoNotWaitForWhatFollows(t *testing.T) {
 		}
 		mu.Lock()
 		if began != 3 || most != 1 {
-			t.Errorf("the work began %d times, %d at once; want 3 times, one at once", began, most)
+			t.Errorf("the work started %d times, %d at once; want 3 times, one at once", began, most)
 		}
 		mu.Unlock()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last backup</dt><dd>failed<small>1 h 1 min ago, of 20260101T020000Z, put s3://store/a: no</small>") {
-			t.Errorf("the page does not say that the backup failed:\n%s", text)
+			t.Errorf("the page does not show the failed backup:\n%s", text)
 		}
 		metrics := h.get("/metrics").Body.String()
 		for _, want := range []string{`placementsync_follow_behind{kind="backup"} 1`, `placementsync_follow_last_success_timestamp_seconds{kind="backup"} 9.469404e+08`} {
@@ -65,14 +64,14 @@ func TestNightsDoNotWaitForWhatFollows(t *testing.T) {
 	})
 }
 
-// TestWorkThatIsNotConfiguredIsNotShown removes a backup that failed from the configuration.
-func TestWorkThatIsNotConfiguredIsNotShown(t *testing.T) {
+// TestUnconfiguredFollowIsHidden has a failed backup that is no longer configured.
+func TestUnconfiguredFollowIsHidden(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	now := time.Now()
 	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
 	h.set.Follows = []string{ledger.Lake}
 	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.findMetric(`follow_behind{kind="backup"}`) != "" {
-		t.Errorf("a backup that nobody wants is behind:\n%s", text)
+		t.Errorf("a backup is shown that is not configured:\n%s", text)
 	}
 }

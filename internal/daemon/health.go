@@ -33,7 +33,7 @@ func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ready")
 }
 
-// unreadyReasons is empty if the daemon is ready.
+// unreadyReasons returns no reasons if the daemon is ready.
 func (d *Daemon) unreadyReasons() []string {
 	seen := d.state.read()
 	var reasons []string

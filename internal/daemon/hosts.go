@@ -56,9 +56,13 @@ func normalize(host string) string {
 // logInterval limits how often a rejected request is logged: clients control the host in it.
 const logInterval = time.Minute
 
-// GuardHosts responds with status 421 to requests whose host is not in the list. It logs at most one
-// of them a minute, so that a missing entry for a proxy is found. Guard calls list for each
-// request, so that a reloaded configuration applies.
+// GuardHosts responds with status 421 to requests whose host is not in the list, to protect
+// against DNS rebinding: a foreign web page resolves its own host name to the address of this
+// machine, so that the browser lets the page read the server's responses. The Host header of
+// such requests contains the foreign name.
+//
+// It logs at most one rejected request a minute, so that a missing entry for a proxy is
+// found. It calls list for each request, so that a reloaded configuration applies.
 func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.Handler {
 	var logged atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

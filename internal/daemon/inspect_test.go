@@ -11,10 +11,11 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestOneCauseIsOneLine loses two parts by one cause, and has them again.
-func TestOneCauseIsOneLine(t *testing.T) {
+// TestReadErrorsAreLoggedOnce checks the log of two sources that cannot be read for a while
+// for the same reason.
+func TestReadErrorsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		began := time.Now()
 		h.inspect = func(context.Context) daemon.Inspection {
 			found := daemon.Inspection{At: time.Now()}
@@ -26,7 +27,7 @@ func TestOneCauseIsOneLine(t *testing.T) {
 		}
 		h.run()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "Unknown because it cannot be read: the free disk space, the webhook inbox. See the log.") {
-			t.Errorf("the page does not list them:\n%s", text)
+			t.Errorf("the page does not list the sources:\n%s", text)
 		}
 		time.Sleep(time.Hour)
 		h.end()
@@ -38,10 +39,10 @@ func TestOneCauseIsOneLine(t *testing.T) {
 	})
 }
 
-// TestADiskThatDoesNotAnswerIsSaid never ends a look at the warehouse.
-func TestADiskThatDoesNotAnswerIsSaid(t *testing.T) {
+// TestStuckDiskIsReported has an inspection that does not end.
+func TestStuckDiskIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.inspect = func(ctx context.Context) daemon.Inspection {
 			<-ctx.Done()
 			return daemon.Inspection{}
@@ -49,13 +50,13 @@ func TestADiskThatDoesNotAnswerIsSaid(t *testing.T) {
 		h.run()
 		time.Sleep(20*time.Minute + time.Second)
 		if n := h.metric(`read_errors_total{source="free"}`); n != "6" {
-			t.Errorf("%s errors are counted, want one a minute from the 15th on", n)
+			t.Errorf("%s errors are counted, want one a minute from the 15th minute on", n)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "has not responded since 2000-01-01 00:00 UTC") {
-			t.Errorf("the page says nothing:\n%s", text)
+			t.Errorf("the page does not report the disk:\n%s", text)
 		}
 		if n := strings.Count(h.log.String(), "does not answer"); n != 1 {
-			t.Errorf("the log says it %d times", n)
+			t.Errorf("the log reports it %d times", n)
 		}
 		h.end()
 	})

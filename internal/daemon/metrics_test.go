@@ -24,9 +24,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// wantMetrics compares series with their values; "" is that of a series that must not
-// exist.
-func (h *house) wantMetrics(want map[string]string) {
+// wantMetrics compares the values of series. "" means that the series must not exist.
+func (h *harness) wantMetrics(want map[string]string) {
 	h.t.Helper()
 	for series, value := range want {
 		if got := h.findMetric(series); got != value {
@@ -35,9 +34,9 @@ func (h *house) wantMetrics(want map[string]string) {
 	}
 }
 
-func TestEverySeriesExistsFromTheStart(t *testing.T) {
+func TestMetricsAtStart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 7, "unsigned": 0} }
 	h.wantMetrics(map[string]string{
 		`runs_total{outcome="failed"}`:                     "0",
@@ -60,7 +59,7 @@ func TestEverySeriesExistsFromTheStart(t *testing.T) {
 		`webhook_results_total{result="stored"}`:           "7",
 		`webhook_results_total{result="unsigned"}`:         "0",
 		`build_info{version="v1.2.3"}`:                     "1",
-		// What nobody has looked at yet is not zero.
+		// Unknown values have no series.
 		`last_run_duration_seconds`:                         "",
 		`last_run_new_rows`:                                 "",
 		`disk_free_bytes`:                                   "",
@@ -79,14 +78,14 @@ func TestEverySeriesExistsFromTheStart(t *testing.T) {
 		`last_verify_result{depth="full",result="damaged"}`: "",
 	})
 	if text := h.get("/metrics").Body.String(); !strings.Contains(text, "go_goroutines ") {
-		t.Error("the process is not measured")
+		t.Error("the metrics of the process are missing")
 	}
 }
 
-// TestScrapesWaitForOneAnother has more of them at once than are answered at once.
-func TestScrapesWaitForOneAnother(t *testing.T) {
+// TestConcurrentScrapes checks that scrapes above the limit wait.
+func TestConcurrentScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, slow := newHouse(t, nil), make(chan struct{})
+		h, slow := newHarness(t, nil), make(chan struct{})
 		h.hookResults = func() map[string]uint64 { <-slow; return nil }
 		handler := h.open().Handler()
 		answers := make([]int, 20)
@@ -107,9 +106,9 @@ func TestScrapesWaitForOneAnother(t *testing.T) {
 	})
 }
 
-func TestNightsAreMeasured(t *testing.T) {
+func TestNightMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(context.Context) (ledger.Run, error) {
+		h := newHarness(t, func(context.Context) (ledger.Run, error) {
 			time.Sleep(90 * time.Second)
 			return ledger.Run{Outcome: ledger.Partial, New: 5, Changed: 6, Gone: 7, Streams: []ledger.Stream{
 				{Stream: "orders", Grade: "exact", Rows: 60, Rejects: 2, Requests: 12, Retries: 3, RetryAfterSeconds: 1.5},
@@ -150,13 +149,13 @@ func TestNightsAreMeasured(t *testing.T) {
 	})
 }
 
-// TestIntervalsBeginWithTheLastSuccess looks on a Saturday, with a schedule of weekdays: the
-// night of Friday is followed by that of Monday.
-func TestIntervalsBeginWithTheLastSuccess(t *testing.T) {
+// TestIntervalMetrics runs on a Saturday with a schedule of weekdays, so that the interval is
+// from Friday to Monday.
+func TestIntervalMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		friday, found := time.Now().Add(-22*time.Hour), look()
+		friday, found := time.Now().Add(-22*time.Hour), fullInspection()
 		found.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.set.Schedule, h.set.VerifySchedule = schedule(t, "0 2 * * 1-5", "UTC"), schedule(t, "0 5 * * 1-5", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
@@ -168,10 +167,10 @@ func TestIntervalsBeginWithTheLastSuccess(t *testing.T) {
 	})
 }
 
-// TestAKilledNightHasNoLength has a night and a refresh whose ends nobody knows.
-func TestAKilledNightHasNoLength(t *testing.T) {
+// TestKilledRunHasNoDuration has a killed night and a killed refresh.
+func TestKilledRunHasNoDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "night", Outcome: ledger.Killed, StartedAt: began})
 		h.record(ledger.Run{ID: "refresh", Kind: ledger.Refresh, Outcome: ledger.Killed, StartedAt: began})
@@ -182,11 +181,11 @@ func TestAKilledNightHasNoLength(t *testing.T) {
 	})
 }
 
-// TestWhatIsLeftOutIsNoCarriedStream has streams that the configuration leaves out, and one
-// for which the token lost a scope.
-func TestWhatIsLeftOutIsNoCarriedStream(t *testing.T) {
+// TestLeftOutStreamsAreNotCarried has two streams that the configuration leaves out, and one
+// without its scope.
+func TestLeftOutStreamsAreNotCarried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "night", Outcome: ledger.Complete, StartedAt: began, EndedAt: began, SnapshotAt: began, Streams: []ledger.Stream{
 			{Stream: "orders", Grade: "carried_forward", Reason: ledger.ReasonNotChosen},
@@ -200,10 +199,11 @@ func TestWhatIsLeftOutIsNoCarriedStream(t *testing.T) {
 	})
 }
 
-// TestARestartRemembersTheLastNight wants what the ledger knows, and no counts.
-func TestARestartRemembersTheLastNight(t *testing.T) {
+// TestMetricsAfterRestart checks that gauges are read from the ledger and counters start at
+// zero.
+func TestMetricsAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		began := time.Now().Add(-22 * time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began,
 			Requests: 9, Streams: []ledger.Stream{{Stream: "orders", Grade: "repaired", Rows: 60, Requests: 9}}})
@@ -221,11 +221,11 @@ func TestARestartRemembersTheLastNight(t *testing.T) {
 	})
 }
 
-// TestNightsOfOtherProcessesCount has one of them run a night that is resumed, and
-// refreshes, of which the last two fail.
-func TestNightsOfOtherProcessesCount(t *testing.T) {
+// TestRunsOfOtherProcessesAreCounted has a resumed night of another process, and refreshes of
+// which the last two fail.
+func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.run()
 		defer h.end()
 		streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 60, Requests: 9}}
@@ -247,7 +247,7 @@ func TestNightsOfOtherProcessesCount(t *testing.T) {
 			}
 			h.record(r)
 		}
-		// A replay asks the service for nothing.
+		// A replay sends no requests.
 		h.record(ledger.Run{ID: "replay", Kind: ledger.Replay, StartedAt: began, EndedAt: time.Now(), Outcome: ledger.Failed, Streams: streams})
 		time.Sleep(time.Minute)
 		for range 2 { // a second scrape counts nothing again
@@ -267,16 +267,16 @@ func TestNightsOfOtherProcessesCount(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last refresh</dt><dd>failed<small>3 min 0 s ago, took 20 s, 2 failed in a row</small>") {
-			t.Errorf("the page does not tell of refreshes:\n%s", text)
+			t.Errorf("the page does not show the refreshes:\n%s", text)
 		}
 	})
 }
 
-// TestANightWithoutALineIsSeen has nights that fail before there is a line in the ledger,
-// or whose line the disk has no room for.
-func TestANightWithoutALineIsSeen(t *testing.T) {
+// TestNightWithoutLedgerEntryIsShown has a night that fails before its ledger entry, and one
+// whose entry cannot be written to a full disk.
+func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		nights := 0
 		h.night = func(context.Context) (ledger.Run, error) {
 			switch nights++; nights {
@@ -297,7 +297,7 @@ func TestANightWithoutALineIsSeen(t *testing.T) {
 			time.Sleep(24 * time.Hour)
 			h.wantMetrics(map[string]string{`last_run_outcome{outcome="failed"}`: "1"})
 			if text := h.get("/").Body.String(); !strings.Contains(text, want) || !strings.Contains(text, "<title>not ready") {
-				t.Errorf("the page does not say %q:\n%s", want, text)
+				t.Errorf("the page lacks %q:\n%s", want, text)
 			}
 		}
 		h.wantMetrics(map[string]string{`runs_total{outcome="failed"}`: "2"})
@@ -306,8 +306,8 @@ func TestANightWithoutALineIsSeen(t *testing.T) {
 	})
 }
 
-// look is an inspection that found everything.
-func look() daemon.Inspection {
+// fullInspection is an inspection without read errors.
+func fullInspection() daemon.Inspection {
 	now := time.Now()
 	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
@@ -320,10 +320,10 @@ func look() daemon.Inspection {
 	}
 }
 
-// looked is a house whose looks at the warehouse find what found has.
-func looked(t *testing.T, found *daemon.Inspection) *house {
+// newInspectedHarness returns a running daemon whose inspections return found.
+func newInspectedHarness(t *testing.T, found *daemon.Inspection) *harness {
 	t.Helper()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	h.hookResults = func() map[string]uint64 { return nil }
 	h.set.Hooks = http.NotFoundHandler()
 	h.inspect = func(context.Context) daemon.Inspection {
@@ -336,8 +336,8 @@ func looked(t *testing.T, found *daemon.Inspection) *house {
 	return h
 }
 
-// wantPage compares the status page with what it must have.
-func (h *house) wantPage(parts ...string) {
+// wantPage checks that the status page contains parts.
+func (h *harness) wantPage(parts ...string) {
 	h.t.Helper()
 	text := h.get("/").Body.String()
 	for _, want := range parts {
@@ -347,10 +347,10 @@ func (h *house) wantPage(parts ...string) {
 	}
 }
 
-func TestTheWarehouseIsMeasured(t *testing.T) {
+func TestWarehouseMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		found := look()
-		h := looked(t, &found)
+		found := fullInspection()
+		h := newInspectedHarness(t, &found)
 		defer h.end()
 		h.wantMetrics(map[string]string{
 			`disk_free_bytes`:                                      "1.073741824e+09",
@@ -389,12 +389,12 @@ func TestTheWarehouseIsMeasured(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeReadIsMissing has a look that finds less room than a night needs, and
-// cannot read the rest, after one that could.
-func TestWhatCannotBeReadIsMissing(t *testing.T) {
+// TestUnreadableSourcesHaveNoMetrics has an inspection that finds too little disk space and
+// cannot read the other sources, after one without errors.
+func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		found := look()
-		h := looked(t, &found)
+		found := fullInspection()
+		h := newInspectedHarness(t, &found)
 		defer h.end()
 		h.mu.Lock()
 		found = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
@@ -418,26 +418,26 @@ func TestWhatCannotBeReadIsMissing(t *testing.T) {
 			"cannot be read: the disk usage of the warehouse, ", "the state of the watches. See the log.", "<dt>Verified</dt><dd>unknown")
 		for _, never := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
 			if strings.Contains(h.get("/").Body.String(), never) {
-				t.Errorf("the page has %q, which nobody could read", never)
+				t.Errorf("the page shows %q, which could not be read", never)
 			}
 		}
 		if n := strings.Count(h.log.String(), "usage is damaged"); n != 1 {
-			t.Errorf("the log says %d times what cannot be read, want once", n)
+			t.Errorf("the log reports the error %d times, want once", n)
 		}
 	})
 }
 
-// TestADiskThatHangsHidesNothingAndShowsNothingOld has a look that never ends: scrapes are
-// answered, and after a while without what the last look found.
-func TestADiskThatHangsHidesNothingAndShowsNothingOld(t *testing.T) {
+// TestStuckDiskExpiresInspection has an inspection that does not end. Scrapes still work, but
+// the results of the last inspection expire.
+func TestStuckDiskExpiresInspection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
-		var looks atomic.Int64
+		h := newHarness(t, nil)
+		var inspections atomic.Int64
 		h.inspect = func(ctx context.Context) daemon.Inspection {
-			if looks.Add(1) > 1 {
+			if inspections.Add(1) > 1 {
 				<-ctx.Done()
 			}
-			return look()
+			return fullInspection()
 		}
 		h.run()
 		defer h.end()
@@ -445,16 +445,16 @@ func TestADiskThatHangsHidesNothingAndShowsNothingOld(t *testing.T) {
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60", `ready`: "0"})
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0"})
-		if n := looks.Load(); n != 2 {
-			t.Errorf("%d looks began, want 2: one that hangs is enough", n)
+		if n := inspections.Load(); n != 2 {
+			t.Errorf("%d inspections started, want 2: no more start while one does not end", n)
 		}
 	})
 }
 
-// TestAnUnreadableLedgerIsNoZero has a disk that goes away.
-func TestAnUnreadableLedgerIsNoZero(t *testing.T) {
+// TestUnreadableLedgerHasNoMetrics has a disk that becomes unreadable.
+func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began, New: 3})
 		whole := h.runs
@@ -480,13 +480,13 @@ func TestAnUnreadableLedgerIsNoZero(t *testing.T) {
 	})
 }
 
-func TestMetricsFollowTheirConventions(t *testing.T) {
+func TestMetricConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
-		h.inspect = func(context.Context) daemon.Inspection { return look() }
+		h.inspect = func(context.Context) daemon.Inspection { return fullInspection() }
 		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
 		h.run()
 		defer h.end()

@@ -18,44 +18,44 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// began fails unless exactly these nights began.
-func began(t *testing.T, h *house, want ...string) {
+// wantNights compares the start times of nights.
+func wantNights(t *testing.T, h *harness, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, h.nights()); diff != "" {
-		t.Errorf("nights began (-want +got):\n%s", diff)
+		t.Errorf("nights started (-want +got):\n%s", diff)
 	}
 }
 
-func TestNightsBeginAtTheirSlots(t *testing.T) {
+func TestNightsStartAtSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.run()
 		time.Sleep(50*time.Hour + time.Minute)
 		h.end()
-		began(t, h, "01-01 02:00", "01-02 02:00", "01-03 02:00")
+		wantNights(t, h, "01-01 02:00", "01-02 02:00", "01-03 02:00")
 		if got := h.metric(`runs_total{outcome="complete"}`); got != "2" {
 			t.Errorf("%s nights are counted as complete, want 2", got)
 		}
 	})
 }
 
-func TestTwoNightsAreNeverAtWork(t *testing.T) {
+func TestNightsNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, lasting(30*time.Hour))
+		h := newHarness(t, lasting(30*time.Hour))
 		h.run()
 		time.Sleep(80 * time.Hour)
-		began(t, h, "01-01 02:00", "01-03 02:00")
+		wantNights(t, h, "01-01 02:00", "01-03 02:00")
 		if got := h.metric(`missed_slots_total{reason="running"}`); got != "2" {
-			t.Errorf("%s slots are missed, want those of the second and the fourth", got)
+			t.Errorf("%s slots are missed, want the second and the fourth", got)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "2<small>running</small>") {
-			t.Error("the page does not tell of the missed slots")
+			t.Error("the page does not show the missed slots")
 		}
 		h.end()
 	})
 }
 
-func TestOneNightCatchesUp(t *testing.T) {
+func TestCatchUp(t *testing.T) {
 	good := func(at time.Time) ledger.Run {
 		return ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: at, EndedAt: at.Add(time.Minute), SnapshotAt: at}
 	}
@@ -80,12 +80,12 @@ func TestOneNightCatchesUp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t, nil)
+				h := newHarness(t, nil)
 				h.ledger, h.set.CatchUp = c.ledger(time.Now()), c.catchUp
 				h.run()
 				time.Sleep(3 * time.Hour)
 				h.end()
-				began(t, h, c.want...)
+				wantNights(t, h, c.want...)
 				if got := h.metric(`missed_slots_total{reason="downtime"}`); got != c.missed {
 					t.Errorf("%s slots are missed, want %s", got, c.missed)
 				}
@@ -94,10 +94,10 @@ func TestOneNightCatchesUp(t *testing.T) {
 	}
 }
 
-func TestANightWaitsForAnotherRun(t *testing.T) {
+func TestNightRetriesHeldLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		h := newHouse(t, func(context.Context) (ledger.Run, error) {
+		h := newHarness(t, func(context.Context) (ledger.Run, error) {
 			if tries++; tries <= 2 {
 				return ledger.Run{}, fmt.Errorf("publish: %w", &warehouse.HeldError{Run: "20000101T015900Z"})
 			}
@@ -106,31 +106,31 @@ func TestANightWaitsForAnotherRun(t *testing.T) {
 		h.run()
 		time.Sleep(3 * time.Hour)
 		h.end()
-		began(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
+		wantNights(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
 		if got := h.metric(`runs_total{outcome="held"}`); got != "2" {
 			t.Errorf("%s nights are counted as held, want 2", got)
 		}
 	})
 }
 
-func TestAWaitEndsAtTheNextSlot(t *testing.T) {
+func TestRetryEndsAtNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, &warehouse.HeldError{} })
+		h := newHarness(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, &warehouse.HeldError{} })
 		h.cfg.HeldRetry = 20 * time.Hour
 		h.run()
 		time.Sleep(26*time.Hour + time.Minute)
 		h.end()
-		began(t, h, "01-01 02:00", "01-01 22:00", "01-02 02:00")
+		wantNights(t, h, "01-01 02:00", "01-01 22:00", "01-02 02:00")
 		if got := h.metric(`missed_slots_total{reason="held"}`); got != "1" {
 			t.Errorf("%s slots are missed, want 1", got)
 		}
 	})
 }
 
-func TestDrainWaitsForTheNight(t *testing.T) {
+func TestStopWaitsForNight(t *testing.T) {
 	t.Run("that stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHouse(t, nil)
+			h := newHarness(t, nil)
 			h.run()
 			time.Sleep(2*time.Hour + time.Minute)
 			h.end()
@@ -141,7 +141,7 @@ func TestDrainWaitsForTheNight(t *testing.T) {
 	})
 	t.Run("that commits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHouse(t, func(context.Context) (ledger.Run, error) {
+			h := newHarness(t, func(context.Context) (ledger.Run, error) {
 				time.Sleep(10 * time.Minute)
 				return ledger.Run{Outcome: ledger.Complete}, nil
 			})
@@ -162,7 +162,7 @@ func TestDrainWaitsForTheNight(t *testing.T) {
 
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		hangups := make(chan os.Signal)
 		h.cfg.Hangups = hangups
 		next := func() (daemon.Settings, error) {
@@ -174,7 +174,7 @@ func TestReload(t *testing.T) {
 		hangups <- os.Interrupt
 		synctest.Wait()
 		if log := h.log.String(); !strings.Contains(log, "the old one stays") || !strings.Contains(log, "api.burst") {
-			t.Errorf("a bad configuration is logged as\n%s", log)
+			t.Errorf("an invalid configuration is logged as\n%s", log)
 		}
 		next = func() (daemon.Settings, error) {
 			set := h.set
@@ -185,7 +185,7 @@ func TestReload(t *testing.T) {
 		hangups <- os.Interrupt
 		time.Sleep(3 * time.Hour)
 		h.end()
-		began(t, h, "01-01 02:00", "01-01 05:00")
+		wantNights(t, h, "01-01 02:00", "01-01 05:00")
 		for _, result := range []string{"applied", "refused"} {
 			if got := h.metric(`config_reloads_total{result="` + result + `"}`); got != "1" {
 				t.Errorf("%s reloads are %s, want 1", got, result)
@@ -194,27 +194,27 @@ func TestReload(t *testing.T) {
 	})
 }
 
-func TestServiceManagerIsTold(t *testing.T) {
+func TestServiceManagerIsNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.cfg.Watchdog = 20 * time.Second
 		h.run()
 		time.Sleep(time.Minute + time.Second)
 		h.end()
-		first, last := h.told[0], h.told[len(h.told)-1]
+		first, last := h.notified[0], h.notified[len(h.notified)-1]
 		if first != "READY=1" || last != "STOPPING=1" {
-			t.Errorf("it is told %q first and %q last", first, last)
+			t.Errorf("the first state is %q and the last %q", first, last)
 		}
-		beats := slices.DeleteFunc(slices.Clone(h.told), func(s string) bool { return s != "WATCHDOG=1" })
+		beats := slices.DeleteFunc(slices.Clone(h.notified), func(s string) bool { return s != "WATCHDOG=1" })
 		if len(beats) != 6 {
-			t.Errorf("the watchdog hears %d times in a minute, want 6", len(beats))
+			t.Errorf("the watchdog is notified %d times in a minute, want 6", len(beats))
 		}
 	})
 }
 
-func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
+func TestUnreadableLedgerIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		broken := errors.New("read /secret/path: broken")
 		h.runs = func() ([]ledger.Run, error) { return nil, broken }
 		h.run()
@@ -222,14 +222,14 @@ func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.get("/")
 		if n := strings.Count(h.log.String(), `level=WARN msg="the ledger cannot be read" error="read /secret/path: broken"`); n != 1 {
-			t.Errorf("the log says it %d times:\n%s", n, &h.log)
+			t.Errorf("the log reports it %d times:\n%s", n, &h.log)
 		}
 		defer func() {
 			broken = nil
 			time.Sleep(time.Minute)
 			h.get("/")
 			if !strings.Contains(h.log.String(), "the ledger can be read again") {
-				t.Errorf("the log does not say that it can be read again:\n%s", &h.log)
+				t.Errorf("the log does not report that the ledger can be read again:\n%s", &h.log)
 			}
 		}()
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
@@ -238,10 +238,11 @@ func TestALedgerThatIsUnreadableIsSaid(t *testing.T) {
 	})
 }
 
-// TestAKilledNightCountsWhenItIsSeen: one that began before this process ended with it.
-func TestAKilledNightCountsWhenItIsSeen(t *testing.T) {
+// TestKilledNightIsCountedWhenSeen checks that a night that was killed before the start of the
+// process is not counted.
+func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.set.CatchUp = false
 		h.record(ledger.Run{ID: "old", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Hour)})
 		h.run()
@@ -255,7 +256,7 @@ func TestAKilledNightCountsWhenItIsSeen(t *testing.T) {
 			t.Errorf("%s killed nights are counted, want 1", n)
 		}
 		if text := h.get("/").Body.String(); strings.Contains(text, "0 s</td>") {
-			t.Errorf("a killed night took 0 s:\n%s", text)
+			t.Errorf("a killed night has a duration of 0 s:\n%s", text)
 		}
 	})
 }

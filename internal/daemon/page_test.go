@@ -9,10 +9,10 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// busy is a house in the middle of a night, with nights of every outcome behind it.
-func busy(t *testing.T) *house {
+// newBusyHarness returns a daemon during a night, after nights of every outcome.
+func newBusyHarness(t *testing.T) *harness {
 	t.Helper()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	now := instant(t, "2026-11-21T02:04:10Z")
 	h.cfg.Now = func() time.Time { return now }
 	h.cfg.ReportFile = "page_test.go"
@@ -55,9 +55,9 @@ func someStreams(began time.Time) []ledger.Stream {
 	}
 }
 
-func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
+func TestStatusPage(t *testing.T) {
 	t.Parallel()
-	text := busy(t).get("/").Body.String()
+	text := newBusyHarness(t).get("/").Body.String()
 	for _, want := range []string{
 		`<title>ready - placementsync</title>`, `content="3"`, `<a href="report">`,
 		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete, 1 stream not read, 1 carried, 1 not proven</small>",
@@ -69,14 +69,14 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 		`<span class="tag good">proven</span><small>repaired</small>`,
 		`<span class="tag none">not proven</span><small>best_effort</small>`,
 		`<span class="tag none">not read</span><small>skipped</small>`, "(rows of 2026-11-19 02:00 UTC)",
-		// Why a night was partial, in the line of the night.
+		// The row of a partial night contains the reason.
 		`<span class="tag poor">partial</span>`, `<td class="why"><bdi>orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	// What somebody can act on comes first, then what is least sure.
+	// Streams that need attention are first, then the least certain ones.
 	var order []string
 	_, streams, _ := strings.Cut(text, "<h2>Streams of")
 	for _, m := range regexp.MustCompile(`<th scope="row"><bdi>(\w+)<`).FindAllStringSubmatch(streams, -1) {
@@ -86,14 +86,15 @@ func TestPageShowsNightsStreamsAndProgress(t *testing.T) {
 		t.Errorf("the streams are in the order %s", got)
 	}
 	if strings.Contains(text, "<script") || strings.Contains(text, "style=") {
-		t.Error("the page needs what its policy forbids")
+		t.Error("the page contains scripts or styles that its policy forbids")
 	}
 }
 
-// TestARefreshIsWhatReadersSee and is no night.
-func TestARefreshIsWhatReadersSee(t *testing.T) {
+// TestStatusPageAfterRefresh checks that the page shows the snapshot of a refresh, and does
+// not list the refresh as a night.
+func TestStatusPageAfterRefresh(t *testing.T) {
 	t.Parallel()
-	h := busy(t)
+	h := newBusyHarness(t)
 	night := h.ledger[4]
 	at := night.SnapshotAt.Add(23 * time.Hour)
 	h.ledger = append(h.ledger, ledger.Run{ID: "refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete},
@@ -105,28 +106,28 @@ func TestARefreshIsWhatReadersSee(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, `<th scope="row"><bdi>2026-11-21 01:00`) {
-		t.Error("a refresh stands among the nights")
+		t.Error("the nights contain a refresh")
 	}
 	h.wantMetrics(map[string]string{`snapshot_timestamp_seconds`: "1.7952228e+09", `last_run_duration_seconds`: "372", `refresh_failures`: "1"})
 }
 
-func TestPageEscapesWhatTheServiceSays(t *testing.T) {
+func TestStatusPageEscapesText(t *testing.T) {
 	t.Parallel()
-	h := busy(t)
+	h := newBusyHarness(t)
 	h.ledger[3].Error = `<script>alert(1)</script> & "quoted"`
 	h.ledger[4].Streams[0].Reason = `<img src=x onerror=alert(1)>`
 	text := h.get("/").Body.String()
 	if strings.Contains(text, "<script>") || strings.Contains(text, "<img") {
-		t.Error("markup of others gets into the page")
+		t.Error("the page contains unescaped text")
 	}
 	if !strings.Contains(text, "&lt;script&gt;alert(1)&lt;/script&gt; &amp;") {
-		t.Error("the error is not shown as it is")
+		t.Error("the page does not contain the escaped error")
 	}
 }
 
-func TestPageBeforeTheFirstNight(t *testing.T) {
+func TestStatusPageBeforeFirstNight(t *testing.T) {
 	t.Parallel()
-	text := newHouse(t, nil).get("/").Body.String()
+	text := newHarness(t, nil).get("/").Body.String()
 	for _, want := range []string{"nothing yet", "Not ready: no night has succeeded yet", "No night has run yet", "<title>not ready", `content="60"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

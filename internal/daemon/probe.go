@@ -13,27 +13,26 @@ import (
 	"time"
 )
 
-// The questions of a probe: whether the process works, as /healthz says, and whether
-// readers find recent data, as /readyz says.
+// Kinds of probes. ProbeHealth requests /healthz, ProbeReady /readyz.
 const (
 	ProbeHealth = "health"
 	ProbeReady  = "ready"
 )
 
 const (
-	// probeWithin is shorter than the patience of most supervisors, which would kill the
-	// probe and log nothing of it.
-	probeWithin = 4 * time.Second
-	// longestAnswer of a daemon is some sentences; another server may send anything.
-	longestAnswer = 4096
+	// probeTimeout is shorter than the timeout of most supervisors, which kill the probe
+	// without an error message.
+	probeTimeout = 4 * time.Second
+	// maxResponse is more than the daemon sends. Another server may send more.
+	maxResponse = 4096
 )
 
-// Probe asks the daemon that listens on an address (serve.listen) and returns what it
-// answers. It is an error when it is not well, when nobody answers, and when another
-// program does. The token, if there is one, goes to that address only.
-func Probe(ctx context.Context, listen, question, token string) (string, error) {
+// Probe probes the daemon with an address (serve.listen) and returns its response. It
+// returns an error if the daemon is unhealthy or not ready, if it does not respond, or if
+// another program responds. The token may be empty.
+func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	path, want := "/healthz", "ok"
-	if question == ProbeReady {
+	if kind == ProbeReady {
 		path, want = "/readyz", "ready"
 	}
 	host, port, err := net.SplitHostPort(listen)
@@ -41,11 +40,11 @@ func Probe(ctx context.Context, listen, question, token string) (string, error) 
 	case err != nil:
 		return "", fmt.Errorf("probe %q: %w", listen, err)
 	case port == "0":
-		return "", errors.New("probe the daemon: serve.listen has port 0, so its port is known from its log only: name a port")
+		return "", errors.New("probe the daemon: serve.listen has port 0, so only its log contains the port: set a port")
 	}
-	// Whoever listens on all addresses is dialled on loopback.
+	// 0.0.0.0 connects to loopback.
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port), Path: path}
-	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -54,10 +53,10 @@ func Probe(ctx context.Context, listen, question, token string) (string, error) 
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	status, answer, err := askOnce(r)
+	status, answer, err := sendProbe(r)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("probe the daemon: %s: no answer within %s", &address, probeWithin)
+		return "", fmt.Errorf("probe the daemon: %s: no answer within %s", &address, probeTimeout)
 	case err != nil:
 		return "", fmt.Errorf("probe the daemon: %w", err)
 	case status != http.StatusOK:
@@ -68,9 +67,9 @@ func Probe(ctx context.Context, listen, question, token string) (string, error) 
 	return answer, nil
 }
 
-// askOnce sends a request past any proxy, follows no redirect, and returns the beginning
-// of the answer.
-func askOnce(r *http.Request) (status int, answer string, err error) {
+// sendProbe sends a request without a proxy. It follows no redirects and returns the
+// beginning of the response.
+func sendProbe(r *http.Request) (status int, answer string, err error) {
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -80,6 +79,6 @@ func askOnce(r *http.Request) (status int, answer string, err error) {
 		return 0, "", err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	return res.StatusCode, strings.TrimSpace(string(body)), err
 }

@@ -9,11 +9,11 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestProbesAskTheDaemon, one that wants a token and knows no names, in the forms in
-// which serve.listen may name its address.
-func TestProbesAskTheDaemon(t *testing.T) {
+// TestProbe checks all forms of serve.listen. The daemon requires a token and allows no host
+// names.
+func TestProbe(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	h.set.AuthToken = "opensesame"
 	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", nil)
 	_, port, _ := strings.Cut(strings.TrimPrefix(serve(t, h), "http://"), ":")
@@ -25,13 +25,13 @@ func TestProbesAskTheDaemon(t *testing.T) {
 		{"a name", "localhost:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"readiness before a night", "0.0.0.0:" + port, daemon.ProbeReady, "opensesame", "", "answers 503: not ready: no night has succeeded yet"},
 		{"readiness with another token", "0.0.0.0:" + port, daemon.ProbeReady, "sesame", "", "answers 401: send serve.auth_token"},
-		{"any port", "127.0.0.1:0", daemon.ProbeHealth, "", "", "name a port"},
+		{"any port", "127.0.0.1:0", daemon.ProbeHealth, "", "", "set a port"},
 		{"no port", "127.0.0.1", daemon.ProbeHealth, "", "", "missing port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer, err := daemon.Probe(t.Context(), c.listen, c.question, c.token)
 			if answer != c.answer || (err == nil) != (c.problem == "") {
-				t.Fatalf("the probe of %s says %q, %v, want %q", c.listen, answer, err, c.answer)
+				t.Fatalf("the probe of %s returned %q, %v, want %q", c.listen, answer, err, c.answer)
 			}
 			if err != nil && !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("the error is %q, want it to contain %q", err, c.problem)
@@ -40,12 +40,12 @@ func TestProbesAskTheDaemon(t *testing.T) {
 	}
 }
 
-// TestProbesDistrustOtherPrograms that listen where the daemon should.
-func TestProbesDistrustOtherPrograms(t *testing.T) {
+// TestProbeRejectsOtherPrograms probes other programs at the address of the daemon.
+func TestProbeRejectsOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"another text": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>ok</html>")) },
-		"a redirect to what is well": func(w http.ResponseWriter, r *http.Request) {
+		"a redirect to ok": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/healthz" {
 				http.Redirect(w, r, "/ok", http.StatusFound)
 				return
@@ -58,16 +58,17 @@ func TestProbesDistrustOtherPrograms(t *testing.T) {
 		said, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")
 		other.Close()
 		if err == nil {
-			t.Errorf("%s: the probe says %q", name, said)
+			t.Errorf("%s: the probe returned %q", name, said)
 		}
 		if _, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, ""); err == nil {
-			t.Errorf("%s: the probe finds one who has gone", name)
+			t.Errorf("%s: the probe of a stopped server succeeded", name)
 		}
 	}
 }
 
-// TestAProbeSaysThatNobodyAnswers: one hangs, and the address of another has a zone.
-func TestAProbeSaysThatNobodyAnswers(t *testing.T) {
+// TestProbeWithoutResponse probes a server that does not respond, and an IPv6 address with
+// a zone.
+func TestProbeWithoutResponse(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))

@@ -7,19 +7,19 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule is when nights are due, by the wall clock of a time zone.
+// Schedule is a cron schedule in a time zone. The zero Schedule has no slots.
 //
-// The cron library skips a day whose hour is left out in spring, and runs twice when
-// an hour is repeated in autumn. So it computes times of a wall clock without changes,
-// and each of them is mapped to one instant: the first of an hour that is repeated,
-// the moment of the change for an hour that is left out.
+// With daylight saving time, the cron library skips a slot in a skipped hour and repeats a
+// slot in a repeated hour. Therefore it gets a wall clock without such changes, and each
+// slot is mapped to one instant: the first of a repeated hour, or the moment of the change
+// for a skipped hour.
 type Schedule struct {
 	wall cron.Schedule
 	zone *time.Location
 	text string
 }
 
-// NewSchedule reads five cron fields, or a descriptor such as @daily.
+// NewSchedule parses five cron fields, or a descriptor such as @daily.
 func NewSchedule(text string, zone *time.Location) (Schedule, error) {
 	wall, err := cron.ParseStandard(text)
 	if err != nil {
@@ -31,15 +31,16 @@ func NewSchedule(text string, zone *time.Location) (Schedule, error) {
 // IsNever reports whether the schedule has no slots.
 func (s Schedule) IsNever() bool { return s.wall == nil }
 
-// String returns the schedule as it was written, with its zone.
+// String returns the text of the schedule with its zone.
 func (s Schedule) String() string { return s.text + " " + s.zone.String() }
 
-// Next returns the first slot after t, in the schedule's zone.
+// Next returns the first slot after t in the zone of the schedule. It is zero if there is
+// no such slot.
 func (s Schedule) Next(t time.Time) time.Time {
 	if every, ok := s.wall.(cron.ConstantDelaySchedule); ok {
 		return every.Next(t).In(s.zone) // a duration needs no clock
 	}
-	// The wall clock repeats a few hours at most, and is mapped in order, so this ends.
+	// This ends, because a repeated hour contains few slots.
 	for onWall := s.wall.Next(wallOf(t.In(s.zone))); !onWall.IsZero(); onWall = s.wall.Next(onWall) {
 		if at := s.instantOf(onWall); at.After(t) {
 			return at
@@ -48,15 +49,15 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Interval is the time from one slot to the next around t: the longer one of those
-// that begin at t and at the slot after it, since slots may be uneven.
+// Interval is the time between slots around t. Slots may be uneven, so it is the longer of
+// two times: from t to the next slot, and from there to the following slot.
 func (s Schedule) Interval(t time.Time) time.Duration {
 	first := s.Next(t)
 	return max(first.Sub(t), s.Next(first).Sub(first))
 }
 
-// countPassed counts the slots after from up to and including until. It stops at a
-// thousand.
+// countPassed counts the slots after from, up to and including until. It returns 1000 at
+// most.
 func (s Schedule) countPassed(from, until time.Time) int {
 	n := 0
 	for at := s.Next(from); !at.IsZero() && !at.After(until) && n < 1000; at = s.Next(at) {
@@ -65,14 +66,14 @@ func (s Schedule) countPassed(from, until time.Time) int {
 	return n
 }
 
-// wallOf is what a wall clock shows at t, as a time in UTC.
+// wallOf returns the time of the wall clock at t as a time in UTC.
 func wallOf(t time.Time) time.Time {
 	year, month, day := t.Date()
 	return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instantOf is the first instant at which the wall clock shows a time, or the moment of
-// the change if it never does.
+// instantOf returns the first instant of a time of the wall clock, or the moment of the
+// change for a time in a skipped hour.
 func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)

@@ -42,7 +42,7 @@ func instant(t *testing.T, text string) time.Time {
 	return at
 }
 
-func TestSlotsFollowTheWallClock(t *testing.T) {
+func TestSlots(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, text, zone, from, until string
@@ -84,7 +84,7 @@ func TestSlotsFollowTheWallClock(t *testing.T) {
 	}
 }
 
-func TestIntervalIsTheLongerOne(t *testing.T) {
+func TestInterval(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text, at string
@@ -100,7 +100,7 @@ func TestIntervalIsTheLongerOne(t *testing.T) {
 	}
 }
 
-func TestScheduleRefusesWhatIsNone(t *testing.T) {
+func TestInvalidSchedule(t *testing.T) {
 	t.Parallel()
 	if s, err := daemon.NewSchedule("0 2 * *", time.UTC); err == nil {
 		t.Errorf("four fields are read as %s", s)

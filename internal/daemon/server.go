@@ -18,17 +18,17 @@ import (
 	"placementsync/internal/page"
 )
 
-// Content security policies of the pages: only what they need is allowed. The report
-// is one file that includes its script and style.
+// Content security policies of the pages. They allow only the needed resources. The report
+// is one file with inline scripts and styles.
 const (
 	pagePolicy   = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; " +
 		"font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// NewServer returns a server that strangers may reach: a request, its answer and a
-// connection without one take a bounded time. A handler whose answer takes longer moves
-// the deadline by an http.ResponseController.
+// NewServer returns a server for a public address: the time of requests, responses and idle
+// connections is limited. A handler with a long response extends its deadline with an
+// http.ResponseController.
 func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           handler,
@@ -36,23 +36,23 @@ func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    32 << 10, // the address of a page has all its filters
+		MaxHeaderBytes:    32 << 10, // URLs of explore contain all filters
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }
 
-// StopServer stops a server. Requests in progress have so long to end; then their
-// connections are closed, so that nobody takes half an answer for a whole one.
-func StopServer(server *http.Server, patience time.Duration) error {
-	closing, cancel := context.WithTimeout(context.Background(), patience)
+// StopServer stops a server. Running requests have the given time to end. Then their
+// connections are closed, so that clients notice incomplete responses.
+func StopServer(server *http.Server, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	if err := server.Shutdown(closing); err != nil {
+	if err := server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("stop serving: %w", err), server.Close())
 	}
 	return nil
 }
 
-// Handler serves all endpoints, to requests that name an allowed host.
+// Handler returns the handler of all endpoints.
 func (d *Daemon) Handler() http.Handler {
 	closed := http.NewServeMux()
 	closed.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
@@ -72,8 +72,8 @@ func (d *Daemon) Handler() http.Handler {
 	return addSecurityHeaders(GuardHosts(open, func() HostList { return d.settings().Hosts }, d.cfg.Log))
 }
 
-// limitConcurrency answers n requests at a time. Others wait some milliseconds; a refusal
-// would be a gap in a graph.
+// limitConcurrency serves n requests at a time. Others wait, because a rejected scrape would
+// leave a gap in a graph.
 func limitConcurrency(n int, next http.Handler) http.Handler {
 	turns := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,8 +87,8 @@ func limitConcurrency(n int, next http.Handler) http.Handler {
 	})
 }
 
-// addSecurityHeaders keeps browsers from guessing types, framing pages, storing them
-// and sending a referrer.
+// addSecurityHeaders forbids browsers to guess types, to frame or store pages, and to send
+// a referrer.
 func addSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -100,8 +100,8 @@ func addSecurityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// requireToken refuses requests without the token, if there is one. It accepts a bearer
-// token, or the password of basic authentication, for which every browser can ask.
+// requireToken rejects requests without the configured token. It accepts a bearer token, or
+// the password of basic authentication, which every browser supports.
 func (d *Daemon) requireToken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token := d.settings().AuthToken; token != "" && !equalSecrets(token, presentedToken(r)) {
@@ -124,14 +124,13 @@ func presentedToken(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// equalSecrets compares in constant time; the hashes hide the lengths, too.
+// equalSecrets compares in constant time. The hashes also hide the lengths.
 func equalSecrets(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// serveHooks passes a delivery to the receiver. Without one the endpoint does not
-// exist.
+// serveHooks passes a delivery to the receiver.
 func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 	receiver := d.settings().Hooks
 	switch {
@@ -145,7 +144,6 @@ func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveReport serves the newest report.
 func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
 	file, err := os.Open(d.cfg.ReportFile)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// serve runs a house on a real listener and returns its address.
-func serve(t *testing.T, h *house) string {
+// serve runs a daemon on a real listener and returns its URL.
+func serve(t *testing.T, h *harness) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func serve(t *testing.T, h *house) string {
 	return "http://" + l.Addr().String()
 }
 
-// ask sends a request with an Authorization header and returns what came back.
+// ask sends a request with an Authorization header and returns the response and its body.
 func ask(t *testing.T, method, url, authorization string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -59,9 +59,9 @@ func ask(t *testing.T, method, url, authorization string) (*http.Response, strin
 	return res, string(body)
 }
 
-func TestTheTokenIsAskedFor(t *testing.T) {
+func TestTokenIsRequired(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	h.set.AuthToken = "opensesame"
 	h.cfg.Explore = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	base := serve(t, h)
@@ -72,22 +72,22 @@ func TestTheTokenIsAskedFor(t *testing.T) {
 		name, path, authorization string
 		want                      int
 	}{
-		{"nothing is given", "/", "", 401},
-		{"nothing is given for the metrics", "/metrics", "", 401},
-		{"nothing is given for a page that is none", "/nosuch", "", 401},
-		{"another token", "/metrics", "Bearer opensesam", 401},
-		{"the beginning of an empty one", "/metrics", "Bearer ", 401},
-		{"another password", "/", basic("sesame"), 401},
-		{"nothing is given for the workbench", "/explore", "", 401},
-		{"nothing is given for a page of the workbench", "/explore/catalog.csv", "", 401},
-		{"the workbench with another password", "/explore/", basic("sesame"), 401},
+		{"no token", "/", "", 401},
+		{"no token for the metrics", "/metrics", "", 401},
+		{"no token for an unknown page", "/nosuch", "", 401},
+		{"wrong token", "/metrics", "Bearer opensesam", 401},
+		{"empty token", "/metrics", "Bearer ", 401},
+		{"wrong password", "/", basic("sesame"), 401},
+		{"no token for the workbench", "/explore", "", 401},
+		{"no token for a page of the workbench", "/explore/catalog.csv", "", 401},
+		{"the workbench with a wrong password", "/explore/", basic("sesame"), 401},
 		{"the workbench", "/explore/catalog.csv", basic("opensesame"), 202},
 		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
 		{"as a password", "/", basic("opensesame"), 200},
 		{"in lower case", "/", "bearer opensesame", 200},
 		{"health needs none", "/healthz", "", 200},
 		{"readiness needs one", "/readyz", "", 401},
-		{"the hooks need none, and are not there", "/hooks", "", 404},
+		{"the hooks need none, and do not exist", "/hooks", "", 404},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, _ := ask(t, http.MethodGet, base+c.path, c.authorization)
@@ -95,17 +95,17 @@ func TestTheTokenIsAskedFor(t *testing.T) {
 				t.Errorf("GET %s answers %d, want %d", c.path, res.StatusCode, c.want)
 			}
 			if c.want == 401 && res.Header.Get("WWW-Authenticate") == "" {
-				t.Error("a browser is not told to ask for a password")
+				t.Error("the response does not make a browser ask for a password")
 			}
 		})
 	}
 }
 
-// TestEveryEndpointRefusesStrangeHosts also with the token, before and after a reload
-// that changes the list.
-func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
+// TestEveryEndpointRejectsForeignHosts checks requests with the token, before and after a
+// reload that changes the list.
+func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	h.set.AuthToken = "opensesame"
 	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"status.example.com"})
 	h.set.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
@@ -133,7 +133,7 @@ func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
 		}
 		defer res.Body.Close()
 		if csp := res.Header.Get("Content-Security-Policy"); csp == "" {
-			t.Errorf("%s %s for %q is answered without a policy", method, path, host)
+			t.Errorf("the response to %s %s for %q has no policy", method, path, host)
 		}
 		return res.StatusCode
 	}
@@ -162,15 +162,15 @@ func TestEveryEndpointRefusesStrangeHosts(t *testing.T) {
 	answers("localhost:8080", served)
 	hangups <- os.Interrupt
 	<-reloaded
-	hangups <- os.Interrupt // taken once the first is done
+	hangups <- os.Interrupt // received after the first reload
 	<-reloaded
 	answers("status.example.com", all)
 	answers("other.example.com:8080", served)
 }
 
-func TestHooksExistWithAReceiverOnly(t *testing.T) {
+func TestHooksNeedReceiver(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	receiver := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	hangups := make(chan os.Signal)
 	reloaded := make(chan struct{}, 1)
@@ -187,7 +187,7 @@ func TestHooksExistWithAReceiverOnly(t *testing.T) {
 	}
 	hangups <- os.Interrupt
 	<-reloaded
-	hangups <- os.Interrupt // taken once the first is done
+	hangups <- os.Interrupt // received after the first reload
 	<-reloaded
 	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
 		t.Errorf("POST /hooks answers %d, want the receiver's 202", res.StatusCode)
@@ -197,9 +197,9 @@ func TestHooksExistWithAReceiverOnly(t *testing.T) {
 	}
 }
 
-func TestAnswersAreGuarded(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
-	base := serve(t, newHouse(t, nil))
+	base := serve(t, newHarness(t, nil))
 	res, _ := ask(t, http.MethodGet, base+"/", "")
 	for header, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'",
@@ -210,19 +210,19 @@ func TestAnswersAreGuarded(t *testing.T) {
 		}
 	}
 	if res, _ := ask(t, http.MethodGet, base+"/"+strings.Repeat("a", 64<<10), ""); res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a request of 64 KiB is answered %d, want 431", res.StatusCode)
+		t.Errorf("the status of a request of 64 KiB is %d, want 431", res.StatusCode)
 	}
 	if res, _ := ask(t, http.MethodPost, base+"/", ""); res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST / answers %d, want 405", res.StatusCode)
 	}
 	if res, body := ask(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "light-dark(") {
-		t.Errorf("the style is answered %d", res.StatusCode)
+		t.Errorf("the status of the style sheet is %d", res.StatusCode)
 	}
 }
 
-func TestReportIsServedOnceThereIsOne(t *testing.T) {
+func TestReport(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	file := filepath.Join(t.TempDir(), "report.html")
 	h.cfg.ReportFile = file
 	base := serve(t, h)
@@ -230,7 +230,7 @@ func TestReportIsServedOnceThereIsOne(t *testing.T) {
 		t.Errorf("without a report GET /report answers %d, want 404", res.StatusCode)
 	}
 	if _, page := ask(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
-		t.Error("the page links a report that is not there")
+		t.Error("the page links a missing report")
 	}
 	if err := os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestReadiness(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, nil)
+			h := newHarness(t, nil)
 			h.cfg.Now, h.ledger = func() time.Time { return now }, c.ledger
 			w := h.get("/readyz")
 			if w.Code != c.code || !strings.Contains(w.Body.String(), c.why) {
@@ -283,10 +283,10 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestHealthSeesAScheduleThatStandsStill hangs the loop in a reload.
-func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
+// TestStalledScheduleIsUnhealthy blocks the scheduler in a reload.
+func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	hangups, arrived, release := make(chan os.Signal), make(chan struct{}), make(chan struct{})
 	later := make(chan time.Duration, 1)
 	later <- 0
@@ -306,7 +306,7 @@ func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
 	hangups <- os.Interrupt
 	<-arrived
 	if res, _ := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("at once it answers %d, want 200", res.StatusCode)
+		t.Errorf("at first it answers %d, want 200", res.StatusCode)
 	}
 	<-later
 	later <- 10 * time.Minute
@@ -315,12 +315,12 @@ func TestHealthSeesAScheduleThatStandsStill(t *testing.T) {
 	}
 }
 
-func TestNotifierSpeaksToASocket(t *testing.T) {
+func TestNotifier(t *testing.T) {
 	t.Parallel()
 	if daemon.Notifier("") != nil {
 		t.Error("there is a notifier without a socket")
 	}
-	dir, err := os.MkdirTemp("", "n") // t.TempDir is too long for the name of a socket
+	dir, err := os.MkdirTemp("", "n") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,9 +341,9 @@ func TestNotifierSpeaksToASocket(t *testing.T) {
 	}
 }
 
-func TestHandlerIsReadyForUse(t *testing.T) {
+func TestHandlerBeforeRun(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(newHouse(t, nil).open().Handler())
+	server := httptest.NewServer(newHarness(t, nil).open().Handler())
 	defer server.Close()
 	if res, _ := ask(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("before Run /healthz answers %d", res.StatusCode)

@@ -14,20 +14,19 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestDamageIsLookedForBySchedule lives through two weeks, in which damage is found
-// once: it is on the page and in the metrics, with its age.
-func TestDamageIsLookedForBySchedule(t *testing.T) {
+// TestScheduledVerify checks that damage is shown on the page and in the metrics.
+func TestScheduledVerify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		var mu sync.Mutex
-		var looks []string
+		var starts []string
 		last := integrity.VerifyRecord{}
 		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			last = integrity.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: integrity.Whole}
-			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) == 2 {
+			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) == 2 {
 				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
 			return last, nil
@@ -43,21 +42,21 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 		}
 		h.run()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric(`last_verify_timestamp_seconds{depth="full"}`) != "0" {
-			t.Error("what was never verified passes for it")
+			t.Error("a warehouse that was never verified is shown as verified")
 		}
 		time.Sleep(9*24*time.Hour + 7*time.Hour)
 		synctest.Wait()
-		if want := []string{"01-02 05:00", "01-09 05:00"}; !slices.Equal(looks, want) {
-			t.Errorf("looked at %v, want %v", looks, want)
+		if want := []string{"01-02 05:00", "01-09 05:00"}; !slices.Equal(starts, want) {
+			t.Errorf("verifications started at %v, want %v", starts, want)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>every byte, 1 d 2 h ago, latest, parquet/orders/x</small><small>next in 5 d 22 h</small>") {
-			t.Errorf("the page does not tell of damage:\n%s", text)
+			t.Errorf("the page does not show the damage:\n%s", text)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "2" {
 			t.Errorf("%s damaged files in the metrics", n)
 		}
 		if !strings.Contains(h.log.String(), "level=ERROR msg=\"verify ended\" result=rebuildable damaged=2") {
-			t.Errorf("the log says nothing of damage:\n%s", &h.log)
+			t.Errorf("the log does not report the damage:\n%s", &h.log)
 		}
 		if n := len(h.nights()); n != 10 {
 			t.Errorf("%d nights in ten days", n)
@@ -66,17 +65,17 @@ func TestDamageIsLookedForBySchedule(t *testing.T) {
 	})
 }
 
-// TestAHeldVerifyIsTriedAgain finds another run at work twice, and fails once after that,
-// which hides no damage.
-func TestAHeldVerifyIsTriedAgain(t *testing.T) {
+// TestVerifyRetriesHeldLock finds the lock held twice and then fails. The failure does not
+// hide earlier damage.
+func TestVerifyRetriesHeldLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
-		var looks []string
+		h := newHarness(t, nil)
+		var starts []string
 		at := time.Now()
 		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
 		h.set.VerifySchedule = schedule(t, "0 1 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
-			if looks = append(looks, time.Now().UTC().Format("01-02 15:04")); len(looks) < 3 {
+			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
 				return integrity.VerifyRecord{}, &warehouse.HeldError{PID: 1, Run: "x"}
 			}
 			return failed, nil
@@ -87,8 +86,8 @@ func TestAHeldVerifyIsTriedAgain(t *testing.T) {
 		h.run()
 		time.Sleep(30 * time.Hour)
 		h.end()
-		if want := []string{"01-02 01:00", "01-02 01:05", "01-02 01:10"}; !slices.Equal(looks, want) {
-			t.Errorf("looked at %v, want %v", looks, want)
+		if want := []string{"01-02 01:00", "01-02 01:05", "01-02 01:10"}; !slices.Equal(starts, want) {
+			t.Errorf("verifications started at %v, want %v", starts, want)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
 			t.Errorf("%s damaged files after a failure", n)
@@ -102,10 +101,10 @@ func TestAHeldVerifyIsTriedAgain(t *testing.T) {
 	})
 }
 
-// TestDamageThatANightMetIsShown beside what the last verify found.
-func TestDamageThatANightMetIsShown(t *testing.T) {
+// TestDamageFoundByNightIsShown checks that it is shown next to the last verification.
+func TestDamageFoundByNightIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		at := time.Now()
 		met := integrity.VerifyRecord{ReadData: true, At: at, Result: "rebuildable",
 			Met: &integrity.NightDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
@@ -124,10 +123,10 @@ func TestDamageThatANightMetIsShown(t *testing.T) {
 	})
 }
 
-// TestVerifyEndsWithTheDaemon stops the daemon in the midst of one.
+// TestVerifyEndsWithTheDaemon stops the daemon during a verification.
 func TestVerifyEndsWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.set.VerifySchedule = schedule(t, "@hourly", "UTC")
 		ended := false
 		h.verify = func(ctx context.Context) (integrity.VerifyRecord, error) {
@@ -140,7 +139,7 @@ func TestVerifyEndsWithTheDaemon(t *testing.T) {
 		h.end()
 		synctest.Wait()
 		if !ended {
-			t.Error("the daemon ended before its look for damage")
+			t.Error("the daemon ended before the verification")
 		}
 	})
 }

@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestWarehouseOfANewerProgramIsRefused holds every command that writes to
+// TestNewerWarehouseIsRejected holds every command that writes to
 // leaving alone what it might misread: all of them take the lock first.
-func TestWarehouseOfANewerProgramIsRefused(t *testing.T) {
+func TestNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	path := filepath.Join(w.Folder.VersionPath("20261101T020000Z"), warehouse.ManifestFile)

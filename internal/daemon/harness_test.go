@@ -22,9 +22,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// house is a daemon whose nights do what a test wants. Everything in it may be
-// used in a bubble of synctest, whose clock begins at midnight of 2000-01-01 UTC.
-type house struct {
+// harness runs a daemon with the jobs of a test. It can be used in a synctest bubble, whose
+// clock starts at 2000-01-01 00:00 UTC.
+type harness struct {
 	t   *testing.T
 	cfg daemon.Config
 	set daemon.Settings
@@ -39,17 +39,17 @@ type house struct {
 	hookResults func() map[string]uint64
 	reload      func() (daemon.Settings, error)
 
-	mu     sync.Mutex
-	ledger []ledger.Run
-	begun  []string // when nights began
-	told   []string // what the service manager was told
-	log    lines
+	mu       sync.Mutex
+	ledger   []ledger.Run
+	starts   []string // start times of nights
+	notified []string // states sent to the service manager
+	log      lines
 
 	stop context.CancelFunc
 	done chan error
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read while the daemon writes it.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -67,18 +67,18 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// newHouse is due at 02:00 UTC; each night takes ten minutes, unless run says
-// otherwise, and is good.
-func newHouse(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *house {
+// newHarness returns a daemon with a slot at 02:00 UTC. A nil run is a complete night of ten
+// minutes.
+func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *harness {
 	t.Helper()
-	h := &house{t: t}
+	h := &harness{t: t}
 	if run == nil {
 		run = lasting(10 * time.Minute)
 	}
 	h.cfg = daemon.Config{
 		Program: h,
 		Streams: []string{"orders", "outlets"},
-		Notify:  h.hear,
+		Notify:  h.recordState,
 		Version: "v1.2.3",
 		Metrics: prometheus.NewRegistry(),
 		Now:     time.Now,
@@ -90,17 +90,17 @@ func newHouse(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *
 }
 
 // Night implements daemon.Jobs.
-func (h *house) Night(ctx context.Context) (ledger.Run, error) { return h.night(ctx) }
+func (h *harness) Night(ctx context.Context) (ledger.Run, error) { return h.night(ctx) }
 
 // Follow implements daemon.Jobs.
-func (h *house) Follow(ctx context.Context) {
+func (h *harness) Follow(ctx context.Context) {
 	if h.follow != nil {
 		h.follow(ctx)
 	}
 }
 
 // Verify implements daemon.Jobs.
-func (h *house) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
+func (h *harness) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	if h.verify == nil {
 		return integrity.VerifyRecord{}, nil
 	}
@@ -108,7 +108,7 @@ func (h *house) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 }
 
 // Inspect implements daemon.Jobs.
-func (h *house) Inspect(ctx context.Context) daemon.Inspection {
+func (h *harness) Inspect(ctx context.Context) daemon.Inspection {
 	if h.inspect == nil {
 		return daemon.Inspection{}
 	}
@@ -116,10 +116,10 @@ func (h *house) Inspect(ctx context.Context) daemon.Inspection {
 }
 
 // Runs implements daemon.Program.
-func (h *house) Runs() ([]ledger.Run, error) { return h.runs() }
+func (h *harness) Runs() ([]ledger.Run, error) { return h.runs() }
 
 // Progress implements daemon.Program.
-func (h *house) Progress() (ledger.Progress, bool) {
+func (h *harness) Progress() (ledger.Progress, bool) {
 	if h.progress == nil {
 		return ledger.Progress{}, false
 	}
@@ -127,7 +127,7 @@ func (h *house) Progress() (ledger.Progress, bool) {
 }
 
 // HookResults implements daemon.Program.
-func (h *house) HookResults() map[string]uint64 {
+func (h *harness) HookResults() map[string]uint64 {
 	if h.hookResults == nil {
 		return nil
 	}
@@ -135,9 +135,9 @@ func (h *house) HookResults() map[string]uint64 {
 }
 
 // Reload implements daemon.Program.
-func (h *house) Reload() (daemon.Settings, error) { return h.reload() }
+func (h *harness) Reload() (daemon.Settings, error) { return h.reload() }
 
-// lasting is a good night of a length; cut short it is interrupted.
+// lasting returns a complete night of a length, which can be interrupted.
 func lasting(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		select {
@@ -149,12 +149,12 @@ func lasting(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	}
 }
 
-// recorded gives a night its times and a line in the ledger, if it began.
-func (h *house) recorded(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
+// recorded adds the times of a night and its ledger entry, unless it found the lock held.
+func (h *harness) recorded(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		began := time.Now().UTC()
 		h.mu.Lock()
-		h.begun = append(h.begun, began.Format("01-02 15:04"))
+		h.starts = append(h.starts, began.Format("01-02 15:04"))
 		h.mu.Unlock()
 		n, err := run(ctx)
 		n.ID, n.StartedAt, n.EndedAt = began.Format("20060102T150405Z"), began, time.Now().UTC()
@@ -168,44 +168,44 @@ func (h *house) recorded(run func(ctx context.Context) (ledger.Run, error)) func
 	}
 }
 
-func (h *house) record(n ledger.Run) {
+func (h *harness) record(n ledger.Run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ledger = append(h.ledger, n)
 }
 
-func (h *house) readLedger() ([]ledger.Run, error) {
+func (h *harness) readLedger() ([]ledger.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.ledger), nil
 }
 
-func (h *house) hear(state string) error {
+func (h *harness) recordState(state string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.told = append(h.told, state)
+	h.notified = append(h.notified, state)
 	return nil
 }
 
-// open makes the daemon without running it.
-func (h *house) open() *daemon.Daemon {
+// open creates the daemon.
+func (h *harness) open() *daemon.Daemon {
 	if h.d == nil {
 		h.d = daemon.New(h.cfg, h.set)
 	}
 	return h.d
 }
 
-// run starts the daemon on a listener that nobody can reach.
-func (h *house) run() {
+// run starts the daemon on a listener without clients.
+func (h *harness) run() {
 	ctx, stop := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	h.stop, h.done = stop, make(chan error, 1)
 	d := h.open()
-	go func() { h.done <- d.Run(ctx, newDeaf()) }()
+	go func() { h.done <- d.Run(ctx, newSilentListener()) }()
 	synctest.Wait()
 }
 
 // end stops the daemon and waits for it.
-func (h *house) end() {
+func (h *harness) end() {
 	h.t.Helper()
 	h.stop()
 	if err := <-h.done; err != nil {
@@ -213,14 +213,14 @@ func (h *house) end() {
 	}
 }
 
-func (h *house) get(path string) *httptest.ResponseRecorder {
+func (h *harness) get(path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.open().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 	return w
 }
 
-// metric returns the value of a series.
-func (h *house) metric(series string) string {
+// metric returns the value of an existing series.
+func (h *harness) metric(series string) string {
 	h.t.Helper()
 	value := h.findMetric(series)
 	if value == "" {
@@ -229,8 +229,8 @@ func (h *house) metric(series string) string {
 	return value
 }
 
-// findMetric returns the value of a series, or "" if there is none.
-func (h *house) findMetric(series string) string {
+// findMetric returns the value of a series, or "" for a missing series.
+func (h *harness) findMetric(series string) string {
 	h.t.Helper()
 	for line := range strings.Lines(h.get("/metrics").Body.String()) {
 		if value, ok := strings.CutPrefix(line, "placementsync_"+series+" "); ok {
@@ -240,28 +240,28 @@ func (h *house) findMetric(series string) string {
 	return ""
 }
 
-func (h *house) nights() []string {
+func (h *harness) nights() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.begun)
+	return slices.Clone(h.starts)
 }
 
-// deaf is a listener without callers.
-type deaf struct {
+// silentListener is a listener without clients.
+type silentListener struct {
 	once   sync.Once
 	closed chan struct{}
 }
 
-func newDeaf() *deaf { return &deaf{closed: make(chan struct{})} }
+func newSilentListener() *silentListener { return &silentListener{closed: make(chan struct{})} }
 
-func (l *deaf) Accept() (net.Conn, error) {
+func (l *silentListener) Accept() (net.Conn, error) {
 	<-l.closed
 	return nil, net.ErrClosed
 }
 
-func (l *deaf) Close() error {
+func (l *silentListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-func (l *deaf) Addr() net.Addr { return &net.TCPAddr{} }
+func (l *silentListener) Addr() net.Addr { return &net.TCPAddr{} }

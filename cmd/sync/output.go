@@ -14,28 +14,28 @@ import (
 	"placementsync/internal/query"
 )
 
-// answerOptions are the flags of commands that answer with rows.
-type answerOptions struct {
-	// format is empty where the file of -o decides.
+// outputOptions are the flags of commands that print rows.
+type outputOptions struct {
+	// format may be empty. Then the extension of the file of -o decides.
 	format   string
 	bom      bool
 	vertical bool
 	out      string
 	rows     int
-	// withGrades is a flag of query alone.
+	// withGrades is a flag of query only.
 	withGrades bool
-	// first are the columns that a narrow terminal shows first.
+	// first are the columns that a narrow terminal shows before the others.
 	first []string
 }
 
-func (o *answerOptions) addFlags(cmd *cobra.Command) {
+func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "table (on a pipe: plain aligned text), vertical, csv, json, jsonl or markdown; with -o also\n"+
 		"parquet or xlsx. Defaults to the extension of the file of -o, else to table")
-	f.BoolVar(&o.bom, "bom", false, "begin CSV with a byte order mark, by which Excel recognizes UTF-8")
+	f.BoolVar(&o.bom, "bom", false, "start CSV with a byte order mark, so that Excel recognizes UTF-8")
 	f.BoolVar(&o.vertical, "vertical", false, "write one column a line: --format vertical")
 	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
-	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0: 10,000")
+	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0 means 10,000")
 	var names []string
 	for _, format := range query.Formats() {
 		names = append(names, string(format))
@@ -43,12 +43,12 @@ func (o *answerOptions) addFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// parseFormat reads the format that the flags choose, and refuses flags that cannot be met.
-func (o answerOptions) parseFormat() (query.Format, error) {
+// parseFormat returns the chosen format. It also checks the other flags.
+func (o outputOptions) parseFormat() (query.Format, error) {
 	if o.rows < 0 {
 		return "", command.UsageErr("--rows is %d: use 0 or more", o.rows)
 	}
-	if err := refuseMissingFolder(o.out); err != nil {
+	if err := checkOutputFolder(o.out); err != nil {
 		return "", err
 	}
 	format, err := o.namedFormat()
@@ -56,7 +56,7 @@ func (o answerOptions) parseFormat() (query.Format, error) {
 	case err != nil:
 		return "", err
 	case o.bom && format != query.CSV:
-		return "", command.UsageErr("--bom is for CSV, and the format is %s", format)
+		return "", command.UsageErr("--bom needs the format csv, not %s", format)
 	case o.vertical && format != query.Table && format != query.Vertical:
 		return "", command.UsageErr("--vertical and --format %s exclude each other", format)
 	case o.vertical:
@@ -65,8 +65,8 @@ func (o answerOptions) parseFormat() (query.Format, error) {
 	return format, nil
 }
 
-// namedFormat returns the format that --format or else the file of -o names.
-func (o answerOptions) namedFormat() (query.Format, error) {
+// namedFormat returns the format of --format, or of the file of -o.
+func (o outputOptions) namedFormat() (query.Format, error) {
 	switch {
 	case o.format != "":
 		return query.ParseFormat(o.format)
@@ -76,9 +76,9 @@ func (o answerOptions) namedFormat() (query.Format, error) {
 	return query.FormatOf(o.out)
 }
 
-// writeAnswer runs a query and sends its answer where the flags say. It returns the number
-// of rows.
-func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (int64, error) {
+// writeResult runs a query and writes its result to the chosen output. It returns the
+// number of rows.
+func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (int64, error) {
 	format, err := o.parseFormat()
 	if err != nil {
 		return 0, err
@@ -98,9 +98,9 @@ func (o answerOptions) writeAnswer(ctx context.Context, g *globals, db *query.DB
 	return db.Run(ctx, q, values, w)
 }
 
-// refuseMissingFolder returns an error for the file of -o when its folder does not exist;
-// an empty name is stdout.
-func refuseMissingFolder(file string) error {
+// checkOutputFolder returns an error if the folder of the file of -o does not exist. An
+// empty name means stdout.
+func checkOutputFolder(file string) error {
 	if file == "" {
 		return nil
 	}
@@ -112,5 +112,5 @@ func refuseMissingFolder(file string) error {
 	case err == nil && !info.IsDir():
 		return command.UsageErr("write %s: %s is not a folder: name another with -o", file, dir)
 	}
-	return nil // another error is one of the writing
+	return nil // writing the file reports other errors
 }
