@@ -10,17 +10,17 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-// baseline is what DuckDB alone does with the same records: NDJSON on disk into the
-// five tables that the program makes of them, and from there to Parquet.
+// baseline is DuckDB alone with the same records: it loads NDJSON files into the same five
+// tables as the program, and writes these as Parquet.
 type baseline struct {
 	NDJSON, Dir string
-	// Ordered keeps the rows in the order of the files, as DuckDB does unless it is
-	// told otherwise. Then fewer threads read and write.
+	// Ordered keeps the rows in the order of the files, which is DuckDB's default. Then
+	// fewer threads read and write.
 	Ordered bool
 }
 
-// listingColumns are the columns of a listing, stated so that DuckDB does not
-// have to find them out. Lists of texts stay lists; unions stay JSON.
+// listingColumns are the columns of a listing, so that DuckDB does not have to detect them.
+// Lists of texts are lists; unions are JSON.
 const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR', requirements: 'VARCHAR',
 	min_delivery_days: 'BIGINT', max_delivery_days: 'BIGINT', is_featured: 'BOOLEAN', example_links: 'JSON[]',
 	created_at: 'TIMESTAMPTZ', outlet_id: 'VARCHAR', outlet_name: 'VARCHAR', website_url: 'VARCHAR', logo: 'VARCHAR',
@@ -30,13 +30,13 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 	prices: 'STRUCT(unit_amount DECIMAL(18,6), currency VARCHAR, pricing_tier VARCHAR)[]',
 	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
 
-// listKinds are the lists of a listing. Items of the first two are texts, or objects of
-// one.
+// listKinds returns the lists of a listing. Items of the first two are texts, or objects
+// with one text.
 func listKinds() []string { return []string{"tags", "example_links", "prices", "includes"} }
 
-// statements load the records once, with the lists still inside, and take those apart
-// afterwards: reading the files a second time costs more, and so does a table of the
-// raw records beside the five.
+// statements load the records once, including their lists, and split the lists afterwards.
+// Reading the files twice is slower, and so is a table of raw records in addition to the
+// five.
 func (b baseline) statements() []string {
 	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
 	item := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
@@ -65,14 +65,14 @@ func (b baseline) statements() []string {
 	return statements
 }
 
-// TestBaselineChild runs the baseline in a process of its own, with DuckDB's own
-// settings for memory and threads.
+// TestBaselineChild runs the baseline in a child process, with DuckDB's default memory and
+// threads.
 func TestBaselineChild(t *testing.T) {
 	var b baseline
-	assigned(t, &b)
+	readTask(t, &b)
 	db, err := sql.Open("duckdb", "")
 	must(t, err)
-	db.SetMaxOpenConns(1) // USE and SET belong to a connection
+	db.SetMaxOpenConns(1) // USE and SET apply to one connection
 	for _, statement := range b.statements() {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -89,7 +89,7 @@ func alone(t *testing.T, ndjson string, ordered bool) usage {
 	return measure(t, again(t, "TestBaselineChild", baseline{ndjson, dir, ordered}))
 }
 
-// engine is DuckDB's version.
+// engine returns the version of DuckDB.
 func engine(t *testing.T) (version string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The chart is three panels of one width, one below the other.
+// The chart consists of three panels of the same width, one below the other.
 const (
 	chartWidth  = 760
 	panelHeight = 150
@@ -16,7 +16,7 @@ const (
 	topMargin   = 40
 )
 
-// chartStyle follows the reader's light or dark setting.
+// chartStyle supports light and dark mode.
 const chartStyle = `<style>
 text { font: 12px system-ui, sans-serif; fill: #57606a }
 .title { font-weight: 600; fill: #24292f }
@@ -33,8 +33,7 @@ text { fill: #8b949e }
 </style>
 `
 
-// chart draws the year: each night a dot, and the median of its neighbours as a
-// line.
+// chart draws the year: a dot for each night, and a line with the running median.
 func chart(days []day) string {
 	panels := []struct {
 		title string
@@ -82,7 +81,7 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, of func(da
 	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())
 }
 
-// tick is a round distance near the given one: 1, 2 or 5 times a power of ten.
+// tick returns a round distance near the given one: 1, 2 or 5 times a power of ten.
 func tick(distance float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(distance, 1e-9))))
 	for _, n := range []float64{1, 2, 5} {

@@ -20,25 +20,25 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// inside is a night that is looked into: the same pipeline as the program's, in
-// a test process that can tell its steps apart and sample itself.
+// inside is a night in a test process, which records its steps and can take a CPU profile.
+// It uses the same pipeline as the program.
 type inside struct {
 	URL, Dir string
-	// Passes bounds the passes over a list; 0: the program's default.
+	// Passes limits the passes over a list. 0 means the program's default.
 	Passes int
-	// Profile is the file for the CPU samples; empty: none.
+	// Profile is the file for the CPU profile. Empty means no profile.
 	Profile string
 	Report  string
 }
 
-// stepped is a step of a night with what had been spent when it came, in
-// seconds since the night began.
+// stepped is a step of a night with the time and CPU time used so far, in seconds since the
+// night began.
 type stepped struct {
 	Name      string
 	Wall, CPU float64
 }
 
-// recorder notes the steps.
+// recorder records the steps.
 type recorder struct {
 	begun time.Time
 	cpu   float64
@@ -49,7 +49,7 @@ type recorder struct {
 func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU()} }
 
 func (r *recorder) step(name string) error {
-	// Those come for every answer, from all workers at once.
+	// These steps occur for every answer, in all workers at once.
 	if name != "answer landed" && !strings.HasPrefix(name, "mid write of a ") {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *recorder) step(name string) error {
 	return nil
 }
 
-// at is the last step of a name.
+// at returns the last step with a name.
 func at(t *testing.T, steps []stepped, name string) (found stepped) {
 	t.Helper()
 	for _, s := range steps {
@@ -67,12 +67,12 @@ func at(t *testing.T, steps []stepped, name string) (found stepped) {
 		}
 	}
 	if found.Name == "" {
-		t.Fatalf("the night has no step %q any more", name)
+		t.Fatalf("the night has no step %q", name)
 	}
 	return found
 }
 
-// spentCPU is what this process has used, user and system together.
+// spentCPU returns the CPU time of this process, user and system.
 func spentCPU() float64 {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
@@ -81,7 +81,7 @@ func spentCPU() float64 {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
 }
 
-// config is a night as the program's defaults have it, over the streams of
+// config returns the program's default configuration of a night, with the streams of
 // catalogOnly.
 func (in inside) config(now func() time.Time, step func(string) error) pipeline.Config {
 	cfg := pipeline.Config{
@@ -100,10 +100,10 @@ func (in inside) config(now func() time.Time, step func(string) error) pipeline.
 	return cfg
 }
 
-// TestInsideChild runs one night in a process of its own and leaves its steps.
+// TestInsideChild runs one night in a child process and writes its steps.
 func TestInsideChild(t *testing.T) {
 	var in inside
-	assigned(t, &in)
+	readTask(t, &in)
 	if in.Profile != "" {
 		f, err := os.Create(in.Profile)
 		must(t, err)
@@ -115,5 +115,5 @@ func TestInsideChild(t *testing.T) {
 	_, err := pipeline.Run(t.Context(), in.config(time.Now, r.step))
 	must(t, err)
 	r.step("ended")
-	leave(t, in.Report, r.steps)
+	writeReport(t, in.Report, r.steps)
 }

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// interaction is a kind of what somebody does with the catalog, as addresses of it. No
-// address is asked for twice, so that none is answered from what is remembered.
+// interaction is a kind of user action in the catalog, with its URLs. No URL is requested
+// twice, so that none is answered from a cache.
 type interaction struct {
 	kind      string
 	addresses []string
 }
 
-// interactions are a search as it is typed, choices, sorts and pages.
+// interactions returns a search while typing, filters, sorting and paging.
 func interactions() []interaction {
 	search, facet, price, sort, page := interaction{kind: "search"}, interaction{kind: "facet"}, interaction{kind: "price range"},
 		interaction{kind: "sort"}, interaction{kind: "page"}
@@ -48,14 +48,14 @@ func interactions() []interaction {
 	return []interaction{search, facet, price, sort, page}
 }
 
-// measureExplore uses the catalog at a tenth of the listings and at all of them.
+// measureExplore measures the catalog with a tenth of the listings and with all of them.
 func measureExplore(t *testing.T, s settings) findings {
 	t.Helper()
 	tenth, all := measureCatalog(t, s, s.listings/10, small), measureCatalog(t, s, s.listings, large)
 	return findings{Figures: append(tenth.Figures, all.Figures...), Numbers: append(tenth.Numbers, all.Numbers...)}
 }
 
-// measureCatalog serves the catalog of one night and uses it, one request after another.
+// measureCatalog serves the catalog of one night and sends one request after another.
 func measureCatalog(t *testing.T, s settings, listings int, size string) findings {
 	t.Helper()
 	service := serve(t, world{Listings: listings, Catalog: true})
@@ -113,7 +113,7 @@ func exploreMemory(size string) string {
 	return "explore, resident memory after all interactions against before, " + size
 }
 
-// within95 is the 95th percentile.
+// within95 returns the 95th percentile.
 func within95(took []float64) float64 {
 	sorted := slices.Sorted(slices.Values(took))
 	return sorted[int(math.Ceil(0.95*float64(len(sorted))))-1]
@@ -129,7 +129,7 @@ func askFor(t *testing.T, url string) int {
 	return res.StatusCode
 }
 
-// residentBytes is what a process holds in memory now.
+// residentBytes returns the current memory of a process.
 func residentBytes(t *testing.T, pid int) float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

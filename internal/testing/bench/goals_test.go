@@ -5,19 +5,20 @@ import (
 	"math"
 )
 
-// goal is a row of the first table of the page. What it compares with its bound is
-// the figure of the same name, whichever section measures it.
+// goal is a row of the first table of the page. It applies to the figure with the same name
+// in any section.
 type goal struct {
 	What, Unit string
-	// Before is what was measured when the goal was set, as it stood there.
+	// Before is the value when the goal was set.
 	Before string
-	// Bound is an upper one, or a lower one where Least is set.
+	// Bound is an upper bound, or a lower bound if Least is set.
 	Bound float64
 	Least bool
 }
 
-// goals are those of the page, in its order. Those against DuckDB were set against its
-// default, which keeps the order of its input. What it takes at its fastest are numbers.
+// goals returns the goals in the order of the page. Those relative to DuckDB were set for
+// its default, which keeps the order of its input. Its fastest mode is reported among the
+// other numbers.
 func goals() []goal {
 	return []goal{
 		{What: "first night against DuckDB alone, CPU time", Unit: "x", Before: "1.00", Bound: 0.70},
@@ -57,7 +58,7 @@ func goals() []goal {
 	}
 }
 
-// bound writes the goal for people.
+// bound returns the goal as text.
 func (g goal) bound() string {
 	if g.Least {
 		return "at least " + shown(g.Bound, g.Unit)
@@ -65,8 +66,8 @@ func (g goal) bound() string {
 	return "at most " + shown(g.Bound, g.Unit)
 }
 
-// verdict compares a figure with its goal at the precision of the page: whoever reads
-// 99.0 % beside a goal of 99.0 % sees no miss.
+// verdict compares a figure with its goal at the precision of the page: 99.0 % meets a goal
+// of 99.0 %.
 func (g goal) verdict(f figure) string {
 	value := f.median()
 	short := value - g.Bound
@@ -88,7 +89,7 @@ func (g goal) verdict(f figure) string {
 	return fmt.Sprintf("missed by %.0f %%", share)
 }
 
-// goalOf is the goal of a figure, if it has one.
+// goalOf returns the goal of a figure, if there is one.
 func goalOf(what string) (goal, bool) {
 	for _, g := range goals() {
 		if g.What == what {

@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// publish is what one publish to the lake cost.
+// publish is the cost of one publish to the lake.
 type publish struct {
 	usage
-	// Written is how many bytes the lake grew by.
+	// Written is the growth of the lake in bytes.
 	Written float64
 }
 
-// lakeProgram stands beside the program.
+// lakeProgram returns the path of the lake program, beside the main program.
 func (s settings) lakeProgram() string { return s.binary + "-lake" }
 
-// publish measures the program of the lake on the night that readers see, as run starts
-// it. The lake is a folder with a sqlite catalog.
+// publish measures the lake program for the current night, as run starts it. The lake is a
+// folder with a SQLite catalog.
 func (j job) publish(t *testing.T, program string) publish {
 	t.Helper()
 	lake, config := filepath.Join(j.dir, "lake"), filepath.Join(j.dir, "lake.yaml")
@@ -30,17 +30,18 @@ func (j job) publish(t *testing.T, program string) publish {
 	return publish{used, bytesBelow(t, lake) - before}
 }
 
-// publishNights publishes each of so many nights of one warehouse.
+// publishNights publishes the given number of nights of one warehouse.
 func publishNights(t *testing.T, s settings, w world, nights int) (all []publish) {
 	t.Helper()
 	runNights(t, s, w, nights, func(night job) { all = append(all, night.publish(t, s.lakeProgram())) })
 	return all
 }
 
-// changedNights is how many nights of the small world are published behind the first one.
+// changedNights is the number of nights of the small world that are published after the
+// first.
 const changedNights = 5
 
-// measureLake publishes nights of the demo's world, and the two of the large one.
+// measureLake publishes nights of the demo's world, and two of the large one.
 func measureLake(t *testing.T, s settings) findings {
 	t.Helper()
 	if _, err := os.Stat(s.lakeProgram()); err != nil {

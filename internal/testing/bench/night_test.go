@@ -8,27 +8,27 @@ import (
 	"testing"
 )
 
-// catalogOnly reads the lists of a catalog world, and of GET /outlets nothing:
-// it shows a third of the products once more.
+// catalogOnly reads the lists of a catalog world except GET /outlets, which repeats a third
+// of the products.
 const catalogOnly = "streams: {exclude: [outlet_listings, outlets, outlet_products, products], details: none}\n"
 
-// job is a night of the program as users have it.
+// job is a night of the program.
 type job struct {
 	binary, dir string
 	service     *service
-	// rest is what the configuration says beside address, token and folder.
+	// rest is the configuration in addition to address, token and folder.
 	rest string
-	// rate is api.requests_per_second; 0: no limit.
+	// rate is api.requests_per_second. 0 means no limit.
 	rate int
-	// page is api.page_size; 0: the default.
+	// page is api.page_size. 0 means the default.
 	page int
 }
 
-// outcome is what a night cost.
+// outcome is the cost of a night.
 type outcome struct {
 	usage
-	// Tail is the time from the last response to the visible snapshot, in
-	// seconds: readers see it when the link "latest" was made.
+	// Tail is the time from the last response to the visible snapshot, which is when the
+	// link "latest" was made, in seconds.
 	Tail float64
 	tally
 	Catalog, Parquet, Landed float64 // bytes

@@ -14,8 +14,8 @@ func prepare(t *testing.T, w world) (ndjson string, remove func()) {
 	return w.Dump, remove
 }
 
-// runNights runs nights of a warehouse, each after a day on which 1 % of the listings
-// changed, and after each what else is to be measured.
+// runNights runs nights of a warehouse. Before each, 1 % of the listings change. It calls
+// after for further measurements of each night.
 func runNights(t *testing.T, s settings, w world, nights int, after func(night job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
@@ -36,7 +36,7 @@ func runNights(t *testing.T, s settings, w world, nights int, after func(night j
 	return all
 }
 
-// twoNights runs the first night of a warehouse and the one after it.
+// twoNights runs the first two nights of a warehouse.
 func twoNights(t *testing.T, s settings, w world) (first, second outcome) {
 	t.Helper()
 	all := runNights(t, s, w, 2, func(job) {})
@@ -125,10 +125,10 @@ func firstNight(t *testing.T, s settings, service *service) outcome {
 	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}.run(t)
 }
 
-// larger is how many times as many listings the large night has.
+// larger is the factor between the listings of the large night and of the normal one.
 const larger = 4
 
-// measureLarge compares nights of one and of four times as many listings.
+// measureLarge compares nights with the normal and with four times as many listings.
 func measureLarge(t *testing.T, s settings) findings {
 	t.Helper()
 	var one, four []outcome

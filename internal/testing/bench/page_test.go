@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// words are the parts of the page that no machine can write.
+// words are the hand-written parts of the page.
 //
 //go:embed performance.tmpl.md
 var words string
 
-// writePage fills the page's words with what was measured.
+// writePage combines the hand-written parts with the measurements.
 func writePage(out io.Writer, all map[string]result) {
 	parts := map[string]string{"goals": goalTable(all), "numbers": numbers(all), "stages": stageTable(all["stages"]),
 		"fastest": fastestSentence(all), "peers": peerTables(all), "measured": measured(all)}
@@ -25,7 +25,7 @@ func writePage(out io.Writer, all map[string]result) {
 	fmt.Fprint(out, text)
 }
 
-// goalTable sets the goals beside what was measured, and says which were not.
+// goalTable compares the goals with the measurements, and marks missing ones.
 func goalTable(all map[string]result) string {
 	figures := figuresOf(all)
 	var b strings.Builder
@@ -40,8 +40,8 @@ func goalTable(all map[string]result) string {
 	return b.String()
 }
 
-// figuresOf are all figures by their names. One with a goal is preferred: four times the
-// listings have a wall time as a ratio, and one in seconds that has no goal.
+// figuresOf returns all figures by name. Figures with a goal take precedence over those
+// without.
 func figuresOf(all map[string]result) map[string]figure {
 	figures := map[string]figure{}
 	for _, one := range sections() {
@@ -52,8 +52,8 @@ func figuresOf(all map[string]result) map[string]figure {
 	return figures
 }
 
-// fastestSentence says what remains of the comparisons where DuckDB need not keep the order
-// of its input: no goal is set against that, and a fair reader asks for it.
+// fastestSentence compares with DuckDB when it need not keep the order of its input. There
+// is no goal for it, but the comparison is fairer.
 func fastestSentence(all map[string]result) string {
 	figures := figuresOf(all)
 	var parts []string
@@ -84,7 +84,7 @@ func numbers(all map[string]result) string {
 	return b.String()
 }
 
-// spread is the range of the runs; empty for a single one.
+// spread returns the range of the runs, or "" for a single one.
 func (f figure) spread() string {
 	if len(f.Runs) < 2 {
 		return ""
@@ -113,7 +113,7 @@ func stageTable(r result) string {
 	return b.String()
 }
 
-// measured says when and on what each section was measured.
+// measured describes the date and machine of each section.
 func measured(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
@@ -126,7 +126,7 @@ func measured(all map[string]result) string {
 	return b.String()
 }
 
-// minutes writes how long a section took; empty where that is not known.
+// minutes returns the duration of a section as text, or "" if it is unknown.
 func minutes(seconds float64) string {
 	if seconds == 0 {
 		return ""
@@ -134,7 +134,7 @@ func minutes(seconds float64) string {
 	return fmt.Sprintf("%.1f min", seconds/60)
 }
 
-// memory turns "24689708 kB" into gibibytes.
+// memory converts "24689708 kB" to gibibytes.
 func memory(text string) string {
 	kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
 	if err != nil {
@@ -143,7 +143,7 @@ func memory(text string) string {
 	return fmt.Sprintf("%.0f GiB", kilobytes/mebibyte)
 }
 
-// peerTables sets the peers beside this program, at each size that was measured.
+// peerTables compares the peers with this program, for each size.
 func peerTables(all map[string]result) string {
 	var b strings.Builder
 	for _, r := range []result{all[peersSmall], all[peersLarge]} {

@@ -17,22 +17,22 @@ import (
 	"placementsync/internal/transform"
 )
 
-// decoding is what the decode stage does alone on one core.
+// decoding is the result of the decoder alone on one core.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
-// TestDecodeChild decodes the pages of a catalog, bytes to Arrow batches, in a
-// process of its own with one core, so that collecting garbage counts too. The
-// rate is by CPU time: what else runs on the machine does not count.
+// TestDecodeChild decodes the pages of a catalog into Arrow batches, in a child process
+// with one core, so that garbage collection is included. The rate is per CPU time, which
+// other processes do not affect.
 func TestDecodeChild(t *testing.T) {
 	var report string
-	assigned(t, &report)
+	readTask(t, &report)
 	bodies := pagesOf(t, sim.New(world{Listings: 20_000, Catalog: true}.options()), 200)
 	s, _ := stream.Find(stream.All(), "product_listings")
 	defs, _, err := dictionary.Definitions()
 	must(t, err)
 	binding, err := transform.Compile(s, defs)
 	must(t, err)
-	leave(t, report, decodeAll(binding.NewDecoder(), bodies))
+	writeReport(t, report, decodeAll(binding.NewDecoder(), bodies))
 }
 
 func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
@@ -65,7 +65,7 @@ func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
 		Nanos: cpu * 1e9 / per, Size: float64(size) / float64(records)}
 }
 
-// pagesOf asks the demo service for its first pages of listings.
+// pagesOf returns the first pages of listings of the demo service.
 func pagesOf(t *testing.T, service *sim.Service, pages int) [][]byte {
 	t.Helper()
 	bodies := make([][]byte, pages)
@@ -74,7 +74,7 @@ func pagesOf(t *testing.T, service *sim.Service, pages int) [][]byte {
 		r.Header.Set("Authorization", "Bearer pc_demo")
 		w := httptest.NewRecorder()
 		if service.ServeHTTP(w, r); w.Code != http.StatusOK {
-			t.Fatalf("page %d is answered with %d", i+1, w.Code)
+			t.Fatalf("page %d has status %d", i+1, w.Code)
 		}
 		bodies[i] = w.Body.Bytes()
 	}
@@ -107,9 +107,9 @@ const (
 	limitedRequests = 2_000
 )
 
-// measureLimited runs nights against a service that refuses what comes too
-// fast, with the same rate and burst on both sides. They run side by side, each with
-// a service of its own: they wait for the rate, and hardly for a processor.
+// measureLimited runs nights with a rate limit of the same rate and burst in the program
+// and in the service. They run in parallel, each with its own service, because they mainly
+// wait.
 func measureLimited(t *testing.T, s settings) findings {
 	t.Helper()
 	nights := make([]outcome, s.runs)
@@ -144,10 +144,9 @@ func limitedNight(t *testing.T, s settings) outcome {
 	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly, rate: limitedRate, page: 10}.run(t)
 }
 
-// measureTiny runs nights in which nothing has changed. What they take beyond
-// the requests is all time in which the service had none to answer. The world of the
-// demo has some 14,000 rows, the tiny one fewer than half of them: what both take is
-// for the tables, and not for the rows.
+// measureTiny runs nights without changes. Their time beyond the requests is time in which
+// the service had no request. The demo's world has about 14,000 rows and the tiny one less
+// than half of them: time that both need depends on the number of tables, not of rows.
 func measureTiny(t *testing.T, s settings) findings {
 	t.Helper()
 	runs, rows := quietNights(t, s, world{})
@@ -184,7 +183,7 @@ func quietNights(t *testing.T, s settings, w world) (runs []outcome, rows float6
 	return runs, rowsOf(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"))
 }
 
-// measureDemo measures what a demo of 14 nights leaves on disk.
+// measureDemo measures the disk space of a demo of 14 nights.
 func measureDemo(t *testing.T, s settings) findings {
 	t.Helper()
 	dir, remove := scratch(t)
@@ -204,7 +203,7 @@ func measureDemo(t *testing.T, s settings) findings {
 	}
 }
 
-// bytesBelow adds up the files below a folder; one with several names counts once.
+// bytesBelow returns the size of the files below a folder. Hard links count once.
 func bytesBelow(t *testing.T, dir string) (sum float64) {
 	t.Helper()
 	counted := map[uint64]bool{}
@@ -228,7 +227,7 @@ func bytesBelow(t *testing.T, dir string) (sum float64) {
 	return sum
 }
 
-// rowsOf counts the rows of a catalog's tables, without its history.
+// rowsOf counts the rows of a catalog's tables, without history.
 func rowsOf(t *testing.T, catalog string) (rows float64) {
 	t.Helper()
 	db, err := sql.Open("duckdb", catalog+"?access_mode=read_only")

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// measurePasses compares the second pass over a list that stands still with the first.
-// The list has no order, so that one pass proves nothing and the program reads it
-// twice. The same night bounded to one pass is the measure: what the other one took
-// more until its lists were staged is the second pass; what this one took from the
-// first page on until then, the first. What follows, merging and publishing, is in
-// neither. A part of the listings will do: a pass is in proportion to its pages.
+// measurePasses compares the second pass over an unchanged list with the first. The list
+// has no order, so one pass proves nothing and the program reads it twice. A night limited
+// to one pass is the reference: its time from the first page to the staged list is the
+// first pass, and the additional time of the other night until then is the second pass.
+// Merging and publishing belong to neither. Part of the listings is enough, since a pass is
+// proportional to its pages.
 func measurePasses(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, Catalog: true, Unordered: true})
@@ -22,7 +22,7 @@ func measurePasses(t *testing.T, s settings) findings {
 		once, onceAsked := passNight(t, service, 1)
 		twice, twiceAsked := passNight(t, service, 0)
 		if pages := s.listings / 100; twiceAsked < onceAsked+pages {
-			t.Fatalf("the night asked %d and %d times: it has no second pass of %d pages", onceAsked, twiceAsked, pages)
+			t.Fatalf("the nights made %d and %d requests: there was no second pass of %d pages", onceAsked, twiceAsked, pages)
 		}
 		begun := once[slices.IndexFunc(once, func(s stepped) bool { return s.Name == "mid stage" })].CPU
 		first = append(first, at(t, once, "stream staged").CPU-begun)
@@ -40,8 +40,8 @@ func measurePasses(t *testing.T, s settings) findings {
 	}
 }
 
-// passNight runs a night into an empty warehouse and returns its steps and how often it
-// asked.
+// passNight runs a night into an empty warehouse and returns its steps and its number of
+// requests.
 func passNight(t *testing.T, service *service, passes int) (steps []stepped, requests int) {
 	t.Helper()
 	dir, remove := scratch(t)

@@ -16,19 +16,19 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// scripts are what the peers run, their pinned environments, and the statements that
-// count what they have loaded.
+// scripts are the scripts of the peers, their pinned environments, and the statements that
+// count the loaded rows.
 //
 //go:embed peers/*.py peers/*.sh peers/*.sql peers/*.txt
 var scripts embed.FS
 
-// Sizes of the comparison with peers, and its two sections.
+// Sizes and sections of the comparison with peers.
 const (
 	peersSmall, peersLarge = "peers-small", "peers-large"
 
 	small = "at a tenth of the listings"
 	large = "at all listings"
-	// smallShare is what part of the listings the small comparison has.
+	// smallShare divides the listings in the small comparison.
 	smallShare = 10
 )
 
@@ -40,30 +40,29 @@ func againstScript(name, size, what string) string {
 	return fmt.Sprintf("this program against %s, %s time, %s", name, what, size)
 }
 
-// peer is a way to have the same records in DuckDB.
+// peer is another way to load the same records into DuckDB.
 type peer struct {
 	name string
-	// file begins the names of its files in peers/: _requirements.txt, _count.sql.
+	// file is the prefix of its files in peers/: _requirements.txt, _count.sql.
 	file string
-	// command is what runs below peers/, with the service's address and a folder as
-	// arguments.
+	// command runs in peers/ with the service's address and a folder as arguments.
 	command []string
-	// environment is what its command has beside that of this process.
+	// environment is added to the environment of the command.
 	environment []string
-	// needs are programs that must be on the machine.
+	// needs are the required programs.
 	needs []string
-	// small leaves it out at full size unless all are asked for.
+	// small excludes it at full size unless all peers are requested.
 	small bool
 }
 
-// The peers by their names on the page.
+// Names of the peers on the page.
 const (
 	ours      = "this program"
 	dlt       = "dlt"
 	pyAirbyte = "PyAirbyte"
 	script    = "curl and DuckDB"
-	// fastScript lets DuckDB write rows in any order, which its guide to performance
-	// advises and its default does not do.
+	// fastScript allows DuckDB to write rows in any order, as its performance guide
+	// recommends. The default keeps the order.
 	fastScript = "curl and DuckDB at its fastest"
 )
 
@@ -78,28 +77,28 @@ func peers() []peer {
 
 func scriptNeeds() []string { return []string{"bash", "curl", "grep", "cut", "cat"} }
 
-// beside is what one of them took at one size.
+// beside is the result of one program at one size.
 type beside struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// Listings are how many the service had.
+	// Listings is the number of listings of the service.
 	Listings int `json:"listings"`
-	// Wall and CPU are seconds, Peak is bytes: one of each run.
+	// Wall and CPU are in seconds and Peak in bytes, with one element per run.
 	Wall []float64 `json:"wall_seconds"`
 	CPU  []float64 `json:"cpu_seconds"`
 	Peak []float64 `json:"peak_bytes"`
 	counts
 }
 
-// counts are what lies in DuckDB afterwards.
+// counts are the numbers of rows in DuckDB afterwards.
 type counts struct {
 	Tables int64 `json:"tables"`
 	Rows   int64 `json:"rows"`
 	items
 }
 
-// items are the records and what their lists hold, in whatever tables: they must be
-// those of the service.
+// items are the numbers of records and of items in their lists, in any tables. They must
+// equal those of the service.
 type items struct{ Listings, Prices, Tags, Links, Includes int64 }
 
 func (b *beside) add(u usage) {
@@ -116,8 +115,8 @@ func (b beside) row() string {
 		median("MiB", each(b.Peak, func(v float64) float64 { return v / mebibyte })), b.Tables, b.Rows, len(b.Wall))
 }
 
-// measurePeers runs each peer on the same service as this program, one after the other,
-// and that as often as asked.
+// measurePeers runs this program and each peer on the same service in turn, as often as
+// configured.
 func measurePeers(size string) func(t *testing.T, s settings) findings {
 	return func(t *testing.T, s settings) findings {
 		t.Helper()
@@ -126,7 +125,7 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 	}
 }
 
-// peerFigures are the ratios that have a goal.
+// peerFigures returns the ratios with a goal.
 func peerFigures(size string, all []beside) []figure {
 	we, they := besideOf(ours, all), besideOf(dlt, all)
 	return append([]figure{
@@ -135,7 +134,7 @@ func peerFigures(size string, all []beside) []figure {
 	}, scriptFigures(script, size, all)...)
 }
 
-// scriptFigures are the ratios against the script, in one of its two ways.
+// scriptFigures returns the ratios to one of the two variants of the script.
 func scriptFigures(name, size string, all []beside) []figure {
 	we, they := besideOf(ours, all), besideOf(name, all)
 	return []figure{
@@ -144,7 +143,7 @@ func scriptFigures(name, size string, all []beside) []figure {
 	}
 }
 
-// besideOf is the one of a name; without runs where it was not measured.
+// besideOf returns the result with a name, without runs if it was not measured.
 func besideOf(name string, all []beside) (found beside) {
 	for _, b := range all {
 		if b.Name == name {
@@ -172,7 +171,7 @@ func comparePeers(t *testing.T, s settings, environment, size string) []beside {
 			b := &all[i]
 			var u usage
 			if u, b.counts = runPeer(t, s, environment, b.Name, service); b.items != truth {
-				t.Fatalf("%s loaded %+v of %+v", b.Name, b.items, truth)
+				t.Fatalf("%s loaded %+v, want %+v", b.Name, b.items, truth)
 			}
 			b.add(u)
 			t.Logf("run %d: %s took %.1f s, %.1f CPU s, %.0f MiB", run+1, b.Name, u.Wall, u.CPU, u.RSS/mebibyte)
@@ -181,7 +180,7 @@ func comparePeers(t *testing.T, s settings, environment, size string) []beside {
 	return all
 }
 
-// runPeer measures a run into an empty folder, and counts afterwards what is there.
+// runPeer measures a run into an empty folder, and counts the loaded rows.
 func runPeer(t *testing.T, s settings, environment, name string, service *service) (usage, counts) {
 	t.Helper()
 	dir, remove := scratch(t)
@@ -201,8 +200,8 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	return usage{}, counts{}
 }
 
-// start is the command of a peer, with the programs of its environment before those of
-// the machine.
+// start returns the command of a peer. Its environment's programs precede those of the
+// machine.
 func (p peer) start(t *testing.T, environment, url, dir string) *exec.Cmd {
 	t.Helper()
 	programs := filepath.Join(environment, p.file, "bin")
@@ -215,7 +214,7 @@ func (p peer) start(t *testing.T, environment, url, dir string) *exec.Cmd {
 	return cmd
 }
 
-// count asks a DuckDB file what was loaded, with the statement of whoever loaded it.
+// count counts the loaded rows in a DuckDB file with the statement of the peer.
 func count(t *testing.T, path, file string) (c counts) {
 	t.Helper()
 	statement, err := scripts.ReadFile("peers/" + file + "_count.sql")
@@ -227,7 +226,7 @@ func count(t *testing.T, path, file string) (c counts) {
 	return c
 }
 
-// truthOf counts what the service holds, in a dump of its records.
+// truthOf counts the records of the service in a dump.
 func truthOf(t *testing.T, listings int) (truth items) {
 	t.Helper()
 	ndjson, remove := prepare(t, world{Listings: listings, Catalog: true})
@@ -241,8 +240,7 @@ func truthOf(t *testing.T, listings int) (truth items) {
 	return truth
 }
 
-// version is that of the first package that the requirements of a peer pin and that is
-// named after it.
+// version returns the version of the first pinned package that is named after the peer.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
 	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
@@ -256,8 +254,8 @@ func (p peer) version(t *testing.T) string {
 	return ""
 }
 
-// equip makes the environments of all peers, unless another section has, and skips this
-// one where the machine lacks what they need.
+// equip installs the environments of all peers, unless another section did so. It skips the
+// section if the machine lacks required programs.
 func equip(t *testing.T, s settings) (dir string) {
 	t.Helper()
 	dir = filepath.Join(s.shared, "environments")
@@ -278,7 +276,7 @@ func equip(t *testing.T, s settings) (dir string) {
 	return dir
 }
 
-// install makes the environment of a peer below a folder.
+// install installs the environment of a peer below a folder.
 func (p peer) install(ctx context.Context, dir string) error {
 	for _, program := range p.needs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -287,7 +285,7 @@ func (p peer) install(ctx context.Context, dir string) error {
 	}
 	at := filepath.Join(dir, p.file)
 	if _, err := os.Stat(at); err == nil {
-		return nil // another peer has the same
+		return nil // another peer uses the same
 	}
 	if err := pinned.InstallPython(ctx, at, filepath.Join(dir, "peers", p.file+"_requirements.txt")); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)

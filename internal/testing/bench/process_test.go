@@ -11,37 +11,36 @@ import (
 	"time"
 )
 
-// assignment is the environment variable that makes this test binary another
-// process of a measurement. What that process is to do stands in it as JSON.
-const assignment = "PLACEMENTSYNC_BENCH_TASK"
+// taskVariable is the environment variable with the task of a child process as JSON. It makes
+// this test binary run the task.
+const taskVariable = "PLACEMENTSYNC_BENCH_TASK"
 
-// assigned reads what this process is to do, and skips the test in one that no
-// measurement has started.
-func assigned(t *testing.T, task any) {
+// readTask reads the task of this process. It skips the test in processes without a task.
+func readTask(t *testing.T, task any) {
 	t.Helper()
-	text := os.Getenv(assignment)
+	text := os.Getenv(taskVariable)
 	if text == "" {
-		t.Skip("runs in the processes that a measurement starts")
+		t.Skip("runs only in child processes of a measurement")
 	}
 	must(t, json.Unmarshal([]byte(text), task))
 }
 
-// usage is what the system accounts to a process: seconds and bytes.
+// usage is the resource usage of a process, in seconds and bytes.
 type usage struct {
 	Wall, CPU float64
 	RSS       float64
 	Begun     time.Time
 }
 
-// measure runs a command to its end. What it says is shown when it fails, or at once
-// where the command has a Stderr.
+// measure runs a command to its end. Its output is shown if it fails, or at once if the
+// command has a Stderr.
 func measure(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return watched(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
 }
 
-// watched measures a command while watch looks at its process until done is closed, and
-// returns the most memory it saw.
+// watched measures a command, and calls watch with its process until done is closed. watch
+// returns the maximal memory that it saw.
 func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
 	t.Helper()
 	var said bytes.Buffer
@@ -68,7 +67,7 @@ func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct
 	return u
 }
 
-// again is a command that runs one test of this binary in a process of its own.
+// again returns a command that runs one test of this binary in a child process.
 func again(t *testing.T, test string, task any) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -76,12 +75,12 @@ func again(t *testing.T, test string, task any) *exec.Cmd {
 	text, err := json.Marshal(task)
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+test+"$", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), assignment+"="+string(text))
+	cmd.Env = append(os.Environ(), taskVariable+"="+string(text))
 	return cmd
 }
 
-// leave writes the report of this process, and collect reads it in the parent.
-func leave(t *testing.T, path string, report any) {
+// writeReport writes the report of this process. collect reads it in the parent.
+func writeReport(t *testing.T, path string, report any) {
 	t.Helper()
 	data, err := json.MarshalIndent(report, "", "  ")
 	must(t, err)
@@ -95,7 +94,7 @@ func collect(t *testing.T, path string, report any) {
 	must(t, json.Unmarshal(data, report))
 }
 
-// bytesIn adds up the files below a folder that match a pattern.
+// bytesIn returns the size of the files below a folder that match a pattern.
 func bytesIn(t *testing.T, patterns ...string) float64 {
 	t.Helper()
 	var sum float64

@@ -13,7 +13,7 @@ func pageOf(all map[string]result) string {
 	return page.String()
 }
 
-// mustHold fails for each line that a page lacks.
+// mustHold fails for each line that a page does not contain.
 func mustHold(t *testing.T, page string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -26,7 +26,7 @@ func mustHold(t *testing.T, page string, lines ...string) {
 func TestPageWithoutMeasurements(t *testing.T) {
 	page := pageOf(nil)
 	if strings.Contains(page, "<!--") {
-		t.Error("a part of the page was not filled")
+		t.Error("the page has an unfilled part")
 	}
 	if strings.Contains(page, "|\n\n|") {
 		t.Error("a blank line splits a table of the page in two")
@@ -35,7 +35,7 @@ func TestPageWithoutMeasurements(t *testing.T) {
 		"| first night against DuckDB alone, CPU time | 1.00 | at most 0.70 |  |  | not measured |",
 		"| 429s caused | 0 | at most 0 |  |  | not measured |")
 	if got := strings.Count(page, "Not measured yet"); got != 1 {
-		t.Errorf("the page says %d times that peers are not measured, want once", got)
+		t.Errorf("the page has %d remarks about missing peers, want one", got)
 	}
 	if got := strings.Count(page, "| not measured |"); got != len(goals()) {
 		t.Errorf("%d goals are not measured, want all %d", got, len(goals()))
@@ -78,12 +78,12 @@ func TestPageWithMeasurements(t *testing.T) {
 		"| 429s caused | 0 | at most 0 | 2 | 0 to 3 | missed by 2 |",
 		"| DuckDB file of the demo | 50 MB | at most 6.0 MB | 6.9 MB |  | missed by 15 % |")
 	if strings.Contains(page, "Not measured yet") {
-		t.Error("the page denies figures that it shows")
+		t.Error("the page reports missing figures that it contains")
 	}
 }
 
-// TestGoalsHaveTheirSections holds each goal to a figure that some section measures:
-// the two meet by their names alone.
+// TestGoalsHaveTheirSections checks that a section measures the figure of each goal: they
+// are matched by name.
 func TestGoalsHaveTheirSections(t *testing.T) {
 	measured := map[string]bool{}
 	night := outcome{usage: usage{Wall: 1}}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Circumstances are what a measurement depends on.
+// Circumstances describe the machine and state of a measurement.
 type Circumstances struct {
 	Date     string `json:"date"`
 	Commit   string `json:"commit"`
@@ -27,13 +27,13 @@ type Circumstances struct {
 	DuckDB   string `json:"duckdb"`
 	Listings int    `json:"listings"`
 	Runs     int    `json:"runs"`
-	// Load is how many processes wanted to run in the minute before.
+	// Load is the load average of the minute before.
 	Load string `json:"load"`
-	// Seconds is how long the section took.
+	// Seconds is the duration of the section.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// result is a section as it is kept.
+// result is the stored result of a section.
 type result struct {
 	Circumstances
 	findings
@@ -58,8 +58,7 @@ func said(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// lineOf finds the value of a "name : value" line; "unknown" where the system
-// has no such file.
+// lineOf returns the value of a "name : value" line, or "unknown" if there is no such file.
 func lineOf(path, name string) string {
 	data, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
@@ -78,13 +77,13 @@ func firstWord(path string) string {
 	return "unknown"
 }
 
-// keep merges a section into the results that are there, and renders all anew.
+// keep merges a section into the stored results, and renders the page.
 func keep(t *testing.T, docs, name string, r result) {
 	t.Helper()
 	path := filepath.Join(docs, "performance.json")
 	all := readResults(t, path)
 	all[name] = r
-	leave(t, path, all)
+	writeReport(t, path, all)
 	render(t, docs, all)
 }
 
@@ -100,11 +99,10 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance writes the page again from what was measured before:
-// for a change of its words.
+// TestRenderPerformance renders the page from stored results, after a change of its text.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
-	if docs == "" || os.Getenv(sectionsVar) != "" || os.Getenv(assignment) != "" {
+	if docs == "" || os.Getenv(sectionsVar) != "" || os.Getenv(taskVariable) != "" {
 		t.Skipf("renders when %s alone is set", docsVar)
 	}
 	render(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
@@ -120,7 +118,7 @@ func render(t *testing.T, docs string, all map[string]result) {
 	}
 }
 
-// table writes figures for the terminal.
+// table returns figures as text for the terminal.
 func table(f findings) string {
 	var b strings.Builder
 	for _, one := range f.Figures {
@@ -139,7 +137,7 @@ func table(f findings) string {
 	return b.String()
 }
 
-// announce says which section begins, and how long it will take.
+// announce logs the start of a section and its expected duration.
 func (one section) announce(t *testing.T, s settings) {
 	t.Helper()
 	takes := fmt.Sprintf("about %s with the default settings", minutes(one.about))

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestPeerScriptsParse has each script read by its own language.
+// TestPeerScriptsParse checks the syntax of each script with its interpreter.
 func TestPeerScriptsParse(t *testing.T) {
 	for _, p := range peers() {
 		t.Run(p.name, func(t *testing.T) {
@@ -34,8 +34,8 @@ func TestPeerScriptsParse(t *testing.T) {
 	}
 }
 
-// TestPeersArePinned holds every line of the requirements to one version, so that who
-// measures later measures the same.
+// TestPeersArePinned checks that every line of the requirements has an exact version, so
+// that measurements are repeatable.
 func TestPeersArePinned(t *testing.T) {
 	for _, p := range peers() {
 		if p.version(t) == "" {
@@ -45,14 +45,14 @@ func TestPeersArePinned(t *testing.T) {
 		must(t, err)
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && strings.Count(line, "==") != 1 {
-				t.Errorf("%s: %q pins nothing", p.name, line)
+				t.Errorf("%s: %q has no exact version", p.name, line)
 			}
 		}
 	}
 }
 
-// TestScriptLoadsAllRecords runs the statements of the script on two pages, and counts
-// what they have loaded.
+// TestScriptLoadsAllRecords runs the statements of the script on two pages, and counts the
+// loaded rows.
 func TestScriptLoadsAllRecords(t *testing.T) {
 	service := sim.New(world{Listings: 200, Catalog: true}.options())
 	dir := t.TempDir()
@@ -87,17 +87,17 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 		t.Errorf("%d rows with %+v are loaded, want 200 with %+v", got.Rows, got.items, want)
 	}
 	if truth := truthOf(t, 200); truth != want {
-		t.Errorf("the service's truth is %+v, want %+v", truth, want)
+		t.Errorf("truthOf returned %+v, want %+v", truth, want)
 	}
 }
 
-// TestPeersSayWhatIsMissing looks for the peers' programs on an empty PATH.
+// TestPeersSayWhatIsMissing installs the peers with an empty PATH.
 func TestPeersSayWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, p := range peers() {
 		err := p.install(t.Context(), t.TempDir())
 		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), p.name) || !strings.Contains(err.Error(), "is not on the PATH") {
-			t.Errorf("%s: got the error %v, want what it lacks", p.name, err)
+			t.Errorf("%s: got the error %v, want the name of the missing program", p.name, err)
 		}
 	}
 }

@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// section measures one subject. Each can be run alone; the others keep what
-// was measured of them before.
+// section measures one subject. Sections can run separately; the stored results of the
+// others are kept.
 type section struct {
 	name    string
 	measure func(t *testing.T, s settings) findings
-	// long sections repeat what takes minutes: settings.longRuns.
+	// long sections take minutes and use settings.longRuns.
 	long bool
-	// share divides the listings; 0 is all of them.
+	// share divides the number of listings. 0 means all.
 	share int
-	// about is how many seconds the section takes with the default settings on two
-	// cores, for those who wait.
+	// about is the expected duration in seconds, with the default settings on two cores.
 	about float64
 }
 
-// scaled are the settings of one section.
+// scaled returns the settings of one section.
 func (one section) scaled(s settings) settings {
 	if one.long {
 		s.runs = s.longRuns
@@ -33,7 +32,7 @@ func (one section) scaled(s settings) settings {
 	return s
 }
 
-// sections are those there are, in the order of the page.
+// sections returns all sections in the order of the page.
 func sections() []section {
 	return []section{
 		{name: "nights", measure: measureNights, about: 440},
@@ -53,27 +52,27 @@ func sections() []section {
 	}
 }
 
-// findings are what a section found.
+// findings are the results of a section.
 type findings struct {
-	// Figures are what the section measured; goals says which have a goal.
+	// Figures are the main results. goals defines which have a goal.
 	Figures []figure `json:"figures,omitempty"`
-	// Numbers are for whoever wants to know more.
+	// Numbers are further results.
 	Numbers []figure `json:"numbers,omitempty"`
-	// Stages are where the CPU time of a night goes, Days are those of a year,
-	// Peers are other programs beside this one.
+	// Stages are the shares of CPU time of a night, Days the nights of a year, and Peers
+	// the results of other programs.
 	Stages []stage  `json:"stages,omitempty"`
 	Days   []day    `json:"days,omitempty"`
 	Peers  []beside `json:"peers,omitempty"`
 }
 
-// figure is one measured quantity, with all runs of it in their order.
+// figure is a measured quantity with all its runs.
 type figure struct {
 	What string    `json:"what"`
 	Unit string    `json:"unit"`
 	Runs []float64 `json:"runs"`
 }
 
-// median of all runs; NaN of none.
+// median returns the median of all runs, or NaN without runs.
 func (f figure) median() float64 {
 	sorted := slices.Sorted(slices.Values(f.Runs))
 	n := len(sorted)
@@ -83,7 +82,7 @@ func (f figure) median() float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// shown writes a value with its unit; "x" is a ratio.
+// shown returns a value with its unit. The unit "x" means a ratio.
 func shown(v float64, unit string) string {
 	switch unit {
 	case "x":
@@ -103,7 +102,7 @@ func shown(v float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", v, unit)
 }
 
-// each takes one number from each of several runs.
+// each returns one number of each run.
 func each[T any](runs []T, of func(T) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
@@ -112,8 +111,8 @@ func each[T any](runs []T, of func(T) float64) []float64 {
 	return values
 }
 
-// pairs divides run by run, so that a slow minute of the machine weighs on both
-// sides of a ratio. There is none where one side was not measured.
+// pairs divides run by run, so that a slow period of the machine affects both sides of a
+// ratio. It returns nil if one side was not measured.
 func pairs(of, by []float64) []float64 {
 	ratios := make([]float64, min(len(of), len(by)))
 	for i := range ratios {
@@ -127,14 +126,14 @@ const (
 	mebibyte = 1 << 20
 )
 
-// TestPerformance measures the sections that the environment names.
+// TestPerformance measures the sections named in the environment.
 func TestPerformance(t *testing.T) {
 	s := chosen(t)
 	s.shared, _ = scratch(t)
 	for _, one := range sections() {
 		t.Run(one.name, func(t *testing.T) {
 			if !s.wants(one.name) {
-				t.Skip("not asked for")
+				t.Skip("not selected")
 			}
 			s := one.scaled(s)
 			one.announce(t, s)

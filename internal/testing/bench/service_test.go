@@ -19,23 +19,23 @@ import (
 	"placementsync/internal/sim"
 )
 
-// world is what the demo service of a measurement holds. The zero value is as large as
-// the world of the demo. Catalog worlds have listings and little else.
+// world describes the demo service of a measurement. The zero value is as large as the
+// world of the demo. Catalog worlds have mainly listings.
 type world struct {
 	Listings int
-	// Catalog leaves out orders, campaigns and files.
+	// Catalog omits orders, campaigns and files.
 	Catalog bool
-	// Tiny holds some of everything, fewer than half of the demo's rows.
+	// Tiny has some records of every kind, and less than half of the demo's rows.
 	Tiny bool
-	// Rate limits the requests a second, as the service does; 0: no limit.
+	// Rate is the service's limit of requests per second. 0 means no limit.
 	Rate  float64
 	Burst int
-	// Coding is gzip or zstd: answers come in it when the client accepts it, each
-	// packed once and stored.
+	// Coding is gzip or zstd: accepting clients get compressed responses, each compressed
+	// once and cached.
 	Coding string
-	// Unordered lists prove nothing in one pass.
+	// Unordered lists cannot be proven in one pass.
 	Unordered bool
-	// Dump, if set, makes the process write the listings there and end.
+	// Dump, if set, makes the process write the listings to a folder and end.
 	Dump string
 }
 
@@ -57,17 +57,17 @@ func (w world) options() sim.Options {
 	return o
 }
 
-// tally is what the service saw since it was last asked.
+// tally contains the statistics of the service since the last query.
 type tally struct {
 	Requests, Limited int
 	Bytes             int64
-	// First and Last are when the first request came and the last answer was
-	// written; Busy is for how many seconds there was a request to answer.
+	// First is the time of the first request and Last that of the last response. Busy is
+	// the time with at least one request in progress, in seconds.
 	First, Last time.Time
 	Busy        float64
 }
 
-// meter counts what passes through a handler.
+// meter counts the requests and responses of a handler.
 type meter struct {
 	next http.Handler
 
@@ -117,7 +117,7 @@ func (m *meter) take() tally {
 	return seen
 }
 
-// counter remembers status and length of an answer.
+// counter records the status and length of a response.
 type counter struct {
 	http.ResponseWriter
 	status int
@@ -135,12 +135,11 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestServiceChild is the demo service in a process of its own. It says its
-// address, and then a tally for each line that it is told: the number of days
-// to live through before it goes on.
+// TestServiceChild runs the demo service in a child process. It prints its address, and
+// then a tally for each input line, which contains the number of days to advance.
 func TestServiceChild(t *testing.T) {
 	var w world
-	assigned(t, &w)
+	readTask(t, &w)
 	service := sim.New(w.options())
 	if w.Dump != "" {
 		dump(t, service, w.Dump)
@@ -161,11 +160,11 @@ func TestServiceChild(t *testing.T) {
 	must(t, server.Close())
 }
 
-// dumpFiles is how many files the listings are written to, so that DuckDB can
-// read them with as many threads as it has.
+// dumpFiles is the number of files with listings, so that DuckDB can read them with all its
+// threads.
 const dumpFiles = 8
 
-// dump writes the listings of day 0, byte for byte as they are served.
+// dump writes the listings of day 0, byte for byte as served.
 func dump(t *testing.T, service *sim.Service, dir string) {
 	t.Helper()
 	records := service.Records("/products/listings")
@@ -182,7 +181,7 @@ func dump(t *testing.T, service *sim.Service, dir string) {
 	}
 }
 
-// service is the demo service seen from the harness.
+// service is a handle of the demo service.
 type service struct {
 	url   string
 	cmd   *exec.Cmd
@@ -211,26 +210,26 @@ func serve(t *testing.T, w world) *service {
 	return nil
 }
 
-// advance lets days pass and returns what was seen before.
+// advance advances the world by days and returns the tally since the last call.
 func (s *service) advance(t *testing.T, days int) tally {
 	t.Helper()
 	_, err := fmt.Fprintln(s.told, days)
 	must(t, err)
 	if !s.heard.Scan() {
-		t.Fatalf("the demo service has ended: %v", s.cmd.Wait())
+		t.Fatalf("the demo service ended: %v", s.cmd.Wait())
 	}
 	var seen tally
 	must(t, json.Unmarshal(s.heard.Bytes(), &seen))
 	return seen
 }
 
-// seen is what came since it was last asked.
+// seen returns the tally since the last call.
 func (s *service) seen(t *testing.T) tally { return s.advance(t, 0) }
 
 func (s *service) stop(t *testing.T) {
 	t.Helper()
 	must(t, s.told.Close())
-	for s.heard.Scan() { // its last words
+	for s.heard.Scan() { // the rest of its output
 	}
 	must(t, s.cmd.Wait())
 }

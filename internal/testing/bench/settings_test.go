@@ -9,46 +9,46 @@ import (
 	"testing"
 )
 
-// The environment chooses what is measured; "make bench" passes it on.
+// Environment variables that select the measurements. "make bench" passes them on.
 const (
-	// sectionsVar names the sections, separated by commas, or says "all".
-	// Unset: nothing is measured.
+	// sectionsVar lists the sections, separated by commas, or is "all". Without it nothing
+	// is measured.
 	sectionsVar = "PLACEMENTSYNC_BENCH"
 	listingsVar = "PLACEMENTSYNC_BENCH_LISTINGS"
 	runsVar     = "PLACEMENTSYNC_BENCH_RUNS"
-	// longRunsVar counts the runs of what takes minutes: four times the listings, and
-	// the peers at full size.
+	// longRunsVar is the number of runs of long sections: four times the listings, and the
+	// peers at full size.
 	longRunsVar = "PLACEMENTSYNC_BENCH_LONG_RUNS"
 	daysVar     = "PLACEMENTSYNC_BENCH_DAYS"
-	// peersVar is "all" to run at full size also the peer that takes longest.
+	// peersVar is "all" to include the slowest peer at full size.
 	peersVar = "PLACEMENTSYNC_BENCH_PEERS"
-	// docsVar is the folder that gets performance.json, performance.md and the
-	// chart. Unset: results are printed and kept nowhere.
+	// docsVar is the folder for performance.json, performance.md and the chart. Without it
+	// results are only printed.
 	docsVar = "PLACEMENTSYNC_BENCH_DOCS"
-	// dirVar is where warehouses are built. Unset: the system's temporary one.
+	// dirVar is the folder for warehouses. Defaults to the system's temporary folder.
 	dirVar = "PLACEMENTSYNC_BENCH_DIR"
 )
 
-// settings are the scale of a measurement.
+// settings are the parameters of a measurement.
 type settings struct {
 	sections []string
-	// listings of the big night; the large one has four times as many.
+	// listings of the normal night. The large one has four times as many.
 	listings int
-	// runs of each side of a pair, of which the page shows the median. longRuns is the
-	// same for what takes minutes.
+	// runs is the number of runs of each side of a pair, of which the page shows the
+	// median. longRuns is that of long sections.
 	runs, longRuns int
-	// days of the year.
+	// days is the number of days of the year.
 	days int
-	// allPeers runs each peer at full size.
+	// allPeers includes each peer at full size.
 	allPeers bool
-	// shared is a folder for what several sections use.
+	// shared is a folder used by several sections.
 	shared string
 	docs   string
-	// binary is the program as it is built for users.
+	// binary is the released program.
 	binary string
 }
 
-// chosen reads the settings, and skips where nothing is asked for.
+// chosen reads the settings. It skips the test if no sections are selected.
 func chosen(t *testing.T) settings {
 	t.Helper()
 	s := settings{docs: os.Getenv(docsVar), listings: number(t, listingsVar, 1_000_000),
@@ -62,7 +62,7 @@ func chosen(t *testing.T) settings {
 	var err error
 	for _, name := range s.sections {
 		if !slices.ContainsFunc(sections(), func(one section) bool { return names(name, one.name) }) {
-			t.Fatalf("%s names a section %q, which there is not", sectionsVar, name)
+			t.Fatalf("%s names an unknown section %q", sectionsVar, name)
 		}
 	}
 	s.binary, err = filepath.Abs("../../../bin/placementsync")
@@ -77,8 +77,8 @@ func (s settings) wants(section string) bool {
 	return slices.ContainsFunc(s.sections, func(name string) bool { return names(name, section) })
 }
 
-// names reports whether a word of the environment means a section: its name, what comes
-// before a hyphen of it, or "all".
+// names reports whether a word of the environment selects a section: by its name, the part
+// before a hyphen, or "all".
 func names(word, section string) bool {
 	return word == "all" || word == section || strings.HasPrefix(section, word+"-")
 }
@@ -94,8 +94,8 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// scratch makes an empty folder and returns what removes it again: measurements
-// leave gigabytes, which must not pile up until the end of a test.
+// scratch returns an empty folder and a function that removes it. Measurements need
+// gigabytes, which should not remain until the end of a test.
 func scratch(t *testing.T) (dir string, remove func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(dirVar), "placementsync-bench-")

@@ -11,16 +11,15 @@ import (
 	"testing"
 )
 
-// stage is a part of a night with the CPU seconds it took.
+// stage is a part of a night with its CPU time in seconds.
 type stage struct {
 	Name string  `json:"name"`
 	CPU  float64 `json:"cpu_seconds"`
 	Wall float64 `json:"wall_seconds,omitempty"`
 }
 
-// measureStages samples a first night. What follows the last response comes in
-// steps, one after the other; what comes before runs side by side and is told
-// apart by the functions that the samples lie in.
+// measureStages profiles a first night. After the last response the steps are sequential.
+// Before it they are concurrent and distinguished by the functions in the samples.
 func measureStages(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, Catalog: true})
@@ -36,7 +35,7 @@ func measureStages(t *testing.T, s settings) findings {
 	return findings{Stages: stages}
 }
 
-// following are the stages that are steps.
+// following returns the stages after the last response.
 func following(t *testing.T, steps []stepped) []stage {
 	t.Helper()
 	begun := steps[slices.IndexFunc(steps, func(s stepped) bool { return s.Name == "mid stage" })]
@@ -56,8 +55,8 @@ func following(t *testing.T, steps []stepped) []stage {
 	return stages
 }
 
-// extracting splits the samples of the extraction. A sample counts for the
-// first that fits.
+// extracting splits the samples before the last response. A sample counts for the first
+// stage that matches.
 func extracting(t *testing.T, profile string) []stage {
 	t.Helper()
 	within := []struct{ name, focus string }{
@@ -82,17 +81,17 @@ func extracting(t *testing.T, profile string) []stage {
 	return stages
 }
 
-// samples are the CPU seconds of a profile that a filter of pprof leaves.
+// samples returns the CPU seconds of a profile that match a filter of pprof.
 func samples(t *testing.T, profile string, filter ...string) float64 {
 	t.Helper()
 	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-symbolize=none", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
 	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
 	if err != nil {
-		return 0 // pprof fails where nothing is left
+		return 0 // pprof fails without matching samples
 	}
 	total := regexp.MustCompile(`accounting for ([0-9.]+)(?:ms)?,`).FindSubmatch(out)
 	if total == nil {
-		t.Fatalf("read pprof's answer: no total in %.200q", out)
+		t.Fatalf("read the output of pprof: no total in %.200q", out)
 	}
 	ms, err := strconv.ParseFloat(string(total[1]), 64)
 	must(t, err)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// sampleEvery is how often the memory of a process and its children is added up.
+// sampleEvery is the interval of memory samples of a process and its children.
 const sampleEvery = 250 * time.Millisecond
 
-// measureTree measures a command together with the processes that it starts. Their CPU
-// time comes from the system once they have been waited for. Their memory is the
-// highest sum seen, in which a page that several of them share counts once: what the
-// system says of the largest process alone would flatter who has many.
+// measureTree measures a command together with its child processes. Their CPU time is that
+// reported by the system after they were waited for. Their memory is the highest sampled
+// sum, in which shared pages count once: the system's maximum of the largest process would
+// favor programs with many processes.
 func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return watched(t, cmd, func(pid int, done <-chan struct{}) (most float64) {
@@ -34,28 +34,28 @@ func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 	})
 }
 
-// residentTree adds up the memory of a process and of all that descend from it, in
-// bytes; 0 where the system has no such files.
+// residentTree returns the memory of a process and all its descendants in bytes, or 0 if it
+// is unknown.
 func residentTree(root int) (sum float64) {
 	children := childrenOf()
 	for open := []int{root}; len(open) > 0; {
 		pid := open[0]
 		open = append(open[1:], children[pid]...)
-		// Pss divides the pages that processes share among them.
+		// Pss divides shared pages by the number of processes.
 		text := strings.TrimSuffix(lineOf(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss"), " kB")
-		kilobytes, _ := strconv.ParseFloat(text, 64) // 0 of a process that has ended
+		kilobytes, _ := strconv.ParseFloat(text, 64) // 0 for a process that has ended
 		sum += kilobytes * 1024
 	}
 	return sum
 }
 
-// childrenOf lists the processes of the system by their parent.
+// childrenOf returns the processes of the system by parent.
 func childrenOf() map[int][]int {
 	children := map[int][]int{}
 	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range paths {
 		data, _ := os.ReadFile(path)
-		// The name in parentheses may hold anything; state and parent follow it.
+		// The name in parentheses may contain anything. The state and the parent follow it.
 		fields := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')')+1:])
 		if len(fields) < 2 {
 			continue
@@ -67,20 +67,19 @@ func childrenOf() map[int][]int {
 	return children
 }
 
-// TestMeasureTree starts a shell whose child does the work, and expects both to be
-// accounted.
+// TestMeasureTree measures a shell whose child does the work.
 func TestMeasureTree(t *testing.T) {
 	shell, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("there is no bash")
+		t.Skip("bash is not available")
 	}
 	cmd := exec.CommandContext(t.Context(), shell, "-c",
 		`bash -c 'x=$(head -c 60000000 /dev/zero | tr "\0" a); for ((i = 0; i < 300000; i++)); do :; done; echo ${#x}'; true`)
 	u := measureTree(t, cmd)
 	if u.CPU < 0.05 {
-		t.Errorf("%.2f CPU s are accounted, and the child alone takes more", u.CPU)
+		t.Errorf("measured %.2f CPU s, but the child alone takes more", u.CPU)
 	}
 	if u.RSS < 60e6 {
-		t.Errorf("%.0f bytes of memory are accounted, and the child alone holds 60,000,000", u.RSS)
+		t.Errorf("measured %.0f bytes of memory, but the child alone uses 60,000,000", u.RSS)
 	}
 }

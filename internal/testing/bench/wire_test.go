@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// measureWire compares nights whose answers come packed with one whose answers come
-// plain. Each service packs a page once, before the first night: what is compared is
-// the program, and not how fast the demo service packs.
+// measureWire compares nights with compressed and with plain responses. Each service
+// compresses a page once, before the first night, so that the compression of the demo
+// service is not measured.
 func measureWire(t *testing.T, s settings) findings {
 	t.Helper()
 	codings := []string{"", "gzip", "zstd"}
@@ -47,7 +47,7 @@ func wireFindings(nights map[string][]outcome) (found findings) {
 	return found
 }
 
-// warm asks for all pages of the listings once.
+// warm requests all pages of the listings once.
 func warm(t *testing.T, s *service, coding string, pages int) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 8}}
@@ -68,7 +68,7 @@ func warm(t *testing.T, s *service, coding string, pages int) {
 			}
 			defer answer.Body.Close()
 			if got := answer.Header.Get("Content-Encoding"); answer.StatusCode != http.StatusOK || got != coding {
-				return fmt.Errorf("page %d came with %s in %q, want %q", page+1, answer.Status, got, coding)
+				return fmt.Errorf("page %d: status %s, encoding %q, want %q", page+1, answer.Status, got, coding)
 			}
 			_, err = io.Copy(io.Discard, answer.Body)
 			return err

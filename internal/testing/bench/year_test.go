@@ -11,11 +11,11 @@ import (
 	"placementsync/internal/sim"
 )
 
-// day is one night of the year.
+// day is a night of the year.
 type day struct {
 	Day int `json:"day"`
-	// Merge is from the last staged stream to the merged draft, Publish from
-	// there to the switch. Seconds.
+	// Merge is the time from the last staged stream to the merged draft, and Publish from
+	// there to the switch, in seconds.
 	Merge   float64 `json:"merge_seconds"`
 	Publish float64 `json:"publish_seconds"`
 	// Catalog is the size of the DuckDB file in bytes.
@@ -23,18 +23,18 @@ type day struct {
 	Closed  int64   `json:"closed_rows"`
 }
 
-// year is a warehouse through many nights.
+// year is a warehouse over many nights.
 type year struct {
 	Listings, Days int
 	Dir, Report    string
 }
 
-// TestYearChild lives through the year: the pipeline of the program and the
-// demo service in one process, each night on its own simulated day. Answers and
-// the series are removed as retention would do it.
+// TestYearChild runs the year: the pipeline and the demo service in one process, with each
+// night on its own simulated day. Landed answers and the series are removed as by
+// retention.
 func TestYearChild(t *testing.T) {
 	var y year
-	assigned(t, &y)
+	readTask(t, &y)
 	service := sim.New(world{Listings: y.Listings, Catalog: true}.options())
 	url, stop, err := service.Serve(t.Context(), "")
 	must(t, err)
@@ -48,7 +48,7 @@ func TestYearChild(t *testing.T) {
 		service.Advance(1)
 	}
 	must(t, stop())
-	leave(t, y.Report, days)
+	writeReport(t, y.Report, days)
 }
 
 func (y year) night(t *testing.T, in inside, number int, now func() time.Time) day {
@@ -66,8 +66,8 @@ func (y year) night(t *testing.T, in inside, number int, now func() time.Time) d
 	return d
 }
 
-// around is how many nights on each side of a day its median is taken of: a
-// single night tells more of the machine than of the warehouse.
+// around is the number of nights on each side for the running median, since a single night
+// depends more on the machine than on the warehouse.
 const around = 4
 
 func near(days []day, number int, of func(day) float64) float64 {
@@ -81,7 +81,7 @@ func measureYear(t *testing.T, s settings) findings {
 	defer remove()
 	y := year{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
 	child := again(t, "TestYearChild", y)
-	child.Stderr = os.Stderr // it says how far it is
+	child.Stderr = os.Stderr // it prints its progress
 	measure(t, child)
 	var days []day
 	collect(t, y.Report, &days)

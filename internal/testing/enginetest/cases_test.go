@@ -21,17 +21,18 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// job is what a script is asked to do.
+// job is the task of a script.
 type job struct {
-	// Scratch is a folder for whatever the engine writes.
+	// Scratch is a folder for files of the engine.
 	Scratch string `json:"scratch"`
-	// Timezone is that of the session: answers must not depend on it.
+	// Timezone is the time zone of the session. Results must not depend on it.
 	Timezone string            `json:"timezone,omitempty"`
 	Spark    map[string]string `json:"spark,omitempty"`
 	Cases    []sqlCase         `json:"cases"`
 
-	// What follows is of a lake: the name of the engine with its catalog, of the catalog
-	// and of the namespaces, the nights, and how Trino and PyIceberg reach the catalog.
+	// The following fields are for lakes: the name of the engine with its catalog, the
+	// names of the catalog and the namespaces, the nights, and the access of Trino and
+	// PyIceberg.
 	Engine    string            `json:"engine,omitempty"`
 	Catalog   string            `json:"catalog,omitempty"`
 	Prefix    string            `json:"prefix,omitempty"`
@@ -40,41 +41,41 @@ type job struct {
 	PyIceberg map[string]string `json:"pyiceberg,omitempty"`
 }
 
-// version is a night with its catalog of DuckDB.
+// version is a night with its DuckDB catalog.
 type version struct {
 	Run     string `json:"run"`
 	Catalog string `json:"catalog"`
 }
 
-// sqlCase is a catalog of DuckDB, and what of it an engine is asked.
+// sqlCase is a DuckDB catalog with the queries for an engine.
 type sqlCase struct {
 	Name string `json:"name"`
-	// Prefix begins the names of the engine's namespaces, Mart is that of the views.
+	// Prefix is the prefix of the engine's namespaces, and Mart the namespace of the views.
 	Prefix  string      `json:"prefix"`
 	Mart    string      `json:"mart"`
 	Catalog string      `json:"catalog"`
 	Tables  []tableFile `json:"tables"`
-	// Views are the statements that install the views.
+	// Views are the statements that create the views.
 	Views   []string `json:"views"`
 	Marts   []mart   `json:"marts,omitempty"`
 	Queries []asked  `json:"queries"`
 }
 
-// tableFile is a table as Parquet.
+// tableFile is a table as a Parquet file.
 type tableFile struct {
 	Part string `json:"part"`
 	Name string `json:"name"`
 	Path string `json:"path"`
 }
 
-// mart is a view to compare. Nearly are columns of binary fractions whose last digits
-// depend on the order in which an engine adds.
+// mart is a view to compare. Nearly are floating-point columns whose last digits depend on
+// the order in which an engine adds.
 type mart struct {
 	Name   string   `json:"name"`
 	Nearly []string `json:"nearly,omitempty"`
 }
 
-// asked is a query with its parameters, and the answer of DuckDB as Parquet.
+// asked is a query with its parameters, and DuckDB's result as Parquet.
 type asked struct {
 	Name   string  `json:"name"`
 	SQL    string  `json:"sql"`
@@ -88,14 +89,14 @@ type value struct {
 	Text string `json:"value"`
 }
 
-// queriesDir is where the named queries have their tests.
+// queriesDir is the folder with the tests of the named queries.
 const queriesDir = "../../../queries"
 
 // night is the time of the only snapshot of most fixtures.
 func night() time.Time { return time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC) }
 
-// emptyCatalog is the bytes of a catalog as the warehouse makes it, without rows. Rows
-// that a fixture gives no valid_from begin at its night.
+// emptyCatalog returns the bytes of an empty catalog. Fixture rows without valid_from begin
+// at the time of night.
 func emptyCatalog(t *testing.T) []byte {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
@@ -120,7 +121,7 @@ func emptyCatalog(t *testing.T) []byte {
 	return data
 }
 
-// fixtureCases makes a case of every test of the named queries that the engine answers.
+// fixtureCases returns a case for each test of the named queries that the engine supports.
 func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase {
 	t.Helper()
 	empty := emptyCatalog(t)
@@ -147,17 +148,17 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase
 	return cases
 }
 
-// caseOf says what a case is made of.
+// caseOf describes the content of a case.
 type caseOf struct {
 	name, catalog string
-	// query is the only one to ask, with params, one name=value a line; empty: all, and
+	// query is the only query, with params as name=value lines. Empty means all queries and
 	// all views.
 	query, params string
-	// lake is the prefix of the namespaces in a lake, whose tables are there.
+	// lake is the prefix of the namespaces in a lake with the tables.
 	lake string
 }
 
-// newCase exports the tables that are read, and has DuckDB answer.
+// newCase exports the required tables, and runs the queries in DuckDB.
 func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase {
 	t.Helper()
 	names := dialect.Names{Catalog: catalog, Prefix: of.name}
@@ -182,8 +183,8 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase 
 	return c
 }
 
-// ask has DuckDB answer the queries, into files beside a folder of the case, and returns
-// their SQL.
+// ask runs the queries in DuckDB, with results as files beside a folder of the case, and
+// returns their SQL.
 func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []string) {
 	t.Helper()
 	db, err := query.Open(t.Context(), of.catalog, query.Options{})
@@ -216,11 +217,11 @@ func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []str
 	return texts
 }
 
-// placed finds the tables and views that a text reads.
+// placed matches the tables and views that a text reads.
 var placed = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
-// needed exports the tables that the texts read, themselves or by views, and lists the
-// statements of those views.
+// needed exports the tables that the texts read, directly or by views, and returns the
+// statements of these views.
 func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, of caseOf) ([]tableFile, []string) {
 	t.Helper()
 	views, err := e.Views(names)
@@ -280,7 +281,7 @@ func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialec
 	return all
 }
 
-// benchCase fills a catalog with what the benchmark of the named queries makes up.
+// benchCase fills a catalog with the generated data of the benchmark of the named queries.
 func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))

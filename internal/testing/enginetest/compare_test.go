@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// planted is an answer that differs from that of DuckDB in a known way.
+// planted is a result that differs from DuckDB's in a known way.
 type planted struct {
 	Name    string   `json:"name"`
 	Catalog string   `json:"catalog"`
@@ -16,23 +16,23 @@ type planted struct {
 	Got     string   `json:"got"`
 	Ordered bool     `json:"ordered,omitempty"`
 	Nearly  []string `json:"nearly,omitempty"`
-	// Described is how a client describes its columns, as names with types of Trino.
+	// Described is a client's description of its columns, as names with types of Trino.
 	Described [][2]string `json:"described,omitempty"`
 
-	// answer is the SELECT that makes the answer. found are texts that the differences
-	// must hold; none: there is no difference.
+	// answer is the SELECT for the result. found are texts that the reported differences
+	// must contain. Nil means that there is no difference.
 	answer string
 	found  []string
 }
 
-// prices is the table in which differences are planted.
+// prices is the table for the differences.
 const prices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 	('a', 1::BIGINT, 1.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', true, 0.5::DOUBLE),
 	('b', 2::BIGINT, 2.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', NULL, 0.25::DOUBLE),
 	('c', NULL, NULL, NULL, false, NULL)) AS t(id, place, amount, seen_at, is_kept, share);`
 
-// TestTheComparisonFindsWhatDiffers plants differences one by one: each is found and named
-// with column and row, and what does not matter is none.
+// TestTheComparisonFindsWhatDiffers makes differences one by one: each must be reported
+// with column and row, and irrelevant ones must not.
 func TestTheComparisonFindsWhatDiffers(t *testing.T) {
 	e, dir := comparer(t), t.TempDir()
 	catalog := filepath.Join(dir, "catalog.duckdb")
@@ -53,16 +53,16 @@ func TestTheComparisonFindsWhatDiffers(t *testing.T) {
 		found[r.What] = true
 		all := strings.Join(r.Differences, "\n")
 		if len(wants[r.What]) == 0 && all != "" {
-			t.Errorf("%s: nothing differs, and it says\n%s", r.What, all)
+			t.Errorf("%s: differences were reported, want none\n%s", r.What, all)
 		}
 		for _, want := range wants[r.What] {
 			if !strings.Contains(all, want) {
-				t.Errorf("%s: %q is not in\n%s", r.What, want, all)
+				t.Errorf("%s: %q is missing in\n%s", r.What, want, all)
 			}
 		}
 	})
 	if len(found) != len(cases) {
-		t.Errorf("%d of %d answers were compared", len(found), len(cases))
+		t.Errorf("%d of %d results were compared", len(found), len(cases))
 	}
 }
 
@@ -77,7 +77,7 @@ func equalAnswers() []planted {
 	}
 }
 
-// described is how a client of Trino describes prices, with a type of amount.
+// described returns a Trino client's description of prices, with a type of amount.
 func described(amount string) [][2]string {
 	return [][2]string{{"id", "varchar(1)"}, {"place", "bigint"}, {"amount", amount}, {"seen_at", "timestamp(6) with time zone"}, {"is_kept", "boolean"}, {"share", "double"}}
 }
@@ -128,8 +128,8 @@ func unequalColumns() []planted {
 	}
 }
 
-// TestTheComparisonOfALakeNamesTheTable that differs or is missing, and does not pass where
-// nothing was read.
+// TestTheComparisonOfALakeNamesTheTable: different and missing tables are named, and a lake
+// without rows fails.
 func TestTheComparisonOfALakeNamesTheTable(t *testing.T) {
 	e, dir := comparer(t), t.TempDir()
 	catalog, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
@@ -149,16 +149,16 @@ func TestTheComparisonOfALakeNamesTheTable(t *testing.T) {
 	for _, want := range []string{"files: current.prices of night: row 1: DuckDB has, it has not: id=b", "files: current.orders of night: it fails: ",
 		"files: 1 tables of the newest night equal: "} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
+			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
 	must(t, os.Rename(filepath.Join(dir, "of_empty.parquet"), filepath.Join(dir, "current.orders.parquet")))
 	if got := compare(empty); !strings.Contains(got, "no row was compared") {
-		t.Errorf("of a lake without rows it says %s", got)
+		t.Errorf("for a lake without rows the result is %s", got)
 	}
 }
 
-// comparer is the part of the equipment that compares: Python with DuckDB and Arrow.
+// comparer returns the equipment for comparing: Python with DuckDB and Arrow.
 func comparer(t *testing.T) equipment {
 	t.Helper()
 	if os.Getenv(foldersVar) != "" {
@@ -169,7 +169,7 @@ func comparer(t *testing.T) equipment {
 		err = exec.CommandContext(t.Context(), python, "-c", "import duckdb, pyarrow.parquet").Run()
 	}
 	if err != nil {
-		t.Skip("left out: there is no python3 with duckdb and pyarrow: pip install them to run this")
+		t.Skip("skipped: python3 has no duckdb and pyarrow; install them with pip")
 	}
 	e := equipment{dir: t.TempDir(), python: python}
 	e.writeScripts(t)

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// listingsVar says how many listings the large warehouse has, instead of largeListings.
+// listingsVar is the number of listings of the large warehouse. Defaults to largeListings.
 const (
 	listingsVar   = "PLACEMENTSYNC_ENGINES_LISTINGS"
 	largeListings = 100_000
@@ -26,25 +26,25 @@ func listings(t *testing.T) int {
 	return n
 }
 
-// TestSparkAnswersTheTestsOfTheQueries asks Spark each query with the rows and the
-// parameters of its tests. The session has a time zone with summer time, on which no
-// answer may depend.
+// TestSparkAnswersTheTestsOfTheQueries runs each query in Spark with the rows and
+// parameters of its tests. The session has a time zone with summer time, which must not
+// affect results.
 func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
 	e, dir := equip(t, "java"), t.TempDir()
 	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
-	// Compiling takes longer than the few rows of a test.
+	// Compiling would take longer than the few rows of a test.
 	j.Spark = map[string]string{"spark.sql.codegen.wholeStage": "false"}
 	e.run(t, "spark_sql.py", j)
 }
 
-// TestTrinoAnswersTheTestsOfTheQueries asks Trino the same.
+// TestTrinoAnswersTheTestsOfTheQueries runs the same queries in Trino.
 func TestTrinoAnswersTheTestsOfTheQueries(t *testing.T) {
 	e, dir := equip(t, "mvn"), t.TempDir()
 	e.installJars(t)
 	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory", dir)})
 }
 
-// TestEnginesAnswerOverAYear asks all views and queries over a year of nights.
+// TestEnginesAnswerOverAYear runs all views and queries over a year of nights.
 func TestEnginesAnswerOverAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)

@@ -14,25 +14,25 @@ import (
 	"testing"
 )
 
-// scripts ask the engines; the texts beside them pin what is installed.
+// scripts are the scripts for the engines, and the pinned versions.
 //
 //go:embed engines
 var scripts embed.FS
 
-// foldersVar is the environment variable with the folder in which engines are installed;
-// "make lake-test" sets it. They stay there, since they are two gigabytes.
+// foldersVar is the environment variable with the folder of the installed engines, which
+// "make lake-test" sets. They are kept, since they take two gigabytes.
 const foldersVar = "PLACEMENTSYNC_ENGINES"
 
-// equipment is the folder of the engines: scripts, a Python environment and jars.
+// equipment is the folder of the engines, with scripts, a Python environment and jars.
 type equipment struct{ dir, python string }
 
-// equip installs what the scripts need, and skips the test with the name of the program
-// that is missing.
+// equip installs the requirements of the scripts. It skips the test if a program is
+// missing, and names it.
 func equip(t *testing.T, programs ...string) equipment {
 	t.Helper()
 	dir := os.Getenv(foldersVar)
 	if dir == "" {
-		t.Skipf("takes an hour and downloads two gigabytes: make lake-test runs it, and so does %s=<folder>", foldersVar)
+		t.Skipf("takes an hour and downloads two gigabytes; run it with make lake-test or %s=<folder>", foldersVar)
 	}
 	require(t, append([]string{"python3"}, programs...)...)
 	dir, err := filepath.Abs(dir)
@@ -43,12 +43,12 @@ func equip(t *testing.T, programs ...string) equipment {
 	return e
 }
 
-// require skips the test with the name of the program that is missing.
+// require skips the test if a program is missing, and names it.
 func require(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("left out: there is no program %s in PATH", program)
+			t.Skipf("skipped: program %s is not in PATH", program)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (e equipment) writeScripts(t *testing.T) {
 	}
 }
 
-// installPython makes the environment, once for each state of the pins.
+// installPython creates the environment, once for each state of the pinned versions.
 func (e equipment) installPython(t *testing.T) {
 	t.Helper()
 	pins := e.path("requirements.txt")
@@ -77,8 +77,8 @@ func (e equipment) installPython(t *testing.T) {
 	markInstalled(t, pins)
 }
 
-// installJars fetches the artifacts of jars.txt and those of the REST catalog, unpacks Trino,
-// and returns the runtime of Iceberg for Spark.
+// installJars downloads the artifacts of jars.txt and of the REST catalog, unpacks Trino,
+// and returns the Iceberg runtime for Spark.
 func (e equipment) installJars(t *testing.T) string {
 	t.Helper()
 	for _, pins := range []string{e.path("jars.txt"), e.path("rest_pom.xml")} {
@@ -116,7 +116,7 @@ func readPins(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-// isInstalled reports whether the pins are those of the last installation.
+// isInstalled reports whether the pinned versions are those of the last installation.
 func isInstalled(t *testing.T, pins string) bool {
 	t.Helper()
 	want, err := os.ReadFile(pins)
@@ -135,11 +135,11 @@ func markInstalled(t *testing.T, pins string) {
 	must(t, os.WriteFile(pins+".installed", text, 0o644))
 }
 
-// install runs a package client. Without its registry the test is left out.
+// install runs a package client. If that fails, the test is skipped.
 func (e equipment) install(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
-		t.Skipf("left out: install with %s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		t.Skipf("skipped: install with %s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 }
 
@@ -147,7 +147,7 @@ func (e equipment) path(names ...string) string {
 	return filepath.Join(append([]string{e.dir}, names...)...)
 }
 
-// result is a line of a script.
+// result is an output line of a script.
 type result struct {
 	Version     string   `json:"version"`
 	What        string   `json:"what"`
@@ -156,8 +156,8 @@ type result struct {
 	Differences []string `json:"differences"`
 }
 
-// run runs a script with a job, and fails the test for each difference. It logs what was
-// compared.
+// run runs a script with a job, and fails the test for each difference. It logs the
+// compared queries.
 func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
 	compared, rows, seconds := 0, int64(0), 0.0
@@ -177,13 +177,13 @@ func (e equipment) run(t *testing.T, script string, j job) {
 		}
 	})
 	if compared == 0 {
-		t.Errorf("%s compared nothing\n%s", script, complaint)
+		t.Errorf("%s compared no results\n%s", script, complaint)
 	}
-	t.Logf("%s: %d answers with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
+	t.Logf("%s: %d results with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
 }
 
-// ask runs a script with a job in a folder, passes on its results, and returns what it
-// says beside them. It fails the test when the script fails.
+// ask runs a script with a job in a folder, passes its results to use, and returns its
+// other output. It fails the test if the script fails.
 func (e equipment) ask(t *testing.T, script, dir string, job any, use func(result)) string {
 	t.Helper()
 	text, err := json.Marshal(job)
@@ -191,7 +191,7 @@ func (e equipment) ask(t *testing.T, script, dir string, job any, use func(resul
 	file := filepath.Join(t.TempDir(), "job.json")
 	must(t, os.WriteFile(file, text, 0o644))
 	cmd := exec.CommandContext(t.Context(), e.python, e.path(script), file)
-	cmd.Dir = dir // ClickHouse reads nothing outside of it.
+	cmd.Dir = dir // ClickHouse reads only files in it.
 	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
@@ -212,7 +212,7 @@ func readResults(t *testing.T, out io.Reader, use func(result)) {
 	lines.Buffer(nil, longest)
 	for lines.Scan() {
 		if !strings.HasPrefix(lines.Text(), "{") {
-			continue // Java writes there too.
+			continue // Java writes other lines.
 		}
 		var r result
 		must(t, json.Unmarshal(lines.Bytes(), &r))

@@ -19,9 +19,9 @@ const (
 	catalogName = "placementsync"
 )
 
-// TestEnginesReadALake publishes the nights of the demo into one catalog after the other,
-// and reads every table of every night back. What a catalog or an engine needs and this
-// machine has not is left out by name.
+// TestEnginesReadALake publishes the nights of the demo into one catalog after another, and
+// reads every table of every night. Catalogs and engines whose requirements the machine
+// lacks are skipped by name.
 func TestEnginesReadALake(t *testing.T) {
 	e := equip(t)
 	d := makeDemo(t, e)
@@ -71,8 +71,8 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	e.run(t, "read_lake.py", j)
 }
 
-// readOverREST has Spark and Trino read the tables, the views that are published with
-// them, and those that they install themselves.
+// readOverREST lets Spark and Trino read the tables, the published views, and views that
+// they create themselves.
 func (d demo) readOverREST(t *testing.T, e equipment) {
 	require(t, "java", "mvn")
 	runtime := e.installJars(t)
@@ -88,7 +88,7 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 		j.Cases = d.cases(t, "spark", catalog)
 		e.run(t, "spark_lake.py", j)
 	})
-	publish() // Spark has removed the views.
+	publish() // Spark removed the views.
 	t.Run("trino", func(t *testing.T) {
 		j := d.job("REST", catalog)
 		j.Trino = "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest-catalog.uri=" + address + "\nfs.hadoop.enabled=true\n"
@@ -97,8 +97,8 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 	})
 }
 
-// cases are the views as published, then views and queries as the engine's statements
-// make them.
+// cases returns the published views, and the views and queries created by the engine's
+// statements.
 func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
 	t.Helper()
 	own := newCase(t, mustFind(t, engine), catalog, caseOf{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
@@ -107,7 +107,7 @@ func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
 	return []sqlCase{shown, own}
 }
 
-// sparkCatalog is the configuration of a catalog in Spark.
+// sparkCatalog returns the configuration of a catalog in Spark.
 func sparkCatalog(t *testing.T, e equipment, runtime, name string, properties map[string]string) map[string]string {
 	t.Helper()
 	drivers, err := filepath.Glob(e.path("jars", "rest", "sqlite-jdbc-*.jar"))
@@ -124,13 +124,13 @@ func sparkCatalog(t *testing.T, e equipment, runtime, name string, properties ma
 	return c
 }
 
-// demo is the warehouse of the demo, with the nights that it still has.
+// demo is the warehouse of the demo with its kept nights.
 type demo struct {
 	dir    string
 	nights []version
 }
 
-// makeDemo builds the programs, and has the demo make its warehouse.
+// makeDemo builds the programs and runs the demo.
 func makeDemo(t *testing.T, e equipment) demo {
 	t.Helper()
 	d := demo{dir: t.TempDir()}
@@ -157,12 +157,12 @@ func (d demo) publish(t *testing.T, e equipment, name, section string, args ...s
 	runIn(t, d.dir, e.path("bin", "lake"), append([]string{"publish", "--all", "--config", file}, args...)...)
 }
 
-// job asks an engine for all nights.
+// job returns the task of reading all nights with an engine.
 func (d demo) job(engine, catalog string) job {
 	return job{Engine: engine, Catalog: catalog, Prefix: namespaces, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
 }
 
-// serveREST starts the REST catalog of the Iceberg project's tests, until the test ends.
+// serveREST runs the REST catalog of the Iceberg project's tests until the test ends.
 func serveREST(t *testing.T, e equipment, dir string) string {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o755))

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// start starts a server, which the test's end stops by a signal.
+// start starts a server. The end of the test stops it with a signal.
 func start(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
 	t.Helper()
 	cmd.Cancel = func() error { return cmd.Process.Signal(stop) }
 	must(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(stop) // It may have ended with the test's context.
+		_ = cmd.Process.Signal(stop) // It may already have ended with the test's context.
 		_ = cmd.Wait()
 	})
 }
 
-// await waits until a server answers.
+// await waits until a server responds.
 func await(t *testing.T, what string, answers func(context.Context) bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -32,13 +32,13 @@ func await(t *testing.T, what string, answers func(context.Context) bool) {
 	for !answers(ctx) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s does not answer within a minute", what)
+			t.Fatalf("%s does not respond within a minute", what)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
 
-// freePort is a port of loopback that nobody listens on.
+// freePort returns an unused loopback port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,8 +51,8 @@ func freePort(t *testing.T) string {
 
 type postgresServer struct{ address, user, password string }
 
-// startPostgres makes a database in a folder of its own, which asks for a password, and
-// serves it on loopback. Debian has the programs outside of PATH.
+// startPostgres creates a database with a password in a separate folder, and serves it on
+// loopback. Debian installs the programs outside of PATH.
 func startPostgres(t *testing.T) postgresServer {
 	t.Helper()
 	s := postgresServer{user: "placementsync", password: "of-the-test"}
@@ -64,10 +64,10 @@ func startPostgres(t *testing.T) postgresServer {
 		folders = append(folders, filepath.Dir(program))
 	}
 	if len(folders) == 0 {
-		t.Skip("left out: there is no Postgres: initdb is neither in PATH nor below /usr/lib/postgresql, where Debian's package postgresql has it")
+		t.Skip("skipped: Postgres is not installed: initdb is neither in PATH nor below /usr/lib/postgresql, where Debian's package postgresql has it")
 	}
 	bin := folders[len(folders)-1]
-	dir, err := os.MkdirTemp("", "placementsync-postgres-") // The folders of a test are closed to other users.
+	dir, err := os.MkdirTemp("", "placementsync-postgres-") // Other users cannot read the folders of a test.
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	password := filepath.Join(dir, "password")
@@ -85,7 +85,7 @@ func startPostgres(t *testing.T) postgresServer {
 	}
 	server := command("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")
 	server.Stderr = t.Output()
-	start(t, server, os.Interrupt) // Connections do not keep it from stopping.
+	start(t, server, os.Interrupt) // This signal also closes open connections.
 	await(t, "Postgres", func(ctx context.Context) bool {
 		return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-h", "127.0.0.1", "-p", port).Run() == nil
 	})
@@ -93,8 +93,8 @@ func startPostgres(t *testing.T) postgresServer {
 	return s
 }
 
-// ownUser is the beginning of a command that runs as the user postgres, to whom it gives
-// the paths, since Postgres refuses to run as root. For others it is empty.
+// ownUser returns the beginning of a command that runs as the user postgres, and gives that
+// user the paths, since Postgres does not run as root. For other users it returns nil.
 func ownUser(t *testing.T, paths ...string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -103,7 +103,7 @@ func ownUser(t *testing.T, paths ...string) []string {
 	require(t, "setpriv")
 	account, err := user.Lookup("postgres")
 	if err != nil {
-		t.Skipf("left out: Postgres does not run as root: %v", err)
+		t.Skipf("skipped: Postgres does not run as root: %v", err)
 	}
 	uid, err := strconv.Atoi(account.Uid)
 	must(t, err)

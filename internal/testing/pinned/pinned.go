@@ -1,8 +1,7 @@
-// Package pinned installs tools of other makers in the versions that a list pins, so that
-// tests can hold this program against them: peers that do the same work, and readers of
-// what it publishes.
+// Package pinned installs third-party tools in pinned versions for tests: programs that do
+// the same work, and readers of the published data.
 //
-// It is for tests only, and must not know what they do with the tools.
+// It is for tests only, and must not know how they use the tools.
 package pinned
 
 import (
@@ -15,25 +14,27 @@ import (
 	"strings"
 )
 
-// ErrLacking says that the machine lacks what a tool needs: a program, or its registry.
+// ErrLacking means that the machine lacks a requirement of a tool: a program, or access to
+// its registry.
 var ErrLacking = errors.New("it cannot be installed here")
 
-// InstallPython makes a virtual environment in a folder and installs the packages of a
-// requirements file, which must name all of them. Programs are in bin below the folder.
+// InstallPython creates a virtual environment in a folder and installs the packages of a
+// requirements file, which must list all of them. Programs are in the folder's bin.
 func InstallPython(ctx context.Context, folder, requirements string) error {
 	return install(ctx, place{}, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
-// InstallNode installs the packages of the package.json in a folder, in the versions of the
-// package-lock.json beside it. "npm ci" would refuse a list that has not the native
-// packages of every system.
+// InstallNode installs the packages of the package.json in a folder, in the versions of its
+// package-lock.json. "npm ci" would reject a lock file without the native packages of every
+// system.
 func InstallNode(ctx context.Context, folder string) error {
 	return install(ctx, place{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
 // FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3:
-// that in the PATH, or one that it builds into a folder, whatever module is around.
+// the one in the PATH, or one that it builds into a folder, independent of the current
+// module.
 func FindGo(ctx context.Context, folder, program string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(program), "@")
 	if found, err := exec.LookPath(name); err == nil {
@@ -43,13 +44,13 @@ func FindGo(ctx context.Context, folder, program string) (string, error) {
 	return filepath.Join(folder, name), install(ctx, at, []string{"go", "install", program})
 }
 
-// place is where commands run: a folder, and what its environment has besides.
+// place is the folder of commands, and additions to their environment.
 type place struct {
 	folder string
 	env    []string
 }
 
-// install runs commands. What the last line of a failed one says is in the error.
+// install runs commands. The error of a failed one contains the last line of its output.
 func install(ctx context.Context, at place, commands ...[]string) error {
 	for _, args := range commands {
 		if _, err := exec.LookPath(args[0]); err != nil {

@@ -10,15 +10,16 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestWhatIsLackingIsSaid installs without any program, and what no registry has.
-func TestWhatIsLackingIsSaid(t *testing.T) {
+// TestErrorsNameTheMissingTool installs without any programs, and a package that no
+// registry has.
+func TestErrorsNameTheMissingTool(t *testing.T) {
 	at, list := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
 	if err := os.WriteFile(list, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := pinned.InstallPython(t.Context(), at, list)
 	if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
-		t.Errorf("a package that is not there: %v", err)
+		t.Errorf("an unknown package: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
@@ -29,7 +30,7 @@ func TestWhatIsLackingIsSaid(t *testing.T) {
 	}
 }
 
-// TestAProgramInThePathIsNotBuilt holds that its name is that of the last folder.
+// TestAProgramInThePathIsNotBuilt: the program has the name of the last folder.
 func TestAProgramInThePathIsNotBuilt(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "p")

@@ -16,15 +16,14 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// fuzzTime is the environment variable with the time for each target; "make
-// fuzz" sets it.
+// fuzzTime is the environment variable with the time for each target. "make fuzz" sets it.
 const fuzzTime = "PLACEMENTSYNC_FUZZTIME"
 
-// target is a fuzz target and the folder of its package, from the root.
+// target is a fuzz target and the folder of its package, relative to the root.
 type target struct{ name, folder string }
 
-// TestFuzzTargets feeds every fuzz target of the repository for the time that the
-// environment gives, each in a process of its own.
+// TestFuzzTargets runs every fuzz target of the repository for the configured time, each in
+// a child process.
 func TestFuzzTargets(t *testing.T) {
 	lasts := os.Getenv(fuzzTime)
 	if lasts == "" {
@@ -53,7 +52,8 @@ func (one target) run(t *testing.T, lasts string) (out []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// executions is how many inputs a run has tried, by its last word on it.
+// executions returns the number of inputs of a run from the last line of its output that
+// has it.
 func executions(out []byte) (n int, ok bool) {
 	said := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
 	if len(said) == 0 {
@@ -83,8 +83,7 @@ func targets(t *testing.T) (all []target) {
 	return all
 }
 
-// TestFuzzTargetsAreFound compares what is found with a target that is known, and
-// what a run says with what is read of it.
+// TestFuzzTargetsAreFound checks for known targets, and parses the output of a run.
 func TestFuzzTargetsAreFound(t *testing.T) {
 	names := fmt.Sprint(targets(t))
 	for _, want := range []string{"{FuzzRecords internal/transform}", "{FuzzReceiver internal/webhook}", "{FuzzParse internal/config}"} {

@@ -16,13 +16,12 @@ import (
 
 var update = flag.Bool("update", false, "write the page instead of comparing it")
 
-// words are the parts of the page that no machine can write.
+// words are the hand-written parts of the page.
 //
 //go:embed reliability.tmpl.md
 var words string
 
-// TestReliabilityPage compares docs/reliability.md with what the findings that
-// are kept beside it come to.
+// TestReliabilityPage compares docs/reliability.md with the stored results.
 func TestReliabilityPage(t *testing.T) {
 	docs := filepath.Join("..", "..", "..", "docs")
 	book := torture.Book{Docs: docs}
@@ -36,30 +35,30 @@ func TestReliabilityPage(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("docs/reliability.md is not what its findings come to (%v): go test ./internal/testing/torture -update", err)
+		t.Errorf("docs/reliability.md differs from its stored results (%v): run go test ./internal/testing/torture -update", err)
 	}
 }
 
-// TestFindingsHold refuses to keep a page that tells of a fault of ours.
+// TestFindingsHold fails if a stored result is a failure.
 func TestFindingsHold(t *testing.T) {
 	book := torture.Book{Docs: filepath.Join("..", "..", "..", "docs")}
 	rows, err := book.Rows()
 	must(t, err)
 	for _, r := range rows {
 		if r.Wrong+r.Lost > 0 || r.Exact+r.Partial+r.Failed != r.Runs {
-			t.Errorf("%s at %s did not hold: %+v", r.Fault, r.Rate, r)
+			t.Errorf("%s at %s failed: %+v", r.Fault, r.Rate, r)
 		}
 	}
 	trials, err := book.Trials()
 	must(t, err)
 	for _, one := range trials {
 		if !one.Held {
-			t.Errorf("trial %q did not hold: %s", one.Name, one.Outcome)
+			t.Errorf("trial %q failed: %s", one.Name, one.Outcome)
 		}
 	}
 }
 
-// page fills the words with what was found.
+// page combines the hand-written parts with the results.
 func page(t *testing.T, rows []torture.Row, trials []torture.Trial) string {
 	t.Helper()
 	text := words
@@ -103,7 +102,7 @@ func trialTable(trials []torture.Trial) string {
 	return b.String()
 }
 
-// bound is a key of the configuration and the wait that it ends.
+// bound is a configuration key and the wait that it limits.
 type bound struct{ key, what string }
 
 func bounds() []bound {
@@ -132,7 +131,7 @@ func boundTable(t *testing.T) string {
 	return b.String()
 }
 
-// valueOf is the default of a key, as the configuration has it.
+// valueOf returns the default of a configuration key.
 func valueOf(t *testing.T, key string) string {
 	t.Helper()
 	v := reflect.ValueOf(config.Default())
@@ -144,7 +143,7 @@ func valueOf(t *testing.T, key string) string {
 			}
 		}
 		if field < 0 {
-			t.Fatalf("the configuration has no key %s any more", key)
+			t.Fatalf("the configuration has no key %s", key)
 		}
 		v = v.Field(field)
 	}

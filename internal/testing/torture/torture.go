@@ -44,7 +44,7 @@ type Row struct {
 	Lost int `json:"lost"`
 	// Longest is the duration of the longest night, in seconds.
 	Longest float64 `json:"longest"`
-	// Peak is the most memory that the process used in a night, in bytes; 0: not
+	// Peak is the most memory that the process used in a night, in bytes; 0 means not
 	// measured.
 	Peak int64 `json:"peak,omitempty"`
 	// Date is the day of the trial.
@@ -70,7 +70,7 @@ type Trial struct {
 
 // Book is a folder of results. The zero value stores nothing.
 type Book struct {
-	// Docs is the folder of the page; empty: nothing is stored.
+	// Docs is the folder of the page. Empty means that nothing is stored.
 	Docs string
 	// Now is the clock for the dates.
 	Now func() time.Time
@@ -80,16 +80,16 @@ type Book struct {
 // and "make fuzz" set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
-// trialsVar is the environment variable that asks for tests of more than a few seconds.
-// Without them, the tests of a package take less than a minute and can be run after
-// every edit.
+// trialsVar is the environment variable that enables tests of more than a few seconds.
+// Without them, the tests of a package take less than a minute and can run after every
+// edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
-// TrialsWanted reports whether tests of more than a few seconds shall run, as "make
-// test" asks.
+// TrialsWanted reports whether tests of more than a few seconds are enabled, as in make
+// test.
 func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
 
-// RequireTrials skips a test of more than a few seconds unless it is asked for.
+// RequireTrials skips a test of more than a few seconds unless such tests are enabled.
 func RequireTrials(t testing.TB, getenv func(name string) string) {
 	t.Helper()
 	if !TrialsWanted(getenv) {
@@ -97,10 +97,10 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the book that the environment names; without one, nothing is stored.
+// Open returns the book of the environment. Without one, nothing is stored.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
 
-// EndTrial stores a trial that has ended, failed or not.
+// EndTrial stores the result of a trial, also of a failed one.
 func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 	t.Held, t.Took = !failed, time.Since(begun).Seconds()
 	return b.KeepTrial(t)
@@ -144,7 +144,7 @@ func (b Book) KeepTrial(t Trial) error {
 	return b.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
-// Rows are the stored rows, in order.
+// Rows returns the stored rows in order.
 func (b Book) Rows() ([]Row, error) {
 	var all []Row
 	err := b.readFile(matrix, &all)
@@ -154,7 +154,7 @@ func (b Book) Rows() ([]Row, error) {
 	return all, err
 }
 
-// Trials are the stored trials, by name.
+// Trials returns the stored trials by name.
 func (b Book) Trials() ([]Trial, error) {
 	paths, err := filepath.Glob(filepath.Join(b.Docs, Folder, "trial-*.json"))
 	if err != nil {
@@ -198,7 +198,7 @@ func (b Book) writeFile(name string, findings any) error {
 
 func (b Book) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
 
-// fileName makes a file name from the name of a trial.
+// fileName returns the file name for the name of a trial.
 func fileName(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")
