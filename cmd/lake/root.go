@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
-	"placementsync/internal/config"
 	"placementsync/internal/lake"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
@@ -116,25 +116,22 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 	return wh, l, err
 }
 
-// lakeConfig maps the configuration to that of the lake.
+// lakeConfig maps the configuration to that of the lake, and reads the files of its secrets.
 func (g *globals) lakeConfig() (lake.Config, error) {
-	cfg := g.cfg
-	c := lake.Config{Catalog: cfg.Lake.Catalog, Name: cfg.Lake.Name, Warehouse: cfg.Lake.Warehouse, Namespace: cfg.Lake.Namespace,
-		Program: version, Step: g.step, Now: g.now,
-		Password: reveal(cfg.Lake.ReadPassword),
-		REST: lake.REST{URI: cfg.Lake.REST.URI, Warehouse: cfg.Lake.REST.Warehouse, OAuthURI: cfg.Lake.REST.OAuthURI, Scope: cfg.Lake.REST.Scope,
-			Token: reveal(cfg.Lake.REST.ReadToken), Credential: reveal(cfg.Lake.REST.ReadCredential),
-			SigningName: cfg.Lake.REST.SigningName, SigningRegion: cfg.Lake.REST.SigningRegion}}
+	cfg := g.cfg.Lake
+	password, passwordErr := cfg.ReadPassword(os.ReadFile)
+	token, tokenErr := cfg.REST.ReadToken(os.ReadFile)
+	credential, credentialErr := cfg.REST.ReadCredential(os.ReadFile)
+	if err := errors.Join(passwordErr, tokenErr, credentialErr); err != nil {
+		return lake.Config{}, fmt.Errorf("open the catalog: %w", err)
+	}
+	c := lake.Config{Catalog: cfg.Catalog, Name: cfg.Name, Warehouse: cfg.Warehouse, Namespace: cfg.Namespace,
+		Program: version, Step: g.step, Now: g.now, Password: password.Reveal(),
+		REST: lake.REST{URI: cfg.REST.URI, Warehouse: cfg.REST.Warehouse, OAuthURI: cfg.REST.OAuthURI, Scope: cfg.REST.Scope,
+			Token: token.Reveal(), Credential: credential.Reveal(), SigningName: cfg.REST.SigningName, SigningRegion: cfg.REST.SigningRegion}}
 	var err error
-	if c.S3, err = command.BucketConfig(cfg.S3); err == nil && c.Warehouse != "" && isFolder(c.Warehouse) {
+	if c.S3, err = command.BucketConfig(g.cfg.S3); err == nil && c.Warehouse != "" && isFolder(c.Warehouse) {
 		c.Warehouse, err = filepath.Abs(c.Warehouse)
 	}
 	return c, err
-}
-
-func reveal(read func(func(string) ([]byte, error)) (config.Secret, error)) func() (string, error) {
-	return func() (string, error) {
-		secret, err := read(os.ReadFile)
-		return secret.Reveal(), err
-	}
 }

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is one that the program is started on.
+// terminal is a pseudo terminal with a running program.
 type terminal struct {
 	control *os.File
 	shown   bytes.Buffer
 }
 
-// startOnTerminal starts the program in a folder, with a terminal of its own.
+// startOnTerminal starts the program in a folder on a new terminal.
 func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec.Cmd) {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -45,7 +45,7 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 	return &terminal{control: control}, cmd
 }
 
-// readUntil reads what is shown until a text was, or the program has ended.
+// readUntil reads the output until it contains a text or the program has ended.
 func (s *terminal) readUntil(text string) {
 	part := make([]byte, 4<<10)
 	for text == "" || !strings.Contains(s.shown.String(), text) {
@@ -92,7 +92,7 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 			state, err := unix.IoctlGetTermios(int(screen.control.Fd()), unix.TCGETS)
 			fatal(t, err)
 			if state.Lflag&unix.ECHO == 0 || state.Lflag&unix.ICANON == 0 {
-				t.Error("the terminal does not show any more what is typed")
+				t.Error("the terminal no longer echoes input")
 			}
 			if _, err := os.Stat(filepath.Join(dir, "config.yaml")); (err == nil) != (c.code == 0) {
 				t.Errorf("the configuration: %v", err)

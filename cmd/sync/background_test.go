@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// background is a program that a script has started and watches.
+// background is a program that runs in the background of a script.
 type background struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
@@ -23,7 +23,7 @@ type background struct {
 	ended          time.Time     // valid once done is closed
 }
 
-// output collects what a program writes and tells when there is more.
+// output collects the output of a program, and sends a notice for each write.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -62,11 +62,11 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(b.cmd.Start())
 	go func() {
 		defer close(b.done)
-		_ = b.cmd.Wait() // ended looks at how it ended
+		_ = b.cmd.Wait() // ended checks the exit code
 		b.ended = time.Now()
 	}()
 	s.program = b
-	ts.Defer(func() { // of a script that failed meanwhile
+	ts.Defer(func() { // after a failure of the script
 		_ = b.cmd.Process.Kill()
 		<-b.done
 	})
@@ -92,7 +92,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// signalling makes the command that sends a signal to the program.
+// signalling returns the script command that sends a signal to the program.
 func signalling(s os.Signal) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		b := stageOf(ts).program

@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestBackupDuringNights lets nights of the same day, and of another one, run in the middle
-// of a backup: when it has sent its first file. What is restored from it is one of the nights
-// in all closed and current rows, and verify finds it whole.
+// TestBackupDuringNights runs two nights during a backup, of the same day or of the next. The
+// restored warehouse equals one of the nights in all closed and current rows, and verify
+// finds no damage.
 func TestBackupDuringNights(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	t.Parallel()
@@ -65,15 +65,15 @@ func TestBackupDuringNights(t *testing.T) {
 				}
 			}
 			if is < 2 {
-				t.Errorf("what was restored is state %d of %d", is, len(states))
+				t.Errorf("the restored warehouse is state %d of %d", is, len(states))
 			}
 			fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
 	}
 }
 
-// TestBackupOfChangingSeriesFails changes the manifests of the series each time that
-// the backup sends a file. The backup before stays the newest.
+// TestBackupOfChangingSeriesFails changes the manifests of the series with each file that the
+// backup sends. The previous backup stays the newest.
 func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
 	d := newDepot(t)
@@ -117,7 +117,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	}
 }
 
-// history sums up all current and closed rows of the tables with the most changes.
+// history returns counts and checksums of all rows of the tables with the most changes.
 func (d *depot) history(t *testing.T) string {
 	t.Helper()
 	var parts []string

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestBackupLeavesUploadsOfOthers holds that a backup removes parts of uploads of its own
-// folder, and only when they are too old to be of a program at work.
+// TestBackupLeavesUploadsOfOthers checks that a backup removes incomplete uploads only in its
+// own folder, and only old ones.
 func TestBackupLeavesUploadsOfOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestBackupLeavesUploadsOfOthers(t *testing.T) {
 	}
 }
 
-// verified is what verify says of the backup.
+// verified returns the output of backup --verify.
 func (d *depot) verified(t *testing.T, o backupOptions) (string, error) {
 	t.Helper()
 	at := d.out.Len()
@@ -53,7 +53,7 @@ func (d *depot) verified(t *testing.T, o backupOptions) (string, error) {
 	return d.out.String()[at:], err
 }
 
-// shownRun is the version that readers see.
+// shownRun is the run of the current version.
 func (d *depot) shownRun(t *testing.T) string {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
@@ -63,8 +63,8 @@ func (d *depot) shownRun(t *testing.T) string {
 	return run
 }
 
-// TestUnreadableNewestManifest holds that no older backup passes for it unasked, and
-// that what only it may name stays.
+// TestUnreadableNewestManifest checks that an older backup is used only with --older, and
+// that objects which only the unreadable manifest may name are kept.
 func TestUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestUnreadableNewestManifest(t *testing.T) {
 		}
 	}
 	if !strings.Contains(d.out.String(), "nothing is removed while it is there") {
-		t.Error("nothing says why objects stay")
+		t.Error("the log does not explain why objects are kept")
 	}
 	if said, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+d.shownRun(t)) {
 		t.Errorf("after %s, a newer backup is there, and verify says %q, %v", newest, said, err)
@@ -124,8 +124,8 @@ func TestUnreadableNewestManifest(t *testing.T) {
 	}
 }
 
-// TestTwoMachinesWithOnePrefix lets a second machine back up while the first has sent its
-// files and not yet its manifest.
+// TestTwoMachinesWithOnePrefix runs the backup of a second machine after the first has sent
+// its files and before it sends its manifest.
 func TestTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -174,8 +174,8 @@ func TestTwoMachinesWithOnePrefix(t *testing.T) {
 	}
 }
 
-// TestBackupAfterWrongClock holds that the newest night is the one to restore, and
-// that the wrong time is named.
+// TestBackupAfterWrongClock checks that the newest night is restored after a backup in the
+// future, and that the wrong time is reported.
 func TestBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -33,7 +33,7 @@ type depot struct {
 	service *sim.Service
 	root    string
 	g       *globals
-	// out has all that any command has written.
+	// out contains the output of all commands.
 	out *bytes.Buffer
 }
 
@@ -74,7 +74,7 @@ func (d *depot) night(t *testing.T) error {
 // code is the exit code of an error.
 func code(t *testing.T, err error) int { return command.OutcomeOf(t.Context(), err).ExitCode() }
 
-// files are all files below parquet/ and state/ but what no backup holds.
+// files returns the files below parquet/ and state/ that belong to a backup.
 func (d *depot) files(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -108,8 +108,7 @@ func (d *depot) prices(t *testing.T) string {
 	return d.answer(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
 }
 
-// TestBackupFailures walks a warehouse and its bucket through a series of
-// nights and accidents.
+// TestBackupFailures runs a series of nights and failures of a warehouse and its bucket.
 func TestBackupFailures(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -119,9 +118,9 @@ func TestBackupFailures(t *testing.T) {
 	first := len(d.store.Objects("store"))
 	before := d.store.Requests()[http.MethodPut]
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-	// The ledger has a line more, and there is a manifest.
+	// One more line of the ledger, and the manifest.
 	if sent := d.store.Requests()[http.MethodPut] - before; sent != 2 {
-		t.Errorf("a backup of what is backed up sends %d objects, want 2", sent)
+		t.Errorf("a backup without changes sends %d objects, want 2", sent)
 	}
 	fatal(t, d.night(t))
 	t.Logf("objects after a night: %d, after two: %d", first, len(d.store.Objects("store")))
@@ -169,14 +168,14 @@ func (d *depot) loseBucket(t *testing.T) {
 	}
 	d.store.Fail = nil
 	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
-		t.Errorf("the backup before does not stay as it was:\n%s", diff)
+		t.Errorf("the previous backup changed:\n%s", diff)
 	}
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	wh, _, err := d.g.openWarehouse()
 	fatal(t, err)
 	follows := command.LastFollows(wh)
 	if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
-		t.Errorf("the ledger says %+v", follows)
+		t.Errorf("the ledger contains %+v", follows)
 	}
 	if n := d.answer(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
 		t.Errorf("readers see other nights: %s", n)
@@ -216,7 +215,7 @@ func (d *depot) rotBeforeBackup(t *testing.T) {
 		t.Fatalf("the night ended with %v", err)
 	}
 	d.store.Fail = nil
-	// A table that the night changed: the bucket has the file of any other.
+	// A table that the night changed. The bucket contains the files of the others.
 	last, good := "", []byte(nil)
 	tables, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
 	fatal(t, err)
@@ -231,7 +230,7 @@ func (d *depot) rotBeforeBackup(t *testing.T) {
 			break
 		}
 	}
-	// The version has the file under another name, from which the backup could be made.
+	// The version contains a hard link to the file, which the backup could use.
 	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(last)))
 	fatal(t, err)
 	whole := map[string][]byte{}
@@ -282,7 +281,7 @@ func (d *depot) interruptRestore(t *testing.T, files int, prices string) {
 	}
 	d.store.Fail = nil
 	if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
-		t.Errorf("a night in half a restore: %v", err)
+		t.Errorf("a night after an interrupted restore: %v", err)
 	}
 	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
 	gets = 0
@@ -292,7 +291,7 @@ func (d *depot) interruptRestore(t *testing.T, files int, prices string) {
 		t.Errorf("the second restore sent %d requests for %d files", gets, files)
 	}
 	if got := d.prices(t); got != prices {
-		t.Errorf("what was restored answers\n%s\nwant\n%s", got, prices)
+		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)
 	}
 	fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 	fatal(t, d.night(t))
@@ -323,11 +322,11 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
-// leaveExports leaves what killed exports do, here and in the bucket, beside what is not
-// theirs, and holds that the next export removes it: there when it is a day old.
+// leaveExports leaves files of killed exports and of other programs, on the disk and in the
+// bucket. It checks that the next export removes the former, in the bucket after a day.
 func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
 	t.Helper()
-	const dead = 1<<31 - 2 // a number that no process has
+	const dead = 1<<31 - 2 // not the id of a process
 	ours, others := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
 	for _, dir := range []string{ours, others} {
 		fatal(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
@@ -351,7 +350,7 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 		t.Errorf("the temporary folder of a killed export: %v", err)
 	}
 	if _, err := os.Stat(others); err != nil {
-		t.Errorf("the temporary folder of an export at work: %v", err)
+		t.Errorf("the temporary folder of a running export: %v", err)
 	}
 	exports := func() (folders []string) {
 		for name := range d.store.Objects("store") {
@@ -392,7 +391,7 @@ func TestExportToBucketIsAtomic(t *testing.T) {
 		d.g.now = func() time.Time { return at }
 		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
 	}
-	// published reads what the manifest names, as a reader does.
+	// published reads the files of the manifest like a reader.
 	published := func() map[string]string {
 		objects := d.store.Objects("store")
 		var m query.BucketManifest
@@ -428,12 +427,12 @@ func TestExportToBucketIsAtomic(t *testing.T) {
 		t.Errorf("readers do not see the previous export:\n%s", diff)
 	}
 	if n := len(d.store.Objects("store")); n != count {
-		t.Errorf("%d objects are there after an export that failed, want %d", n, count)
+		t.Errorf("the bucket has %d objects after a failed export, want %d", n, count)
 	}
 	fatal(t, export())
 	for name := range first {
 		if d.store.Objects("store")["for/them/"+name] == nil {
-			t.Errorf("%s went with the next export", name)
+			t.Errorf("the next export removed %s", name)
 		}
 	}
 	fatal(t, export())

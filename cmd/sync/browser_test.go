@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// browser is one tab of a headless Chromium, spoken to over two pipes with the
-// DevTools protocol. It keeps what a page must not do.
+// browser is one tab of a headless Chromium. It is controlled over two pipes with the
+// DevTools protocol, and records problems of the page.
 type browser struct {
 	t       *testing.T
 	to      io.Writer
 	from    *bufio.Reader
 	session string
-	// origin is the server that pages may ask; empty: none.
+	// origin is the server of the page. Empty means that the page is a file.
 	origin string
 	calls  int
 	// problems are errors on the console, requests for anything but the file,
@@ -39,7 +39,7 @@ func startBrowser(t *testing.T) *browser {
 	}
 	toRead, toWrite := pipe(t)
 	fromRead, fromWrite := pipe(t)
-	// A page that never draws ends the browser, and the test with it.
+	// This also ends a test whose page never draws its charts.
 	const patience = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -131,7 +131,7 @@ func (b *browser) call(method string, params map[string]any, result any) {
 	}
 }
 
-// next reads one message and notes what it says of the page.
+// next reads one message and records problems of the page.
 func (b *browser) next() protocolMessage {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)
@@ -158,7 +158,7 @@ func (b *browser) mayAsk(url string) bool {
 	return b.origin == "" && strings.HasPrefix(url, "file:") || b.origin != "" && strings.HasPrefix(url, b.origin+"/")
 }
 
-// visitPage opens a page of a server in a window of a size and a colour scheme.
+// visitPage opens a URL in a window of a size, with a color scheme.
 func (b *browser) visitPage(url string, width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
@@ -168,8 +168,7 @@ func (b *browser) visitPage(url string, width, height int, scheme string) {
 	}
 }
 
-// visit opens a file in a window of a size and a colour scheme, and waits until
-// the page has drawn its charts.
+// visit opens a file like visitPage, and waits until the page has drawn its charts.
 func (b *browser) visit(file string, width, height int, scheme string) {
 	b.t.Helper()
 	b.visitPage("file://"+filepath.ToSlash(file), width, height, scheme)
@@ -180,7 +179,7 @@ func (b *browser) visit(file string, width, height int, scheme string) {
 	})`, nil)
 }
 
-// eval gives the value of an expression, which may be a promise.
+// eval evaluates an expression, which may be a promise.
 func (b *browser) eval(expression string, value any) {
 	b.t.Helper()
 	var answer struct {
@@ -199,7 +198,7 @@ func (b *browser) eval(expression string, value any) {
 	}
 }
 
-// pictures saves the page in slices, and as it prints, for eyes: where
+// pictures saves screenshots of the page and its printed form, for a person to look at, if
 // PLACEMENTSYNC_PICTURES names a folder.
 func (b *browser) pictures(name string, width int) {
 	b.t.Helper()

@@ -34,7 +34,7 @@ const (
 	composeFile    = "../../deploy/compose.yaml"
 )
 
-// manifest is what these tests look at in a file for Kubernetes.
+// manifest contains the tested fields of a file for Kubernetes.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -92,7 +92,7 @@ type probe struct {
 	Exec    struct{ Command []string }
 }
 
-// documents reads the parts of a YAML file.
+// documents reads the documents of a YAML file.
 func documents[T any](t *testing.T, file string) []T {
 	t.Helper()
 	var all []T
@@ -109,7 +109,7 @@ func documents[T any](t *testing.T, file string) []T {
 	}
 }
 
-// kubernetes are all parts of all files for it, by file.
+// kubernetes reads the documents of all files for Kubernetes.
 func kubernetes[T any](t *testing.T) map[string][]T {
 	t.Helper()
 	files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
@@ -157,7 +157,7 @@ func TestContainerFileSchemas(t *testing.T) {
 	check(composeFile, "compose", documents[map[string]any](t, composeFile)[0])
 }
 
-// isServed reports whether a probe may ask for a path.
+// isServed reports whether the daemon serves a path to a probe.
 func isServed(t *testing.T, path string) bool {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -179,8 +179,7 @@ func (idleProgram) Progress() (ledger.Progress, bool) { return ledger.Progress{}
 func (idleProgram) HookResults() map[string]uint64    { return nil }
 func (idleProgram) Reload() (daemon.Settings, error)  { return daemon.Settings{}, nil }
 
-// readCommand holds that a command line of a container exists, and returns the file that
-// its --config names.
+// readCommand checks a command line of a container, and returns the file of its --config.
 func readCommand(t *testing.T, file string, args []string) (name, configFile string) {
 	t.Helper()
 	g := &globals{}
@@ -195,13 +194,12 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 	}
 	if probe := cmd.Flags().Lookup("probe"); probe != nil && probe.Changed &&
 		!slices.Contains([]string{daemon.ProbeHealth, daemon.ProbeReady}, probe.Value.String()) {
-		t.Errorf("%s probes %q, which is no question", file, probe.Value)
+		t.Errorf("%s has an unknown probe %q", file, probe.Value)
 	}
 	return cmd.Name(), g.Config
 }
 
-// parseConfig reads a configuration as a container would, whose files of secrets are
-// those of a test.
+// parseConfig parses the configuration of a container, with a secret file of the test.
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -221,7 +219,7 @@ func parseConfig(t *testing.T, file, text string, env map[string]string) config.
 	return cfg
 }
 
-// imageUser is the number of the user of the image.
+// imageUser is the uid of the image.
 func imageUser(t *testing.T) int {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
@@ -235,7 +233,7 @@ func imageUser(t *testing.T) int {
 	return n
 }
 
-// newestRelease is the version that CHANGELOG.md has last; empty: none was made yet.
+// newestRelease is the newest version in CHANGELOG.md, or "" before the first release.
 func newestRelease(t *testing.T) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^## \[?(\d+\.\d+\.\d+)`).FindStringSubmatch(read(t, "../../CHANGELOG.md"))
@@ -245,8 +243,8 @@ func newestRelease(t *testing.T) string {
 	return found[1]
 }
 
-// TestKubernetesFiles holds that commands, flags, keys, ports, paths, secrets
-// and volumes of the files for Kubernetes exist in the program and in one another.
+// TestKubernetesFiles checks that the commands, flags, keys, ports, paths, secrets and
+// volumes of the files for Kubernetes exist in the program and in the other files.
 func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
@@ -282,7 +280,7 @@ func TestKubernetesFiles(t *testing.T) {
 	}
 }
 
-// kubernetesPod is a container with what its pod may use.
+// kubernetesPod is a container with the volumes and settings of its pod.
 type kubernetesPod struct {
 	t         *testing.T
 	file      string
@@ -356,7 +354,7 @@ func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
 	}
 }
 
-// mountOf is the volume on which a path is, and the path there.
+// mountOf returns the path of a file within its volume.
 func (p kubernetesPod) mountOf(file string) (inside string, ok bool) {
 	for _, mount := range p.container.Mounts {
 		rest, below := strings.CutPrefix(file+"/", mount.Path+"/")
@@ -370,7 +368,7 @@ func (p kubernetesPod) mountOf(file string) (inside string, ok bool) {
 	return "", false
 }
 
-// readMounted is a file of a ConfigMap or a Secret.
+// readMounted reads a file of a ConfigMap or a Secret.
 func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
 	inside, _ := p.mountOf(file)
 	for _, mount := range p.container.Mounts {
@@ -388,8 +386,8 @@ func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
 	return text, ok
 }
 
-// TestComposeFile does the same for Docker Compose, which uses the
-// configuration in the image.
+// TestComposeFile does the same for Docker Compose, which uses the configuration of the
+// image.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	type service struct {
@@ -416,7 +414,7 @@ func TestComposeFile(t *testing.T) {
 	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {
 		t.Errorf("the environment is %v", s.Environment)
 	}
-	// What the image sets.
+	// The environment of the image.
 	var expected []string
 	for _, pair := range regexp.MustCompile(`"(PLACEMENTSYNC_\w+_FILE)=/run/secrets/(\w+)"`).FindAllStringSubmatch(read(t, imageSource+"image.go"), -1) {
 		env[pair[1]] = "/run/secrets/" + pair[2]
@@ -443,8 +441,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// TestServeProbe through the command line, with a configuration that may lack all
-// else.
+// TestServeProbe checks serve --probe with incomplete configurations.
 func TestServeProbe(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(newProbedDaemon("opensesame").Handler())

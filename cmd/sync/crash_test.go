@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/command"
 )
 
-// mainCrashing is a program that crashes as its argument says.
+// mainCrashing is a program that crashes in the way of its argument.
 func mainCrashing() {
 	how := os.Args[1]
 	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
@@ -37,7 +37,7 @@ func crash(how string) {
 			*nothing = 1
 		}()
 		<-done
-	case "fatal error": // no recover helps
+	case "fatal error": // cannot be recovered
 		new(sync.Mutex).Unlock()
 	case "abort in C":
 		db, err := sql.Open("duckdb", ":memory:")
@@ -61,14 +61,14 @@ func crash(how string) {
 	}
 }
 
-// abortingSQL lets DuckDB throw where nothing catches, when it writes its log as it closes.
+// abortingSQL makes DuckDB throw an uncaught exception when it writes its log at its end.
 func abortingSQL() []string {
 	return []string{"SET enable_external_access = false", "SET lock_configuration = true",
 		"FROM enable_logging(level='trace', storage='file', storage_path='/nowhere/log')", "SELECT 42"}
 }
 
-// TestCrashExitCode: that would say that the configuration is wrong, and systemd
-// would leave the daemon down.
+// TestCrashExitCode checks that a crash does not end with exit code 2, which means a wrong
+// configuration, so that systemd would not restart the daemon.
 func TestCrashExitCode(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -93,8 +93,8 @@ func TestCrashExitCode(t *testing.T) {
 				t.Fatal("it did not crash")
 			}
 			status := ended.Sys().(syscall.WaitStatus)
-			// Go asks its other threads for their stacks by SIGQUIT. A thread of DuckDB that
-			// gets it first ends the process with that signal instead.
+			// Go sends SIGQUIT to its other threads to get their stacks. If a thread of DuckDB
+			// receives it first, the process ends with that signal instead.
 			expected := status.Signal() == syscall.SIGABRT || how == "abort in C" && status.Signal() == syscall.SIGQUIT
 			if !status.Signaled() || !expected || status.CoreDump() {
 				t.Errorf("it ended with %v, want SIGABRT without a core", ended)

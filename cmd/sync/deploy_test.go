@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnitsAreValid has systemd read the units, where it is there, with this test
-// binary in the place of the program.
+// TestUnitsAreValid checks the units with systemd-analyze, with this test binary as the
+// program.
 func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -37,18 +37,18 @@ func TestUnitsAreValid(t *testing.T) {
 	systemd := func(args ...string) {
 		cmd := exec.CommandContext(t.Context(), analyze, args...)
 		cmd.Dir = dir
-		// Without a man page installed, Documentation= is not looked up.
+		// Documentation= is not checked, because the man page is not installed.
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("systemd-analyze %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
 	systemd("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
-	// 2.0 of 10 is what systemd calls safe, with the network that a sync needs.
+	// systemd calls 2.0 of 10 safe. A sync needs the network, so it cannot be lower.
 	systemd("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
 }
 
-// TestDeployedCommands holds that units and crontab call commands with flags
-// that exist.
+// TestDeployedCommands checks that units and crontab call existing commands with existing
+// flags.
 func TestDeployedCommands(t *testing.T) {
 	t.Parallel()
 	commands := regexp.MustCompile(`(?m)^[^#\n]*?/usr/local/bin/placementsync ([^>\n]+)`)
@@ -112,7 +112,7 @@ func after(text, mark string) string {
 	return rest
 }
 
-// same compares what the code has with what the page tells, in any order.
+// same compares the names in the code with those on the page, in any order.
 func same(t *testing.T, what string, code, page []string) {
 	t.Helper()
 	missing := func(from, in []string, complaint string) {
@@ -130,13 +130,13 @@ func same(t *testing.T, what string, code, page []string) {
 	missing(page, code, "the code does not know")
 }
 
-// mentioned are the metrics that a page names.
+// mentioned returns the metrics in a text.
 func mentioned(text string) []string {
 	return regexp.MustCompile(`placementsync_[a-z_]+`).FindAllString(text, -1)
 }
 
-// TestVersionOfShallowClone holds that deploy/version.sh blames no commit that a clone
-// has last, and is silent about no repository that git refuses.
+// TestVersionOfShallowClone checks that deploy/version.sh does not take the last commit of a
+// shallow clone for a release, and that it reports repositories that git rejects.
 func TestVersionOfShallowClone(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -164,8 +164,8 @@ echo broken > ../shallow/.git/HEAD
 	}
 }
 
-// TestPackageTranscript holds that the transcript of the packages shows the commands
-// of deploy/packages/try.sh in their order: make ship writes commands and answers.
+// TestPackageTranscript checks that the transcript of the packages contains the commands of
+// deploy/packages/try.sh in their order. make ship writes it.
 func TestPackageTranscript(t *testing.T) {
 	t.Parallel()
 	transcript := read(t, "../../deploy/packages/transcript.txt")
@@ -180,7 +180,7 @@ func TestPackageTranscript(t *testing.T) {
 			at++
 		}
 		if at++; at > len(typed) {
-			t.Fatalf("the transcript shows %q here, which the script does not type: run make ship", command[1])
+			t.Fatalf("the transcript shows %q here, which is not in the script: run make ship", command[1])
 		}
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRestoreDrill walks through "Backup and restore" of docs/guide/recovery.md line by
-// line: what is restored answers every named query as what was lost, today and as of
-// an earlier night, and makes the same report.
+// TestRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md. The
+// restored warehouse gives the same results of all named queries as the lost one, for the
+// newest and for an earlier night, and the same report.
 func TestRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestRestoreDrill(t *testing.T) {
 		}
 		if strings.HasPrefix(line, "placementsync run ") {
 			if diff := cmp.Diff(before, d.answers(t)); diff != "" {
-				t.Errorf("what was restored answers otherwise (-before +after):\n%s", diff)
+				t.Errorf("the restored warehouse has other results (-before +after):\n%s", diff)
 			}
 		}
 		d.run(t, line)
@@ -43,7 +43,7 @@ func TestRestoreDrill(t *testing.T) {
 	}
 }
 
-// drill is a machine of its own for the lines of the page.
+// drill is a separate machine for the commands of the page.
 type drill struct {
 	root, bin string
 	g         *globals
@@ -83,7 +83,7 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
-// lines are those of the section's blocks.
+// lines returns the commands in the blocks of the section.
 func (d drill) lines(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guide/recovery.md")
@@ -101,7 +101,7 @@ func (d drill) lines(t *testing.T) []string {
 	return lines
 }
 
-// run runs one line of the page on this machine.
+// run runs one command of the page on this machine.
 func (d drill) run(t *testing.T, line string) {
 	t.Helper()
 	for _, dir := range []string{"/var/lib/placementsync", "/etc/placementsync", "/backup"} {
@@ -116,7 +116,7 @@ func (d drill) run(t *testing.T, line string) {
 	}
 }
 
-// answers asks all named queries, of the newest snapshot and as of the first, and makes
+// answers returns the results of all named queries on the newest and the first snapshot, and
 // the report.
 func (d drill) answers(t *testing.T) map[string]string {
 	t.Helper()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestExploreChecksHostFirst sends requests that name a foreign host, as a page of that
-// host makes a browser do: none is answered, and none is redirected.
+// TestExploreChecksHostFirst sends requests with a foreign host. They are rejected and not
+// redirected.
 func TestExploreChecksHostFirst(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,14 +20,14 @@ import (
 	"placementsync/internal/sim"
 )
 
-// initiation is a run of init within the test.
+// initiation is a run of init.
 type initiation struct {
 	code           int
 	stdout, stderr bytes.Buffer
 	screen         bytes.Buffer // of the questions
 }
 
-// initWith runs init with answers that somebody types.
+// initWith runs init with typed answers.
 func initWith(t *testing.T, answers string, args ...string) *initiation {
 	t.Helper()
 	var run initiation
@@ -46,7 +46,7 @@ func smallService(t *testing.T) (base string) {
 	return base
 }
 
-// changedLines are the lines of a file that the example does not have.
+// changedLines are the lines of a file that are not in the example.
 func changedLines(t *testing.T, file string) []string {
 	t.Helper()
 	example := map[string]bool{}
@@ -87,7 +87,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	want := config.Default()
 	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = base, token, filepath.Join(dir, "warehouse")
 	if diff := cmp.Diff(want, cfg); diff != "" {
-		t.Errorf("it says (-want +got):\n%s", diff)
+		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	if got := read(t, token); got != "pc_demo\n" {
 		t.Errorf("the token is %q", got)
@@ -126,8 +126,8 @@ func TestInitWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestInitFillsInPackageExample holds that a package's example, with its own values
-// and rights, is filled in once, and that the token is for whom the example is for.
+// TestInitFillsInPackageExample checks that the example of a package, with its own values and
+// mode, is filled in once, and that the token file has the same group as the example.
 func TestInitFillsInPackageExample(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -163,8 +163,8 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	}
 }
 
-// TestInitByRootSetsGroup: whoever root is told to run as can read the configuration
-// and the token, whatever the umask.
+// TestInitByRootSetsGroup checks that the owner of the warehouse can read the configuration
+// and the token, with any umask.
 func TestInitByRootSetsGroup(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -189,7 +189,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	}
 }
 
-// TestInitKeepsInlineToken holds that a token in the example stays there.
+// TestInitKeepsInlineToken checks that a token in the example is kept.
 func TestInitKeepsInlineToken(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
@@ -212,7 +212,8 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	}
 }
 
-// TestInitChecksFilesBeforeQuestions: what cannot be written is said before a token is typed.
+// TestInitChecksFilesBeforeQuestions checks that an unwritable file is reported before init
+// asks for a token.
 func TestInitChecksFilesBeforeQuestions(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -235,8 +236,8 @@ func TestInitChecksFilesBeforeQuestions(t *testing.T) {
 	}
 }
 
-// TestInitLineEndings fills in an example with other ends of lines, and refuses a
-// byte order mark.
+// TestInitLineEndings fills in an example with CRLF line endings. A byte order mark is
+// rejected.
 func TestInitLineEndings(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
@@ -258,8 +259,8 @@ func TestInitLineEndings(t *testing.T) {
 	}
 }
 
-// TestInitAdvisesRootToUseRunuser: a run of root would leave files that the user of the service
-// cannot write.
+// TestInitAdvisesRootToUseRunuser checks the advice for root, whose runs would create files
+// that the user of the service cannot write.
 func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -286,8 +287,8 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	}
 }
 
-// TestInitWarnsOfUnreadableToken writes the token as root does, beside a
-// configuration for the group of the service.
+// TestInitWarnsOfUnreadableToken has a token file of root next to a configuration for the
+// group of the service.
 func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLakeError in each format of the log, and when it crashes. All
-// other lines are passed on.
+// TestLakeError checks the error of the program of the lake in each format of the log, and
+// after a crash. All other lines are copied.
 func TestLakeError(t *testing.T) {
 	const line = "time=x level=INFO msg=\"a night\"\n"
 	for _, c := range []struct{ lines, problem, log string }{
@@ -35,7 +35,7 @@ func TestLakeError(t *testing.T) {
 	}
 }
 
-// TestLakeLogPriorities where it goes on to journald.
+// TestLakeLogPriorities checks the priorities of a log that is copied to journald.
 func TestLakeLogPriorities(t *testing.T) {
 	var out bytes.Buffer
 	l := &lakeLog{to: &out, journal: true}

@@ -26,16 +26,16 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// fixtureNights are the nights that the warehouse of a fixture has published. The one
-// behind them was cut off.
+// fixtureNights is the number of published nights of a fixture. The night after them was
+// interrupted.
 const fixtureNights = 3
 
-// lifetime is a warehouse that lives through nights of a demo service, whose world is a
-// function of its day. Commands run with its configuration, on its clock.
+// lifetime is a warehouse with nights of a demo service, whose data depends only on the day.
+// Commands run with its configuration and its clock.
 type lifetime struct {
 	*testing.T
 	service *sim.Service
-	// asked counts the requests; cut, if set, is called by the first for records of a
+	// asked counts the requests. cut, if set, is called by the first request for records of a
 	// campaign.
 	asked atomic.Int64
 	cut   atomic.Pointer[context.CancelFunc]
@@ -44,7 +44,7 @@ type lifetime struct {
 	now          time.Time
 }
 
-// newLifetime opens the warehouse in a folder, or a new one.
+// newLifetime opens or creates the warehouse in a folder.
 func newLifetime(t *testing.T, dir string) *lifetime {
 	t.Helper()
 	l := &lifetime{T: t, config: filepath.Join(t.TempDir(), "config.yaml")}
@@ -69,7 +69,7 @@ func (l *lifetime) countRequest(r *http.Request, _ int) *sim.Fault {
 	return nil
 }
 
-// execute runs a command with these variables in the environment.
+// execute runs a command with the given variables in its environment.
 func (l *lifetime) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, problems string) {
 	l.Helper()
 	var stderr bytes.Buffer
@@ -82,7 +82,7 @@ func (l *lifetime) execute(ctx context.Context, env map[string]string, stdout io
 	return code, stderr.String()
 }
 
-// mustRun runs a command that has the token, or one that needs none, to a good end.
+// mustRun runs a command, which must succeed.
 func (l *lifetime) mustRun(hasToken bool, args ...string) string {
 	l.Helper()
 	env := map[string]string{}
@@ -100,20 +100,20 @@ func (l *lifetime) mustRun(hasToken bool, args ...string) string {
 	return out.String()
 }
 
-// advance lets days pass, up to the hour of the night.
+// advance advances the clock by days, to the hour of the night.
 func (l *lifetime) advance(days int) {
 	l.service.Advance(days)
 	l.now = l.service.Now().Add(2 * time.Hour)
 }
 
-// night lives through a day and runs the night at its end.
+// night advances the clock by a day and runs a night.
 func (l *lifetime) night() {
 	l.Helper()
 	l.advance(1)
 	l.mustRun(true, "run")
 }
 
-// beginLife lives through the nights of a fixture, and gets webhook events after them.
+// beginLife runs the nights of a fixture, and then receives webhook events.
 func (l *lifetime) beginLife() {
 	l.Helper()
 	for range fixtureNights {
@@ -128,7 +128,7 @@ func (l *lifetime) beginLife() {
 	l.deliver(status, comment)
 }
 
-// deliver has webhook events accepted. They wait in the inbox for the next night.
+// deliver stores webhook events in the inbox for the next night.
 func (l *lifetime) deliver(events ...sim.Delivery) {
 	l.Helper()
 	const secret = "whsec-of-the-lifetime"
@@ -151,8 +151,7 @@ func (l *lifetime) deliver(events ...sim.Delivery) {
 	fatal(l.T, <-ended)
 }
 
-// cutNight lives through a day, and cuts the night at its end off in the middle of its
-// records.
+// cutNight advances the clock by a day and interrupts a night while it reads records.
 func (l *lifetime) cutNight() {
 	l.Helper()
 	l.advance(1)
@@ -165,7 +164,7 @@ func (l *lifetime) cutNight() {
 	}
 }
 
-// open opens the warehouse as the program does.
+// open opens the warehouse like the program.
 func (l *lifetime) open() *warehouse.Warehouse {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config}}
@@ -174,8 +173,8 @@ func (l *lifetime) open() *warehouse.Warehouse {
 	return wh
 }
 
-// adoptNote lets the run that waits to be resumed be one of this service, whose address
-// is another, and returns its id.
+// adoptNote changes the address of the service in the interrupted run to that of this
+// service, and returns the id of the run.
 func (l *lifetime) adoptNote() string {
 	l.Helper()
 	wh := l.open()
@@ -190,7 +189,7 @@ func (l *lifetime) adoptNote() string {
 	return note.Run
 }
 
-// readHistory reads all rows of all tables, current and closed ones, as lines of JSON.
+// readHistory reads all current and closed rows of all tables as lines of JSON.
 func (l *lifetime) readHistory() map[string]string {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config, Quiet: true}}
@@ -211,7 +210,7 @@ func (l *lifetime) readHistory() map[string]string {
 	return tables
 }
 
-// row is a line of readHistory: the texts of its values by column.
+// row is a line of readHistory: the JSON of its values by column.
 type row map[string]json.RawMessage
 
 func readRows(t *testing.T, lines string) []row {
@@ -228,7 +227,7 @@ func readRows(t *testing.T, lines string) []row {
 // isCurrent reports whether the row is not closed.
 func (r row) isCurrent() bool { return string(r["valid_to"]) == "null" }
 
-// textOf is the row with these columns alone, which compares.
+// textOf returns a comparable text of the row with the given columns.
 func (r row) textOf(t *testing.T, columns []string) string {
 	t.Helper()
 	some := row{}
@@ -240,7 +239,7 @@ func (r row) textOf(t *testing.T, columns []string) string {
 	return string(text)
 }
 
-// textsOf are the texts of rows, sorted.
+// textsOf returns the sorted texts of rows.
 func textsOf(t *testing.T, rows []row, columns []string) []string {
 	t.Helper()
 	texts := make([]string, len(rows))

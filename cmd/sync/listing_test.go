@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestLedgerFitsTerminal: no line is wider than the terminal, what matters most
-// stays, and a pipe gets everything.
+// TestLedgerFitsTerminal checks that no line is wider than the terminal, that the most
+// important columns stay, and that a pipe gets all columns.
 func TestLedgerFitsTerminal(t *testing.T) {
 	const why = "orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts, and a \u6f22\u5b57 text"
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
@@ -40,13 +40,13 @@ func TestLedgerFitsTerminal(t *testing.T) {
 			}
 		}
 	}
-	// Empty columns go first: a ledger of good nights shows what they changed.
+	// Empty columns are left out first, so that a ledger of complete nights shows changes.
 	if text := listRuns([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
 		t.Errorf("good nights are shown as\n%s", text)
 	}
 }
 
-// checkWidths holds that no line of a text is wider than a terminal.
+// checkWidths checks that no line of a text is wider than a terminal.
 func checkWidths(t *testing.T, what, text string, width int) {
 	t.Helper()
 	for line := range strings.SplitSeq(text, "\n") {

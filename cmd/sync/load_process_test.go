@@ -29,16 +29,17 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// worldSize is what the demo service of a trial holds.
+// worldSize is the size of the demo service of a trial.
 type worldSize struct{ Listings, Campaigns, Orders int }
 
-// service is the demo service of that size, of today, so that some of it is live.
+// service is a demo service of that size that starts today, so that some of its data is
+// live.
 func (w worldSize) service() *sim.Service {
 	return sim.New(sim.Options{Listings: w.Listings, Campaigns: w.Campaigns, Orders: w.Orders, Token: demoToken,
 		Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -7)})
 }
 
-// articles are the ids of the world's first day, which events are about.
+// articles are the ids of the first day. The events refer to them.
 func (w worldSize) articles(t *testing.T) []string {
 	t.Helper()
 	type record struct {
@@ -60,8 +61,8 @@ func (w worldSize) articles(t *testing.T) []string {
 	return ids
 }
 
-// mainService is the demo service in a process of its own: it says its address,
-// lives through a day for each line that it is told, and ends with its input.
+// mainService is the demo service as a separate process. It prints its address, advances by
+// a day for each line of its input, and ends with the input.
 func mainService() {
 	var size worldSize
 	err := json.Unmarshal([]byte(os.Args[1]), &size)
@@ -82,7 +83,7 @@ func mainService() {
 	_ = stop() // who waits for it has closed the input
 }
 
-// demoService is that process seen from a trial.
+// demoService is the handle of that process.
 type demoService struct {
 	url  string
 	told io.WriteCloser
@@ -113,15 +114,14 @@ func startService(t *testing.T, size worldSize) *demoService {
 	return s
 }
 
-// age lets a day pass in the world again and again, until the function that it
-// returns is called.
+// age advances the service by a day repeatedly until the returned function is called.
 func (s *demoService) age(ctx context.Context, every time.Duration) (stop func()) {
 	return during(ctx, func(ctx context.Context) {
 		eachTime(ctx, every, func() { _, _ = fmt.Fprintln(s.told) }) // a service that ended fails the nights
 	})
 }
 
-// during runs work until ctx ends; wait waits for its end.
+// during runs work until ctx ends. wait waits for its end.
 func during(ctx context.Context, work func(context.Context)) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -144,7 +144,7 @@ func eachTime(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// served is a serve in a process of its own.
+// served is serve as a separate process.
 type served struct {
 	cmd    *exec.Cmd
 	dir    string
@@ -156,8 +156,7 @@ type served struct {
 // loadSecret signs the deliveries of a trial.
 const loadSecret = "whsec-of-the-trial"
 
-// startServe starts serve on an empty warehouse. A night is due every second, so
-// that one follows the other.
+// startServe starts serve on an empty warehouse. A night is due every second.
 func startServe(t *testing.T, service string) *served {
 	t.Helper()
 	p := &served{dir: t.TempDir(), stderr: output{more: make(chan struct{}, 1)}, done: make(chan struct{})}
@@ -203,7 +202,7 @@ func (p *served) await(t *testing.T, expression string) (group string) {
 	return group
 }
 
-// awaitNights waits until n have ended.
+// awaitNights waits until n nights have ended.
 func (p *served) awaitNights(t *testing.T, n int) {
 	t.Helper()
 	p.until(t, fmt.Sprintf("%d nights", n), func(log string) bool { return strings.Count(log, `msg="night ended"`) >= n })
@@ -220,10 +219,10 @@ func (p *served) until(t *testing.T, what string, holds func(log string) bool) {
 	}
 }
 
-// nights counts those that have begun.
+// nights is the number of started nights.
 func (p *served) nights() int { return strings.Count(p.stderr.String(), `msg="night started"`) }
 
-// demandCounts compares what serve says in its metrics with what was sent.
+// demandCounts compares the metrics of serve with the sent deliveries.
 func (p *served) demandCounts(t *testing.T, s *senders) {
 	t.Helper()
 	response, err := http.Get(p.url + "/metrics")
@@ -238,7 +237,7 @@ func (p *served) demandCounts(t *testing.T, s *senders) {
 	}
 }
 
-// end stops serve in order.
+// end stops serve gracefully.
 func (p *served) end(t *testing.T) {
 	t.Helper()
 	must(t, p.cmd.Process.Signal(os.Interrupt))
@@ -248,12 +247,12 @@ func (p *served) end(t *testing.T) {
 	}
 	for line := range strings.Lines(p.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "outcome=partial") || strings.Contains(line, "panic") {
-			t.Errorf("serve says %s", line)
+			t.Errorf("serve logged %s", line)
 		}
 	}
 }
 
-// run runs the program to its end and returns what it printed.
+// run runs the program and returns its output.
 func (p *served) run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var printed, said bytes.Buffer
@@ -265,7 +264,7 @@ func (p *served) run(t *testing.T, args ...string) []byte {
 	return printed.Bytes()
 }
 
-// events counts the rows that the warehouse has of each event.
+// events counts the rows of each event in the warehouse.
 func (p *served) events(t *testing.T) map[string]int {
 	t.Helper()
 	text := p.run(t, "query", "--format", "csv", "SELECT event_id, count(*) FROM meta.webhook_events GROUP BY 1")

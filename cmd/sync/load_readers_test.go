@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// readings are what came of all requests of the readers.
+// readings are the results of all requests of the readers.
 type readings struct {
 	Pages, Metrics int
-	// Bad were not answered with 200 and what belongs there.
+	// Bad counts responses with another status or content.
 	Bad      int
 	Problems []string
 	P50, P99 time.Duration
 	Longest  time.Duration
 }
 
-// readers ask for pages at their own pace.
+// readers request pages.
 type readers struct {
 	url    string
 	client *http.Client
@@ -34,8 +34,8 @@ type readers struct {
 	seen  readings
 }
 
-// readAll has n readers ask once a second each, spread over it, until ctx ends;
-// the function that it returns waits for the last answer.
+// readAll runs n readers until ctx ends. Each sends one request a second, evenly spread. The
+// returned function waits for the last response.
 func readAll(ctx context.Context, url string, n int) func() readings {
 	r := &readers{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}}
 	var all sync.WaitGroup
@@ -57,7 +57,7 @@ func readAll(ctx context.Context, url string, n int) func() readings {
 	}
 }
 
-// read asks for the page or the metrics in turn.
+// read requests the page and the metrics in turn.
 func (r *readers) read(turn int) {
 	path, mark := "/", []byte("Last nights")
 	if turn%2 == 1 {
@@ -111,12 +111,12 @@ func watchMemory(ctx context.Context, pid int) *memory {
 	return m
 }
 
-// level is the resident memory of a while, in bytes: what stays between nights, and
-// the most that a night took.
+// level is the resident memory of a period in bytes: between nights, and at most during a
+// night.
 type level struct{ Low, Most float64 }
 
-// phase is the level of the share of all samples since the last phase that begins
-// and ends there, and begins another phase.
+// phase returns the level of a part of the samples since the last phase, and starts another
+// phase.
 func (m *memory) phase(shares ...[2]float64) []level {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +143,7 @@ func (l level) String() string {
 	return fmt.Sprintf("%.0f to %.0f MiB", l.Low/mib, l.Most/mib)
 }
 
-// resident is the memory that the system says a process has; 0: it does not say.
+// resident is the resident memory of a process, or 0 if it is unknown.
 func resident(pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -160,7 +160,7 @@ func resident(pid int) float64 {
 	return kib * 1024
 }
 
-// String tells the figures of a trial as lines for people.
+// String formats the figures of a trial for people.
 func (f figures) String() string {
 	d, p := f.Deliveries, f.Pages
 	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d refused as they deserve, %d answered otherwise (%d with 5xx), %d not at all

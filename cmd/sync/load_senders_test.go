@@ -19,9 +19,9 @@ import (
 type sending struct {
 	delivery sim.Delivery
 	secrets  []string
-	// deserves is the status that it must be answered with.
+	// deserves is the expected status of the response.
 	deserves int
-	// replays says that its event was sent before.
+	// replays is set if the event was sent before.
 	replays bool
 
 	status int
@@ -29,7 +29,7 @@ type sending struct {
 	took   time.Duration // from when it was due, not from when its turn came
 }
 
-// senders send the deliveries of a trial, each when it is due.
+// senders send the deliveries of a trial on time.
 type senders struct {
 	url    string
 	client *http.Client
@@ -46,8 +46,8 @@ func newSenders(b burden, url string, articles []string) *senders {
 	return s
 }
 
-// newSending makes the i-th delivery. Of a hundred two bear no good signature,
-// and two repeat an event: one that was just sent, and one that is long known.
+// newSending returns the i-th delivery. Of a hundred, two have an invalid signature, and two
+// repeat an event: a recent one and an old one.
 func newSending(i int, article string) sending {
 	s := sending{secrets: []string{loadSecret}, deserves: http.StatusNoContent}
 	event := i
@@ -67,7 +67,7 @@ func newSending(i int, article string) sending {
 	return s
 }
 
-// send sends all of them and waits for their answers.
+// send sends all deliveries and waits for the responses.
 func (s *senders) send(ctx context.Context) sendings {
 	defer s.client.CloseIdleConnections()
 	tick := time.NewTicker(max(s.gap, 2*time.Millisecond))
@@ -90,15 +90,15 @@ func (one *sending) send(ctx context.Context, s *senders, due time.Time) {
 	one.took = time.Since(due)
 }
 
-// sendings are what came of all deliveries.
+// sendings are the results of all deliveries.
 type sendings struct {
 	Sent, Accepted, Refused int
-	// Rate is the number a second that was really sent.
+	// Rate is the actual number of deliveries a second.
 	Rate float64
-	// Wrong were answered with another status than they deserve, Broken not at
-	// all: connections that were refused, reset or timed out.
+	// Wrong counts responses with an unexpected status, Broken connections that were
+	// refused, reset or timed out.
 	Wrong, Broken int
-	// Fives are the answers among them that say 5xx.
+	// Fives counts the responses with status 5xx among them.
 	Fives    int
 	Problems []string
 	P50, P99 time.Duration
@@ -130,7 +130,7 @@ func (s *senders) sum(took time.Duration) sendings {
 	return f
 }
 
-// problem keeps the first few.
+// problem keeps the first few problems.
 func problem(known []string, one string) []string {
 	if len(known) < 5 {
 		known = append(known, one)
@@ -148,7 +148,7 @@ func shares(times []time.Duration) (p50, p99, longest time.Duration) {
 	return at(0.5), at(0.99), at(1)
 }
 
-// acknowledged are the events that serve has answered for.
+// acknowledged are the events with a successful response.
 func (s *senders) acknowledged() map[string]bool {
 	ids := map[string]bool{}
 	for _, one := range s.all {
@@ -159,7 +159,7 @@ func (s *senders) acknowledged() map[string]bool {
 	return ids
 }
 
-// results are the counts that serve must come to.
+// results are the expected counts of serve.
 func (s *senders) results() map[string]int {
 	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
 	for _, one := range s.all {
@@ -175,8 +175,8 @@ func (s *senders) results() map[string]int {
 	return count
 }
 
-// stall keeps n connections open on which a large delivery begins and does not go
-// on. Each is begun anew when serve has lost patience.
+// stall keeps n connections open, each with an incomplete large delivery. A connection that
+// serve closes is replaced.
 func stall(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")

@@ -10,21 +10,19 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// burden is what a trial puts on serve at once, beside one night after the other.
+// burden is the load of a trial on serve, besides continuous nights.
 type burden struct {
 	World worldSize
-	// Rate is that of the deliveries a second, sent by the clock, whatever
-	// comes of the earlier ones.
+	// Rate is the number of deliveries a second. They are sent on time, without waiting for
+	// earlier ones.
 	Rate  int
 	Lasts time.Duration
-	// Readers ask for the status page and the metrics in turn, once a second
-	// each.
+	// Readers request the status page and the metrics in turn, once a second each.
 	Readers int
-	// Before is how many nights end before the load begins, After how many behind
-	// it. The very first one takes less memory than later ones: it closes nothing.
+	// Before and After are the numbers of nights before and after the load. The first night
+	// needs less memory than later ones, because it closes no rows.
 	Before, After int
-	// Stallers are unsigned senders at every moment who begin a large delivery
-	// and do not go on.
+	// Stallers is the number of unsigned connections with an incomplete large delivery.
 	Stallers int
 }
 
@@ -36,9 +34,8 @@ func TestLoad(t *testing.T) {
 	f.demand(t)
 }
 
-// TestTortureLoad holds that serve loses nothing, refuses nothing and does not
-// grow under the load that it is made for: 1,000 deliveries a second, 50 readers,
-// and nights without a pause.
+// TestTortureLoad checks that serve loses and rejects no event, and that its memory does not
+// grow, under its maximum load: 1,000 deliveries a second, 50 readers, and continuous nights.
 func TestTortureLoad(t *testing.T) {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
 		t.Skip("takes minutes: run by make torture")
@@ -53,22 +50,22 @@ func TestTortureLoad(t *testing.T) {
 		Runs: f.Deliveries.Sent, Outcome: strings.ReplaceAll(f.String(), "\n", "; ")}))
 }
 
-// figures are what came of a burden.
+// figures are the results of a burden.
 type figures struct {
 	burden
 	Deliveries sendings
 	Pages      readings
 	Memory     growth
-	// Nights are those that began while the load was on.
+	// Nights is the number of nights that started during the load.
 	Nights int
-	// Lost are acknowledged events that the warehouse has not, Twice those that
-	// it has more than once, Strange those that it must not have.
+	// Lost counts acknowledged events that are missing in the warehouse, Twice events with
+	// several rows, Strange events that must not be in the warehouse.
 	Lost, Twice, Strange int
 	Events               int
 }
 
-// put runs serve under the burden, stops it, has one more night take what is left
-// in the inbox, and compares the warehouse with what was acknowledged.
+// put runs serve under the burden, stops it, runs one more night for the rest of the inbox,
+// and compares the warehouse with the acknowledged events.
 func (b burden) put(t *testing.T) figures {
 	t.Helper()
 	f := figures{burden: b}
@@ -107,7 +104,7 @@ func (b burden) put(t *testing.T) figures {
 	return f
 }
 
-// demand is what must hold under any burden.
+// demand checks the figures of any burden.
 func (f figures) demand(t *testing.T) {
 	t.Helper()
 	if f.Lost+f.Twice+f.Strange > 0 {
@@ -124,9 +121,8 @@ func (f figures) demand(t *testing.T) {
 	}
 }
 
-// demandFlat compares the memory under the load and after it with that before. What
-// a night takes differs with what changed and with what DuckDB holds back, below the
-// bound that the configuration names.
+// demandFlat compares the memory during and after the load with that before. The memory of a
+// night varies with its changes and with the caches of DuckDB, within the configured limit.
 func (f figures) demandFlat(t *testing.T) {
 	t.Helper()
 	const share, slack, bound = 1.25, 64 << 20, (512 + 480) << 20

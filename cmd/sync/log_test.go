@@ -24,8 +24,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// loggingGlobals is the program with a log in JSON, before a small service that fails to
-// list orders, and with more lines in its configuration.
+// loggingGlobals returns globals with a JSON log and a small service whose list of orders
+// fails. more is added to the configuration.
 func loggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *globals {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken,
@@ -40,8 +40,8 @@ func loggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *global
 		Flags: command.Flags{Config: file, LogFormat: "json"}}
 }
 
-// logLines reads a log: each line is one JSON object with a time, a level, a message and
-// keys that docs/operations.md explains.
+// logLines parses a log. It checks that each line is a JSON object with a time, a level, a
+// message and documented keys.
 func logLines(t *testing.T, text string) (lines []map[string]any) {
 	t.Helper()
 	_, section, _ := strings.Cut(read(t, "../../docs/operations.md"), "\n### Log keys\n")
@@ -72,13 +72,13 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 	return lines
 }
 
-// linesOf are those with a message.
+// linesOf returns the lines with a message.
 func linesOf(lines []map[string]any, message string) []map[string]any {
 	return slices.DeleteFunc(slices.Clone(lines), func(one map[string]any) bool { return one["msg"] != message })
 }
 
-// TestLogOfPartialNight runs a partial night: its log in JSON has each stream
-// once and the night once, warns of what somebody should look at, and the alert is short.
+// TestLogOfPartialNight checks that the JSON log of a partial night contains each stream once
+// and the night once, that it warns of failed streams, and that the alert is short.
 func TestLogOfPartialNight(t *testing.T) {
 	t.Parallel()
 	alerts := make(chan []byte, 1)
@@ -100,12 +100,12 @@ func TestLogOfPartialNight(t *testing.T) {
 	orders := slices.IndexFunc(notRead, func(one map[string]any) bool { return one["stream"] == "orders" })
 	if orders < 0 || notRead[orders]["requests"] != 2.0 || notRead[orders]["retries"] != 1.0 || notRead[orders]["standing"] != "not read" ||
 		!strings.Contains(fmt.Sprint(notRead[orders]["reason"]), `body begins "{\"error\":`) {
-		t.Errorf("of orders the log says %v", notRead)
+		t.Errorf("the log lines of orders are %v", notRead)
 	}
 	night := linesOf(lines, "night ended")
 	if len(night) != 1 || night[0]["level"] != "WARN" || night[0]["outcome"] != "partial" || night[0]["version"] != night[0]["run"] ||
 		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: an injected fault") {
-		t.Errorf("of the night the log says %v", night)
+		t.Errorf("the log lines of the night are %v", night)
 	}
 	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
 		t.Errorf("the night took %v seconds", night[0]["took"])
@@ -114,22 +114,22 @@ func TestLogOfPartialNight(t *testing.T) {
 		t.Errorf("there are %d lines besides those of the streams:\n%s", n, &log)
 	}
 	checkAlert(t, <-alerts)
-	// The ledger has all of the reason.
+	// The ledger contains the whole reason.
 	shown.Reset()
 	fatal(t, runRuns(g, "json"))
 	if !strings.Contains(shown.String(), "body begins") {
-		t.Errorf("the ledger says\n%s", &shown)
+		t.Errorf("the ledger shows\n%s", &shown)
 	}
 }
 
-// checkAlert reads an alert of a night without orders as a program does.
+// checkAlert checks the JSON of the alert of a night without orders.
 func checkAlert(t *testing.T, body []byte) {
 	t.Helper()
 	var a notify.Alert
 	fatal(t, json.Unmarshal(body, &a))
 	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: an ") ||
 		strings.Count(a.Text, "\n") != 2 || utf8.RuneCountInString(a.Text) > 600 {
-		t.Errorf("the alert says\n%s", a.Text)
+		t.Errorf("the text of the alert is\n%s", a.Text)
 	}
 	for _, text := range []string{a.Text, a.Error, a.Advice, a.Streams[0].Reason} {
 		if strings.ContainsRune(text, '\\') {
@@ -141,7 +141,7 @@ func checkAlert(t *testing.T, body []byte) {
 	}
 }
 
-// TestLogOfServeIsJSON from its start over nights and a refused request to its end.
+// TestLogOfServeIsJSON checks the log of serve with nights and a rejected request.
 func TestLogOfServeIsJSON(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

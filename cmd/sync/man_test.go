@@ -21,7 +21,7 @@ func TestManualIsCurrent(t *testing.T) {
 	for _, file := range []string{"serve.go", "prune.go", "run.go", "process.go"} {
 		for _, found := range regexp.MustCompile(`ookupEnv\("([A-Z_]+)"\)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !strings.Contains(variables.String(), found[1]+",") {
-				t.Errorf("%s reads %s, of which the manual page says nothing", file, found[1])
+				t.Errorf("%s reads %s, which is not in the manual page", file, found[1])
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func TestManualIsCurrent(t *testing.T) {
 	}
 	for _, f := range m.Files {
 		if folder, ok := strings.CutSuffix(f.Name, "/"); ok && !strings.Contains(code.String(), `"`+folder+`"`) {
-			t.Errorf("the manual page names %s, which the warehouse does not", f.Name)
+			t.Errorf("the manual page names %s, which is not in the warehouse", f.Name)
 		}
 	}
 	for _, e := range m.Examples {
@@ -49,7 +49,7 @@ func TestManualIsCurrent(t *testing.T) {
 	}
 }
 
-// TestManualIsFormatted has man read every page.
+// TestManualIsFormatted formats every page with man.
 func TestManualIsFormatted(t *testing.T) {
 	t.Parallel()
 	man, err := exec.LookPath("man")

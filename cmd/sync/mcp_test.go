@@ -19,7 +19,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// assisted is a warehouse of one night, and the program to ask it.
+// assisted is a warehouse of one night, and the program that serves it.
 type assisted struct{ program, config string }
 
 func newAssisted(t *testing.T) assisted {
@@ -32,7 +32,7 @@ func newAssisted(t *testing.T) assisted {
 	self, err := os.Executable()
 	fatal(t, err)
 	fatal(t, os.Symlink(self, a.program))
-	// The token is missing in the environment of an assistant.
+	// The environment of an assistant has no token.
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
 	fatal(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", base), 0o600))
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
@@ -42,7 +42,7 @@ func newAssisted(t *testing.T) assisted {
 	return a
 }
 
-// connect starts a command line as the programs do that speak to assistants.
+// connect starts a command line like the programs of assistants.
 func (a assisted) connect(t *testing.T, args []string) *sdk.ClientSession {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), a.program, args...)
@@ -53,7 +53,7 @@ func (a assisted) connect(t *testing.T, args []string) *sdk.ClientSession {
 	return session
 }
 
-// TestAssistants asks one night over stdin and stdout of the real program.
+// TestAssistants queries one night over stdin and stdout of the real program.
 func TestAssistants(t *testing.T) {
 	a := newAssisted(t)
 	t.Run("are shown the way", a.areShownTheWay)
@@ -61,7 +61,7 @@ func TestAssistants(t *testing.T) {
 	t.Run("end it with its input", a.endItWithItsInput)
 }
 
-// areShownTheWay starts each command line that the guide shows.
+// areShownTheWay runs each command line of the guide.
 func (a assisted) areShownTheWay(t *testing.T) {
 	lines := shownServers(t)
 	if len(lines) != 4 {
@@ -93,7 +93,7 @@ func (a assisted) areShownTheWay(t *testing.T) {
 	}
 }
 
-// shownServers are the command lines of docs/guide/assistants.md.
+// shownServers returns the command lines of docs/guide/assistants.md.
 func shownServers(t *testing.T) [][]string {
 	t.Helper()
 	page := read(t, "../../docs/guide/assistants.md")
@@ -123,7 +123,7 @@ func shownServers(t *testing.T) [][]string {
 	return lines
 }
 
-// areRefusedClearly asks for what the sandbox keeps out, and a warehouse without a night.
+// areRefusedClearly sends queries that the sandbox rejects, and queries an empty warehouse.
 func (a assisted) areRefusedClearly(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{
@@ -157,9 +157,9 @@ func (a assisted) areRefusedClearly(t *testing.T) {
 	fatal(t, session.Close())
 }
 
-// endItWithItsInput sends a query that would run until it is stopped, and ends the input:
-// the call is answered first. Standard output has nothing but messages of the protocol, one
-// a line, also behind a line that is none.
+// endItWithItsInput sends an endless query and closes the input. The program answers the call
+// before it ends. Standard output contains only messages of the protocol, one a line, also
+// after an invalid line.
 func (a assisted) endItWithItsInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
 	cmd.Stderr = os.Stderr

@@ -42,8 +42,8 @@ var (
 	labelShown = regexp.MustCompile(`\$labels\.(\w+)|\{\{(\w+)\}\}`)
 )
 
-// checkExpression holds that all metrics and labels of an expression exist, and returns the
-// names of the metrics. Beside the expression stand texts that show labels.
+// checkExpression checks that all metrics and labels of an expression exist, and returns the
+// names of the metrics. shown contains texts that use labels.
 func checkExpression(t *testing.T, where, expr string, known map[string][]string, shown ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}
@@ -77,7 +77,7 @@ func checkExpression(t *testing.T, where, expr string, known map[string][]string
 	return used
 }
 
-// dashboardPanel is what of a panel can be wrong.
+// dashboardPanel contains the tested fields of a panel.
 type dashboardPanel struct {
 	Title, Description, Type string
 	Targets                  []struct{ Expr, LegendFormat string }
@@ -86,7 +86,7 @@ type dashboardPanel struct {
 	GridPos                  struct{ X, Y, W, H int }
 }
 
-// TestDashboardMetrics compares the dashboard with the metrics that there are.
+// TestDashboardMetrics checks that the dashboard shows all metrics of the daemon.
 func TestDashboardMetrics(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
@@ -127,7 +127,7 @@ func TestDashboardMetrics(t *testing.T) {
 // alarm is a rule of deploy/prometheus/rules.yaml.
 type alarm struct{ name, text, expr string }
 
-// alarms reads the rules as they are laid out, and promtool reads them as what they are.
+// alarms parses the rules by their layout. promtool checks their syntax.
 func alarms(t *testing.T) []alarm {
 	t.Helper()
 	var all []alarm
@@ -170,7 +170,7 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAlertRules has promtool check the rules and run their tests, where it is there.
+// TestAlertRules checks the rules and runs their tests with promtool.
 func TestAlertRules(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -16,9 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// madeOnce is what several tests need: the first that asks makes it for all of them.
+// madeOnce contains results that several tests share. The first use creates them.
 type madeOnce struct {
-	// demo makes a demo of three nights and returns its folder, which nobody may change.
+	// demo runs a demo of three nights and returns its folder. Do not change its files.
 	demo func() (string, error)
 	// lake builds the program of the lake and returns its folder.
 	lake func() (string, error)
@@ -26,7 +26,7 @@ type madeOnce struct {
 
 var shared madeOnce
 
-// tests are those of this package, with a folder for what they have in common.
+// tests are the tests of this package with a folder for shared results.
 type tests struct{ *testing.M }
 
 // Run implements testscript.TestingM.
@@ -54,7 +54,7 @@ func (m tests) Run() int {
 	return m.M.Run()
 }
 
-// copyDemo leaves a demo of three nights in a folder of a script.
+// copyDemo copies a demo of three nights to a folder of a script.
 func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 	demand(ts, !neg && len(args) == 1, "copy-demo DIR")
 	demo, err := shared.demo()
@@ -62,7 +62,7 @@ func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(copyTree(demo, ts.MkAbs(args[0])))
 }
 
-// demoOfThreeNights leaves a demo in a folder of a test and returns its configuration.
+// demoOfThreeNights copies a demo to a folder of a test and returns its configuration.
 func demoOfThreeNights(t *testing.T) (config string) {
 	t.Helper()
 	demo, err := shared.demo()
@@ -72,7 +72,7 @@ func demoOfThreeNights(t *testing.T) (config string) {
 	return filepath.Join(dir, "config.yaml")
 }
 
-// copyTree copies a folder with its links. Files that are one under two names stay so.
+// copyTree copies a folder with its symbolic and hard links.
 func copyTree(from, to string) error {
 	type copied struct {
 		info fs.FileInfo

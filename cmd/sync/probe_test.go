@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestHealthProbeNeedsOnlyAddress: the daemon may have begun before the text of its
-// configuration became wrong.
+// TestHealthProbeNeedsOnlyAddress checks a probe with errors in other keys of the
+// configuration. The daemon may have started before the file was edited.
 func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, question, listen, problem string }{

@@ -38,7 +38,7 @@ func TestProgressBars(t *testing.T) {
 	}
 }
 
-// TestProgressIsLogged asks for the line in the middle of a night.
+// TestProgressIsLogged reads the log during a night.
 func TestProgressIsLogged(t *testing.T) {
 	t.Parallel()
 	watch := &pipeline.Watch{}
@@ -92,7 +92,7 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	g.Config = filepath.Join(dir, "config.yaml")
 }
 
-// TestLinesAfterBars holds that a warning after the night still arrives.
+// TestLinesAfterBars checks that a warning after the night is printed.
 func TestLinesAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}

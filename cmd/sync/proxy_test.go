@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestProxy that the environment names.
+// TestProxy checks that requests use the proxy of the environment.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// TestShownCommandsAreTested holds that no command is shown to users that is not run:
-// those of the program by a script, those of make by .ci/run. TestSamples runs the
+// TestShownCommandsAreTested checks that every command in the documentation is tested:
+// commands of the program by a script, targets of make by .ci/run. TestSamples runs the
 // blocks that are marked console.
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder
@@ -40,7 +40,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 				shown++
 				command[0] = filepath.Base(command[0])
 				if !slices.ContainsFunc(told, func(other []string) bool { return slices.Equal(command, other) }) {
-					t.Errorf("a command is shown that nothing runs: %s\nadd it to cmd/sync/testdata/script, word for word", line)
+					t.Errorf("a command is shown that is not tested: %s\nadd it to cmd/sync/testdata/script, word for word", line)
 				}
 			}
 			if shown < place.least {
@@ -50,8 +50,8 @@ func TestShownCommandsAreTested(t *testing.T) {
 	}
 }
 
-// TestGitIgnoresShownFiles holds that what the README and the guide show to write in this
-// folder, secrets too, is never offered to git.
+// TestGitIgnoresShownFiles checks that git ignores the files, including secrets, that the
+// README and the guide create in this folder.
 func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	fatal(t, err)
@@ -86,8 +86,8 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreDocumented holds that each row of the published table stands in the
-// README and is the end of some script.
+// TestExitCodesAreDocumented checks that each row of the published table is in the README
+// and is tested by a script.
 func TestExitCodesAreDocumented(t *testing.T) {
 	readme := read(t, "../../README.md")
 	var scripts strings.Builder
@@ -108,7 +108,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// shellLines are the lines of the blocks that are marked sh.
+// shellLines returns the lines of the blocks that are marked sh.
 func shellLines(t *testing.T, file string) []string {
 	t.Helper()
 	var lines []string
@@ -125,7 +125,7 @@ func shellLines(t *testing.T, file string) []string {
 	return lines
 }
 
-// scriptCommands are the runs of the program in all scripts.
+// scriptCommands returns the command lines of the program in all scripts.
 func scriptCommands(t *testing.T) [][]string {
 	t.Helper()
 	run := regexp.MustCompile(`^(?:exec|start|exits \d+) (placementsync\b.*)$`)
@@ -133,7 +133,7 @@ func scriptCommands(t *testing.T) [][]string {
 	for _, script := range scriptFiles(t) {
 		for line := range strings.Lines(read(t, script)) {
 			if m := run.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				// What readers are shown names a service in the place of the demo's.
+				// The documentation names another service than the scripts.
 				commands = append(commands, words(strings.ReplaceAll(m[1], "$SIM_URL", "https://api.example.com"), "'"))
 			}
 		}
@@ -150,7 +150,7 @@ func scriptFiles(t *testing.T) []string {
 	return scripts
 }
 
-// ciCommands are the targets that .ci/run makes.
+// ciCommands returns the make targets of .ci/run.
 func ciCommands(t *testing.T) [][]string {
 	t.Helper()
 	var commands [][]string
@@ -169,8 +169,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// words splits a line as a shell does that knows only these quotes and comments. In
-// a script a doubled quote stands for one.
+// words splits a line like a shell with simple quotes and comments. In a script a doubled
+// quote stands for one.
 func words(line, quotes string) []string {
 	var found []string
 	var word strings.Builder

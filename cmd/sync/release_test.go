@@ -24,9 +24,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// A fixture is the warehouse of a release, as its program left it: nights, webhook events
-// that no night has used, and a run that waits to be resumed. Beside it are the answers
-// of then: all rows of all tables, and the ledger.
+// A fixture is a warehouse that the program of a release wrote: nights, unused webhook events
+// and an interrupted run. It includes the rows of all tables and the ledger at that time.
 
 var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
 
@@ -64,7 +63,7 @@ func TestWriteFixture(t *testing.T) {
 	}
 }
 
-// packFolder writes a folder into an archive, with its links. Equal files cost it nothing.
+// packFolder writes a folder with its links to an archive. Equal files are stored once.
 func packFolder(root, archive string) error {
 	var packed bytes.Buffer
 	z, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(32<<20))
@@ -122,7 +121,7 @@ func sizeOf(info fs.FileInfo) int64 {
 	return 0
 }
 
-// unpackFolder is the way back.
+// unpackFolder is the inverse of packFolder.
 func unpackFolder(archive, root string) (err error) {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -173,7 +172,7 @@ func releases(t *testing.T) []string {
 	return files
 }
 
-// fixture is the warehouse of a release, with what it answered then.
+// fixture is the warehouse of a release with its rows and ledger at that time.
 type fixture struct {
 	*lifetime
 	dir     string
@@ -198,7 +197,7 @@ func openFixture(t *testing.T, release string) fixture {
 	return f
 }
 
-// latest is the manifest of the newest version.
+// latest returns the manifest of the newest version.
 func (f fixture) latest() warehouse.Manifest {
 	f.Helper()
 	wh := f.open()
@@ -209,7 +208,7 @@ func (f fixture) latest() warehouse.Manifest {
 	return m
 }
 
-// columnsOf are the columns that a table of the release has; none: it had no row.
+// columnsOf returns the columns of a table of the release. It is empty for an empty table.
 func (f fixture) columnsOf(table string) []string {
 	f.Helper()
 	rows := readRows(f.T, f.history[table])
@@ -219,7 +218,7 @@ func (f fixture) columnsOf(table string) []string {
 	return slices.Sorted(maps.Keys(rows[0]))
 }
 
-// requireHistory compares two histories in the columns that the release has.
+// requireHistory compares two histories in the columns of the release.
 func (f fixture) requireHistory(when string, want, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
@@ -230,8 +229,7 @@ func (f fixture) requireHistory(when string, want, got map[string]string) {
 	}
 }
 
-// requireKept holds that no row of the release is lost: it is as it was, or is closed now
-// if it was not.
+// requireKept checks that each row of the release is unchanged, or has been closed.
 func (f fixture) requireKept(when string, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
@@ -251,8 +249,8 @@ func (f fixture) requireKept(when string, got map[string]string) {
 	}
 }
 
-// TestReadReleaseWarehouses holds that this program reads what each release wrote,
-// and that what only reads needs neither token nor service.
+// TestReadReleaseWarehouses checks that this program reads the warehouses of all releases,
+// and that reading needs neither token nor service.
 func TestReadReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -285,7 +283,7 @@ func TestReadReleaseWarehouses(t *testing.T) {
 	}
 }
 
-// requireGrade holds the grade of a table in the newest version.
+// requireGrade checks the grade of a table in the newest version.
 func (f fixture) requireGrade(table, grade string) {
 	f.Helper()
 	for _, t := range f.latest().Tables {
@@ -295,7 +293,7 @@ func (f fixture) requireGrade(table, grade string) {
 	}
 }
 
-// mustExplore serves the pages until their address is printed.
+// mustExplore runs explore until it prints its address.
 func (l *lifetime) mustExplore() {
 	l.Helper()
 	ctx, stop := context.WithCancel(l.Context())
@@ -314,9 +312,9 @@ type writerFunc func(p []byte) (int, error)
 // Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestContinueReleaseWarehouses resumes the night that was cut off, and lives on: history
-// continues as in a warehouse in which this program had all nights. Only a night needs the
-// token.
+// TestContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
+// history equals that of a warehouse in which this program ran all nights. Only nights need
+// the token.
 func TestContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -325,7 +323,7 @@ func TestContinueReleaseWarehouses(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
 			last := f.latest()
-			// With other columns, rows that get a value in them are closed on the way.
+			// With new columns, rows that get a value in them are closed.
 			same := last.Schema == dictionary.SchemaVersion()
 			always := newLifetime(t, filepath.Join(t.TempDir(), "warehouse"))
 			always.beginLife()
@@ -351,8 +349,8 @@ func TestContinueReleaseWarehouses(t *testing.T) {
 				t.Errorf("version %s is published, want the resumed %s", got, run)
 			}
 			compare("resumed")
-			// Orders whose details an earlier night read are as old as that, in whatever
-			// words the release graded them: no row changes for it.
+			// Orders with details of an earlier night keep their age. A different grade of the
+			// release changes no row.
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")
@@ -371,8 +369,8 @@ func TestContinueReleaseWarehouses(t *testing.T) {
 	}
 }
 
-// TestNewerWarehouseIsRejected: in a format of a later release, files may mean
-// what this program does not know, so that it neither writes nor answers.
+// TestNewerWarehouseIsRejected checks that this program neither reads nor writes a warehouse
+// with the format of a later release.
 func TestNewerWarehouseIsRejected(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -408,7 +406,7 @@ func TestNewerWarehouseIsRejected(t *testing.T) {
 	if n := f.asked.Load(); n > 1 { // check asks who it is before it looks at the warehouse
 		t.Errorf("the service was asked %d times", n)
 	}
-	// What a backup brings back has the series alone.
+	// A restored backup contains only the series.
 	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {
 		fatal(t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReportNumbers compares numbers of the page with what plain SQL,
-// which shares nothing with the named queries, says of the same warehouse.
+// TestReportNumbers compares numbers of the page with the results of independent SQL on the
+// same warehouse.
 func TestReportNumbers(t *testing.T) {
 	requireTrials(t)
 	config := demoOfThreeNights(t)
@@ -36,7 +36,7 @@ func TestReportNumbers(t *testing.T) {
 	}
 }
 
-// scalar is the one value that a query gives.
+// scalar returns the single value of a query.
 func scalar(t *testing.T, config, sql string) string {
 	t.Helper()
 	var rows []map[string]any

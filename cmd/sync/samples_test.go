@@ -16,15 +16,15 @@ import (
 
 var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
 
-// TestSamples runs the samples of README.md and docs and compares what they show
-// with what the commands print. A sample is a block that is marked console:
+// TestSamples runs the samples of README.md and docs and compares their output. A sample is a
+// block that is marked console:
 //
-//	$ command       a line to run, as a shell splits it; only placementsync
-//	output          what it prints on stdout and stderr
-//	...             any number of lines, also none
+//	$ command       a command line of placementsync
+//	output          its output on stdout and stderr
+//	...             any number of lines, including 0
 //
-// Blocks of one document run in order in one folder, which begins with the demo
-// in demo/. What moves from run to run is masked, see masks.
+// The blocks of one document run in order in one folder, which contains the demo in demo/.
+// Variable parts of the output are masked, see masks.
 func TestSamples(t *testing.T) {
 	requireTrials(t)
 	documents := documentsWithSamples(t)
@@ -71,8 +71,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// checkDemoRetention expects of a demo of 14 nights the answers of the last seven, as many
-// days as retention.raw_days: those that serve would have kept.
+// checkDemoRetention checks that a demo of 14 nights keeps the answers of the last seven, the
+// default of retention.raw_days, like serve.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
 	fatal(t, err)
@@ -113,7 +113,7 @@ func documentsWithSamples(t *testing.T) []string {
 	return found
 }
 
-// runSample runs one command and returns the lines that it printed.
+// runSample runs one command and returns the lines of its output.
 func runSample(t *testing.T, dir string, args []string) []string {
 	t.Helper()
 	if filepath.Base(args[0]) != "placementsync" {
@@ -138,8 +138,8 @@ func runSample(t *testing.T, dir string, args []string) []string {
 	return lines
 }
 
-// masks stand for what moves. The demo's nights are at 02:00:00 of their days,
-// whenever it runs; any other time is that of the clock.
+// masks replace variable parts. The nights of the demo are always at 02:00:00. Any other
+// time comes from the clock.
 var masks = []struct {
 	moves *regexp.Regexp
 	mask  string
@@ -168,7 +168,7 @@ func masked(t *testing.T, dir string, lines []string) []string {
 	return out
 }
 
-// elided stands for any number of lines.
+// elided matches any number of lines.
 const elided = "..."
 
 func matchesSample(shown, got []string) bool {
@@ -186,9 +186,9 @@ func matchesSample(shown, got []string) bool {
 	return false
 }
 
-// renewedSample is the new output with the parts elided that were: the first part
-// keeps its length from the beginning, the last one from the end, and others begin
-// at the line that has the first word of their first line.
+// renewedSample returns the new output with the same parts elided. The first part keeps its
+// length from the beginning, the last one from the end. Others start at the line with the
+// first word of their first line.
 func renewedSample(shown, got []string) []string {
 	var out []string
 	rest, parts := got, splitSample(shown)

@@ -20,31 +20,31 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestMain lets this test binary be the program: scripts run it as a process of
-// its own, with its exit code, signals and lock.
+// TestMain makes this test binary the program. Scripts run it as a separate process with its
+// own exit code, signals and lock.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"placementsync": main,
-		// The demo service in a process of its own.
+		// The demo service as a separate process.
 		"placementsync-service": mainService,
-		// It does not wait long for the program of the lake.
+		// The program with a short timeout for the program of the lake.
 		"placementsync-hasty": mainHasty,
-		// Its database is busy when a signal comes, and heeds it or does not.
+		// The program with a busy database during a signal.
 		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
 		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },
-		// It crashes in one of the ways of crash_test.go.
+		// The program that crashes, see crash_test.go.
 		"placementsync-crashing": mainCrashing,
 	})
 }
 
-// mainHasty is the program, which gives the one of the lake a moment.
+// mainHasty is the program with a short timeout for the program of the lake.
 func mainHasty() {
 	p := hostProcess()
 	p.lakeTimeout = 200 * time.Millisecond
 	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
-// mainHeldBy is the program, with a night that stops in the middle of its merge.
+// mainHeldBy is the program with a night that stops during its merge.
 func mainHeldBy(hold func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, patient func()) int {
@@ -60,36 +60,36 @@ func mainHeldBy(hold func(ctx context.Context)) {
 	}))
 }
 
-// TestScripts tells the command line as transcripts, one file per subject. Besides
-// the commands of testscript they have:
+// TestScripts tests the command line by transcripts, one file per subject. They use the
+// commands of testscript and:
 //
-//	exits CODE PROGRAM ARG...   run to the end, and demand the exit code
-//	start PROGRAM ARG...        run in the background
+//	exits CODE PROGRAM ARG...   run a program and check its exit code
+//	start PROGRAM ARG...        start a program in the background
 //	await REGEXP                wait until its output matches
 //	interrupt, terminate        send it SIGINT, SIGTERM
 //	hangup                      send it SIGHUP
-//	deliver SECRET ID TOPIC BODY STATUS  send it a webhook and demand the status
-//	get PATH [TOKEN]            ask it for a page, once it serves
+//	deliver SECRET ID TOPIC BODY STATUS  send it a webhook and check the status
+//	get PATH [TOKEN]            get a page from it
 //	receive                     start a receiver of notifications, and set RECEIVER_URL
-//	received REGEXP             demand that it got a matching request
-//	ended CODE [WITHIN]         wait for its end, and demand the exit code, and that it came in time after the first signal
+//	received REGEXP             check that the receiver got a matching request
+//	ended CODE [WITHIN]         wait for its end; check the exit code and the time since the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
-//	leaves-no SECRET DIR...     demand that no file below the folders holds a secret, landed answers unpacked
+//	leaves-no SECRET DIR...     check that no file below the folders contains a secret, also in unpacked answers
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
-//	sim-fault [KIND[@ROUTE]...] replace its faults; none: it is well again
-//	sim-advance DAYS            let its world live on
+//	sim-fault [KIND[@ROUTE]...] replace its faults; without arguments, remove them
+//	sim-advance DAYS            advance it by days
 //	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY that of the demo
-//	install-lake                build the program of the lake and put it into PATH
-//	copy-demo DIR               leave what a demo of three nights does
-//	sim-await PATH              wait until that path has been asked for
+//	install-lake                build the program of the lake and add it to PATH
+//	copy-demo DIR               copy the folder of a demo of three nights
+//	sim-await PATH              wait until a path was requested
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
-			// Else each program with the race detector waits a second at its end, for
-			// races of goroutines that it leaves behind: these leave none.
+			// By default a program with the race detector waits a second at its end for
+			// races of remaining goroutines. These programs have none.
 			env.Setenv("GORACE", "atexit_sleep_ms=50")
 			root, err := filepath.Abs("../..")
 			env.Setenv("ROOT", root)
@@ -121,7 +121,7 @@ type stageKey struct{}
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
 
-// demand ends the script unless the command was written as it must be.
+// demand ends the script unless the command has valid arguments.
 func demand(ts *testscript.TestScript, ok bool, usage string) {
 	if !ok {
 		ts.Fatalf("usage: %s", usage)

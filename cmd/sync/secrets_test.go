@@ -17,13 +17,13 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// echo puts the header that the service was asked with into its answer, as a
-// gateway that debugs does.
+// echo adds the Authorization header of the request to the response, like a debugging
+// gateway.
 func (s *stage) echo(body []byte) []byte {
 	return bytes.Replace(body, []byte("{"), fmt.Appendf(nil, `{"echoed":"Authorization: Bearer %s",`, s.token), 1)
 }
 
-// leavesNo searches folders for a secret. What has landed is unpacked too.
+// leavesNo searches folders for a secret, including unpacked answers.
 func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	demand(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
 	files, answers := 0, 0
@@ -60,8 +60,8 @@ func unpack(ts *testscript.TestScript, dir, secret string) (answers int) {
 	return answers
 }
 
-// TestNoFlagTakesSecret holds that no flag takes what everybody on the machine
-// would read in the list of processes. Some say where a secret is.
+// TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
+// list of processes. Some flags name the place of a secret.
 func TestNoFlagTakesSecret(t *testing.T) {
 	places := []string{"token-file", "token-env"}
 	secret := regexp.MustCompile(`token|secret|key|passw|credential|auth`)

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// get asks the daemon in the background, at the address that its log names.
+// get requests a page from the daemon in the background, at the address in its log.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	b := stageOf(ts).program
 	demand(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
@@ -44,12 +44,12 @@ func hangup(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(b.cmd.Process.Signal(syscall.SIGHUP))
 }
 
-// receiver keeps what was sent to RECEIVER_URL, a line each. It refuses what is sent to
+// receiver keeps the requests to RECEIVER_URL, one line each. It rejects requests below
 // /refused.
 type receiver struct{ got output }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	body, _ := io.ReadAll(q.Body)                                                // what came counts
+	body, _ := io.ReadAll(q.Body)                                                // the received part is enough
 	_, _ = fmt.Fprintf(&r.got, "%s %s %s\n", q.Method, q.URL.Path, string(body)) // a buffer takes all
 	if strings.HasPrefix(q.URL.Path, "/refused/") {
 		http.Error(w, "s3cret", http.StatusForbidden)
@@ -67,7 +67,7 @@ func receive(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("RECEIVER_URL", server.URL)
 }
 
-// received looks at what has come so far: a program sends before it ends.
+// received checks the requests so far. A program sends its notifications before it ends.
 func received(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	demand(ts, len(args) == 1 && s.receiver != nil, "received REGEXP (after receive)")
@@ -78,7 +78,7 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// deliver sends a webhook to the daemon in the background and demands a status.
+// deliver sends a webhook to the daemon in the background and checks the status.
 func deliver(ts *testscript.TestScript, neg bool, args []string) {
 	b := stageOf(ts).program
 	demand(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// stage is what a script has around it: at most one demo service and one program
-// in the background.
+// stage is the environment of a script: at most one demo service and one program in the
+// background.
 type stage struct {
 	service  *sim.Service
 	program  *background
@@ -36,8 +36,7 @@ func (s *stage) asked(path string) chan struct{} {
 	return s.seen[path]
 }
 
-// see notes a request; it spoils none. The service calls it for one request at a
-// time.
+// see records a request. It is a sim.Options.FaultFunc without faults.
 func (s *stage) see(r *http.Request, _ int) *sim.Fault {
 	asked := s.asked(r.URL.Path)
 	select {
@@ -48,7 +47,7 @@ func (s *stage) see(r *http.Request, _ int) *sim.Fault {
 	return nil
 }
 
-// simServe starts a demo service with a small world. Its token is the demo's.
+// simServe starts a small demo service with the token of the demo.
 func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	s := stageOf(ts)
 	o := sim.Options{Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken, FaultFunc: s.see}
@@ -112,8 +111,8 @@ func simAdvance(ts *testscript.TestScript, neg bool, args []string) {
 	s.service.Advance(days)
 }
 
-// simCount counts in the script's own service or, before sim-serve, in the world
-// of the demo command, which is a function of its seed and day alone.
+// simCount counts records of the script's service or, before sim-serve, of the service of
+// the demo command, which depends only on seed and day.
 func simCount(ts *testscript.TestScript, neg bool, args []string) {
 	demand(ts, !neg && (len(args) == 2 || len(args) == 3), "sim-count PATH VAR [DAY of the demo]")
 	service := stageOf(ts).service

@@ -38,8 +38,8 @@ func openTerminal(t *testing.T, width int) (master, slave *os.File) {
 	return master, slave
 }
 
-// showed runs the program before a terminal of a width, and returns what that was sent. No
-// line of it is wrapped.
+// showed runs the program on a terminal of a width and returns its output. It checks that no
+// line wraps.
 func showed(t *testing.T, width int, dir string, args ...string) string {
 	t.Helper()
 	master, slave := openTerminal(t, width)
@@ -65,8 +65,8 @@ func showed(t *testing.T, width int, dir string, args ...string) string {
 	return sent.String()
 }
 
-// TestOutputFitsTerminal runs nights before real terminals and reads what they were
-// sent: progress, summary, ledger and changes fit them all.
+// TestOutputFitsTerminal runs nights on terminals of several widths, and checks that
+// progress, summary, ledger and changes fit them.
 func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
@@ -107,8 +107,8 @@ func checkShown(t *testing.T, text string, patterns ...string) {
 	}
 }
 
-// TestJournalPriorities starts the program with its stderr in a stream that the
-// environment names, as systemd does.
+// TestJournalPriorities runs the program with stderr as the stream of JOURNAL_STREAM, like
+// systemd.
 func TestJournalPriorities(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// moveTo lets the warehouse use another server.
+// moveTo configures another server for the warehouse.
 func (d *depot) moveTo(t *testing.T, address string) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
@@ -26,7 +26,7 @@ func (d *depot) moveTo(t *testing.T, address string) {
 	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
 }
 
-// readFew has the nights of a warehouse read a few streams: the others have empty tables.
+// readFew configures a few streams. The tables of the others stay empty.
 func (d *depot) readFew(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
@@ -34,8 +34,8 @@ func (d *depot) readFew(t *testing.T) {
 	fatal(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
 }
 
-// TestBackupOnServer runs backups against a server that checks signatures and checksums as
-// those of providers do.
+// TestBackupOnServer runs backups against a server that checks signatures and checksums like
+// the servers of providers.
 func TestBackupOnServer(t *testing.T) {
 	t.Parallel()
 	gate := s3sim.StartGateway(t, os.Getenv, "store")
@@ -104,8 +104,7 @@ func TestBackupOnServer(t *testing.T) {
 	}
 }
 
-// backUpRefused runs nights whose backups a server refuses: with wrong keys, and without
-// the bucket.
+// backUpRefused runs nights with wrong keys and with a missing bucket.
 func (d *depot) backUpRefused(t *testing.T, gate *s3sim.Gateway) {
 	t.Helper()
 	secret := filepath.Join(d.root, "secret")
@@ -128,7 +127,7 @@ func (d *depot) backUpRefused(t *testing.T, gate *s3sim.Gateway) {
 	fatal(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
 }
 
-// TestKilledBackupContinues kills the program while it sends, and runs it again.
+// TestKilledBackupContinues kills the program during uploads, and runs it again.
 func TestKilledBackupContinues(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

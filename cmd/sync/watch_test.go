@@ -21,7 +21,7 @@ import (
 	"placementsync/internal/config"
 )
 
-// mailbox is a mail server that keeps what it gets.
+// mailbox is a mail server that keeps the received messages.
 type mailbox struct {
 	mu  sync.Mutex
 	got []string
@@ -68,7 +68,7 @@ func (m *mailbox) open(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// exampleText is config.example.yaml with its commented channels and watches in force.
+// exampleText is config.example.yaml with its commented channels and watches enabled.
 func exampleText(t *testing.T) string {
 	t.Helper()
 	text := read(t, "../../config.example.yaml")
@@ -92,8 +92,8 @@ func exampleText(t *testing.T) string {
 	return text
 }
 
-// TestWatchesOfTheExample uncomments the channels and watches of config.example.yaml, and
-// looks with them through three nights: what arrives is what the queries answer.
+// TestWatchesOfTheExample enables the channels and watches of config.example.yaml for three
+// nights, and compares the received messages with the results of the queries.
 func TestWatchesOfTheExample(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -175,7 +175,7 @@ func mustLoad(t *testing.T, g *globals) config.Config {
 	return cfg
 }
 
-// answerOf is the single value that a query answers.
+// answerOf returns the single value of a query.
 func answerOf(t *testing.T, g *globals, sql string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -30,9 +30,9 @@ type Config struct {
 	Warehouse string
 	// Namespace is the prefix of the three namespaces.
 	Namespace string
-	// Password returns the password of a Postgres database. If it is empty, the
-	// environment is used.
-	Password func() (string, error)
+	// Password is the password of a Postgres database. If it is empty, the environment is
+	// used.
+	Password string
 	// REST is the server of a REST catalog.
 	REST REST
 	// S3 configures the connection to object storage.

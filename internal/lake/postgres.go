@@ -29,14 +29,8 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	if err != nil {
 		return nil, d, fmt.Errorf("open the catalog: %w", err)
 	}
-	if cfg.Password != nil {
-		password, err := cfg.Password()
-		if err != nil {
-			return nil, d, fmt.Errorf("open the catalog: %w", err)
-		}
-		if password != "" {
-			connection.Password = password
-		}
+	if cfg.Password != "" {
+		connection.Password = cfg.Password
 	}
 	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectLimit)
 	db := stdlib.OpenDB(*connection)

@@ -20,9 +20,8 @@ import (
 // REST is the server of a REST catalog.
 type REST struct {
 	URI, Warehouse, OAuthURI, Scope string
-	// Token returns a bearer token, Credential returns client_id:client_secret. They are
-	// called when the catalog is opened.
-	Token, Credential func() (string, error)
+	// Token is a bearer token, Credential is client_id:client_secret. Both may be empty.
+	Token, Credential string
 	// SigningName and SigningRegion sign requests with the keys of AWS.
 	SigningName, SigningRegion string
 }
@@ -63,20 +62,11 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 
 func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 	options := []rest.Option{rest.WithAdditionalProps(storage)}
-	for _, one := range []struct {
-		read func() (string, error)
-		with func(string) rest.Option
-	}{{r.Token, rest.WithOAuthToken}, {r.Credential, rest.WithCredential}} {
-		if one.read == nil {
-			continue
-		}
-		secret, err := one.read()
-		if err != nil {
-			return nil, err
-		}
-		if secret != "" {
-			options = append(options, one.with(secret))
-		}
+	if r.Token != "" {
+		options = append(options, rest.WithOAuthToken(r.Token))
+	}
+	if r.Credential != "" {
+		options = append(options, rest.WithCredential(r.Credential))
 	}
 	if r.Warehouse != "" {
 		options = append(options, rest.WithWarehouseLocation(r.Warehouse))
