@@ -1,6 +1,6 @@
 // Package nearest finds known words that resemble a misspelt one, for suggestions in
 // messages. It must not know the meaning of the words. It is a package of its own, because
-// config and dictionary, which import no other common package, both need it.
+// config and dictionary both need it and must not import each other.
 package nearest
 
 import (

@@ -1,6 +1,6 @@
 // Package plural writes counts, numbers and sizes for people: 1 request, 1,234 rows,
-// 12.3 MiB. It must not know what is counted. It is a package of its own, because fetch,
-// ledger, query and page need it, and none of them may import another for it.
+// 12.3 MiB. It must not know what is counted. It is a package of its own, because fetch
+// and ledger both need it and must not import each other.
 package plural
 
 import (
