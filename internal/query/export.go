@@ -22,7 +22,6 @@ import (
 
 	"placementsync/internal/durable"
 	"placementsync/internal/sqltext"
-	"placementsync/internal/warehouse"
 )
 
 // Export specifies the content and the format of an exported folder.
@@ -42,6 +41,9 @@ type Export struct {
 	// Program is the program version in the manifest.
 	Program string
 }
+
+// exportManifestFile is the manifest in an exported folder.
+const exportManifestFile = "manifest.json"
 
 // ExportManifest is the content of manifest.json in an exported folder.
 type ExportManifest struct {
@@ -110,7 +112,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(next, warehouse.ManifestFile), append(data, '\n'), 0o644)
+		return os.WriteFile(filepath.Join(next, exportManifestFile), append(data, '\n'), 0o644)
 	})
 	return m, err
 }
@@ -205,11 +207,11 @@ func checkExportDir(dir string) (string, error) {
 		return "", &UsageError{Problem: fmt.Sprintf("export to %q: %v", dir, err)}
 	}
 	var m ExportManifest
-	data, err := os.ReadFile(filepath.Join(dir, warehouse.ManifestFile))
+	data, err := os.ReadFile(filepath.Join(dir, exportManifestFile))
 	if err != nil || json.Unmarshal(data, &m) != nil || !m.IsExport() {
 		return "", &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
-	listed := map[string]bool{warehouse.ManifestFile: true}
+	listed := map[string]bool{exportManifestFile: true}
 	for _, f := range m.Files {
 		listed[f.File] = true
 	}

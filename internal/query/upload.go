@@ -15,7 +15,6 @@ import (
 
 	"placementsync/internal/durable"
 	"placementsync/internal/object"
-	"placementsync/internal/warehouse"
 )
 
 // BucketManifest is the manifest of an export in a bucket. Each export has a folder of its
@@ -71,7 +70,7 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	}
 	// The server may have stored the manifest although the request failed. Readers then
 	// need the files.
-	if err := b.PutBytes(ctx, warehouse.ManifestFile, append(text, '\n')); err != nil {
+	if err := b.PutBytes(ctx, exportManifestFile, append(text, '\n')); err != nil {
 		return m, fmt.Errorf("%w; the files of the export stay in %s", err, b.Address(next.Folder))
 	}
 	if err := removeOldExports(ctx, b, next, previous.Previous); err != nil {
@@ -83,7 +82,7 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 // readBucketManifest returns the current manifest, or an empty one before the first
 // export.
 func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest, err error) {
-	text, err := b.Read(ctx, warehouse.ManifestFile, maxManifestBytes)
+	text, err := b.Read(ctx, exportManifestFile, maxManifestBytes)
 	if errors.Is(err, object.ErrMissing) {
 		return m, nil
 	}
@@ -91,7 +90,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 		return m, err
 	}
 	if json.Unmarshal(text, &m) != nil || !m.IsExport() || m.Folder == "" {
-		return m, &UsageError{Problem: b.Address(warehouse.ManifestFile) + " was not written by an export: name another prefix"}
+		return m, &UsageError{Problem: b.Address(exportManifestFile) + " was not written by an export: name another prefix"}
 	}
 	// Later exports delete these names, so they must be below the prefix.
 	exports := []PreviousExport{{m.Folder, m.paths()}}
@@ -101,7 +100,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	for _, one := range exports {
 		for _, file := range one.Files {
 			if !filepath.IsLocal(one.Folder) || !filepath.IsLocal(file) {
-				return m, &UsageError{Problem: b.Address(warehouse.ManifestFile) + " names files outside of its prefix: name another prefix"}
+				return m, &UsageError{Problem: b.Address(exportManifestFile) + " names files outside of its prefix: name another prefix"}
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSize reads the size of blocks that the published catalog states of itself.
+// blockSize reads the size of blocks in the header of the published catalog.
 func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	t.Helper()
 	data, err := os.ReadFile(w.Folder.CatalogPath())
@@ -30,8 +30,8 @@ func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	return binary.LittleEndian.Uint64(data[4096+40:])
 }
 
-// content lists what the published catalog says of its tables, views and macros, with how
-// many rows and what sum the tables have.
+// content lists the tables, views and macros of the published catalog, with the number of rows and a
+// checksum of each table.
 func content(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
@@ -56,14 +56,14 @@ func content(t *testing.T, w *warehouse.Warehouse) []string {
 	return all
 }
 
-// addRows puts rows into a draft besides those that it has.
+// addRows adds rows to a draft.
 func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 	t.Helper()
 	must(t, d.Exec(t.Context(), fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
 		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows)))
 }
 
-// withoutSum leaves out the line that counts rows.
+// withoutSum removes the line with the number of rows.
 func withoutSum(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return line[0] >= '0' && line[0] <= '9' })
 }
@@ -116,8 +116,8 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	}
 }
 
-// TestCatalogOfAnEarlierProgramGetsSmallBlocks goes on from a file as the program wrote it
-// before: of the older storage version, in blocks of the usual size.
+// TestCatalogOfAnEarlierProgramGetsSmallBlocks starts from a file of the earlier storage version with
+// blocks of the default size.
 func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")

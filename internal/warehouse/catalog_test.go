@@ -17,7 +17,7 @@ import (
 	"placementsync/schema"
 )
 
-// all gives a warehouse with every table.
+// all returns a warehouse with every table.
 func all(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
@@ -27,9 +27,9 @@ func all(t *testing.T) *warehouse.Warehouse {
 	return w
 }
 
-// TestDefinitionsAreWhatDuckDBReads holds the line reader of internal/stream
-// to DuckDB's own understanding of the same file.
-func TestDefinitionsAreWhatDuckDBReads(t *testing.T) {
+// TestDefinitionsAreThoseOfDuckDB compares stream.ParseDefinition with the tables that DuckDB creates
+// from the same files.
+func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
 	w := all(t)
 	d, err := w.Begin(t.Context(), "r", night)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
 	}
 }
 
-func TestEveryPublishedColumnIsExplained(t *testing.T) {
+func TestEveryPublishedColumnHasAComment(t *testing.T) {
 	d, err := all(t).Begin(t.Context(), "r", night)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestEveryPublishedColumnIsExplained(t *testing.T) {
 	}
 }
 
-func TestHistoryShowsTheRowsOfATime(t *testing.T) {
+func TestHistoryReturnsTheRowsOfATime(t *testing.T) {
 	w := open(t)
 	d := draft(t, w, "20261102T020000Z", "new")
 	defer d.Discard()
@@ -134,7 +134,7 @@ func TestHistoryShowsTheRowsOfATime(t *testing.T) {
 	}
 }
 
-// publishByOther publishes a draft as a program with other schema files would.
+// publishByOther publishes a draft with the schema version of another program.
 func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	t.Helper()
 	m, err := d.Publish(t.Context(), slices.Clone(files))
@@ -145,7 +145,7 @@ func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 }
 
-func TestNewColumnIsAddedAndAChangedOneRefused(t *testing.T) {
+func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 	cases := []struct{ name, spoil, want string }{
 		{"a column that the warehouse lacks is added", "DROP VIEW history.product_listing_tags; ALTER TABLE main.product_listing_tags DROP COLUMN name; ALTER TABLE past.product_listing_tags DROP COLUMN name", ""},
 		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},

@@ -21,9 +21,9 @@ const (
 	thirdNight  = "20261103T020000Z"
 )
 
-// TestLinkThatIsLostOrLeadsElsewhereIsRefused spoils the link of a warehouse of three
-// nights: no night begins, the error names the command, and that one sets it right.
-func TestLinkThatIsLostOrLeadsElsewhereIsRefused(t *testing.T) {
+// TestAMissingOrWrongLinkIsAnError changes the link of a warehouse of three nights. No night begins.
+// The command that the error names repairs the link.
+func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, w *warehouse.Warehouse)
 		says  string
@@ -72,17 +72,17 @@ func TestLinkThatIsLostOrLeadsElsewhereIsRefused(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostBeforeTheFirstNight lets a run fail before anything was published.
-func TestNothingIsLostBeforeTheFirstNight(t *testing.T) {
+// TestNoLinkIsExpectedBeforeTheFirstPublish checks the link after a failed first run.
+func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }
 
-// TestKilledRunIsNoForeignLink ends a run between its switch and its line in the
-// ledger, and a rollback likewise.
-func TestKilledRunIsNoForeignLink(t *testing.T) {
+// TestTheLinkOfAKilledRunIsAccepted ends a run, and a rollback, between the switch and the line in the
+// ledger.
+func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := draft(t, w, secondNight, "two")
@@ -103,7 +103,7 @@ func TestKilledRunIsNoForeignLink(t *testing.T) {
 	must(t, w.Identity.Check())
 }
 
-// TestRollbackHasALineInTheLedger looks at what it says, twice in one second.
+// TestRollbackHasALineInTheLedger reads the lines of two rollbacks in one second.
 func TestRollbackHasALineInTheLedger(t *testing.T) {
 	w := open(t)
 	nights(t, w, "one", "two")
@@ -123,9 +123,9 @@ func TestRollbackHasALineInTheLedger(t *testing.T) {
 	}
 }
 
-// TestDamagedBaseIsToldWithItsRemedy damages what a night would build on: nothing is
-// built, and neither rollback nor rebuild needs it.
-func TestDamagedBaseIsToldWithItsRemedy(t *testing.T) {
+// TestADamagedBaseIsReportedWithARemedy damages files of the version that a night would build on. No
+// draft begins. Rollback and rebuild work without the damaged file.
+func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, version string){
 		"a flipped bit of the catalog":  func(t *testing.T, v string) { flip(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
 		"half a catalog":                func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "catalog.duckdb"), 100_000)) },
@@ -175,8 +175,8 @@ func TestDamagedBaseIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-// TestNoteThatIsDamagedIsNone rots the note of a run that waits to be taken up.
-func TestNoteThatIsDamagedIsNone(t *testing.T) {
+// TestADamagedNoteIsIgnored damages the note of a run that waits to be resumed.
+func TestADamagedNoteIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
@@ -194,7 +194,7 @@ func relink(t *testing.T, w *warehouse.Warehouse, run string) {
 	must(t, errors.Join(os.Remove(link(w)), os.Symlink(filepath.Join("versions", run), link(w))))
 }
 
-// flip changes one bit of a file in place, under all of its names.
+// flip changes one bit of a file without replacing it.
 func flip(t *testing.T, file string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
@@ -207,9 +207,8 @@ func flip(t *testing.T, file string, at int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// TestVersionNeverSwitchedToIsNoSnapshot ends the first run between its rename and its
-// switch.
-func TestVersionNeverSwitchedToIsNoSnapshot(t *testing.T) {
+// TestAnUnswitchedVersionIsNoSnapshot ends the first run between its rename and its switch.
+func TestAnUnswitchedVersionIsNoSnapshot(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
 	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))

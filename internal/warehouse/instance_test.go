@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func TestAStoppedStatementIsKnown(t *testing.T) {
+func TestIsInterruptedDetectsAStoppedStatement(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("duckdb", "")
 	if err != nil {

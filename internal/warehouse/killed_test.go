@@ -18,8 +18,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestNewerWarehouseIsRejected holds every command that writes to
-// leaving alone what it might misread: all of them take the lock first.
+// TestNewerWarehouseIsRejected takes the lock, as every command that writes does first.
 func TestNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -42,10 +41,9 @@ func TestNewerWarehouseIsRejected(t *testing.T) {
 	must(t, w.Folder.Held())
 }
 
-// TestKilledRunGetsItsEntry follows a run that is started and never ends by
-// itself: it is in the ledger once for each start, and whoever asks before the
-// next run comes is told too.
-func TestKilledRunGetsItsEntry(t *testing.T) {
+// TestAKilledRunIsRecorded starts a run several times and never ends it. AllRuns returns it at once,
+// and Recover records it in the ledger.
+func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
 	note := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
 	must(t, locked(t, w, note.Run, func() error {
@@ -78,7 +76,7 @@ func TestKilledRunGetsItsEntry(t *testing.T) {
 	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
-// locked does something as a run would, under the lock.
+// locked calls do with the lock held.
 func locked(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
 	t.Helper()
 	lock, err := w.Lock(run, night)
@@ -101,10 +99,9 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	}
 }
 
-// TestVersionThatWasNeverSwitchedToGoesWithItsRun gives up a run that was killed
-// between the rename of its version and the switch: nobody has seen it, and a
-// rollback must not choose it.
-func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
+// TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed between the rename
+// of its version and the switch. A rollback must not choose the version.
+func TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	start := func(run string) {
@@ -121,10 +118,9 @@ func TestVersionThatWasNeverSwitchedToGoesWithItsRun(t *testing.T) {
 	}
 }
 
-// TestARunKilledWhenItHadPublishedIsNotTakenUp lets a refresh follow a night that
-// was killed before it could drop its note: behind the newer version, the note must
-// not pass for a run to take up and publish once more.
-func TestARunKilledWhenItHadPublishedIsNotTakenUp(t *testing.T) {
+// TestARunKilledAfterItsPublishIsNotResumed publishes a refresh after a night that was killed before it
+// removed its note. The night must not be resumed and published again.
+func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	w := open(t)
 	const killed = "20261101T020000Z"
 	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
@@ -156,9 +152,9 @@ func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.War
 		}})
 }
 
-// TestRollbackWithoutALineIsEnteredByTheNextRun lets the ledger take no line: the
-// note of the rollback has to stay, since nothing else knows of it.
-func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
+// TestRecoverRecordsARollbackWithoutALine makes the write of the ledger fail. Recover records the
+// rollback by its note.
+func TestRecoverRecordsARollbackWithoutALine(t *testing.T) {
 	w := open(t)
 	nights(t, w, "one", "two")
 	if _, err := failingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
@@ -173,9 +169,8 @@ func TestRollbackWithoutALineIsEnteredByTheNextRun(t *testing.T) {
 	must(t, w.Identity.Check())
 }
 
-// TestNextLockFinishesAKilledRollback kills a rollback over two days at each of its steps.
-// After the next command the series is that of the version that readers see, and the
-// ledger has the rollback.
+// TestNextLockFinishesAKilledRollback kills a rollback over two days at each of its steps. After the
+// next lock the series is that of the version that readers see, and the ledger contains the rollback.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	const third = "20261103T020000Z"
 	all := []string{"2026-11-01", "2026-11-02", "2026-11-03"}

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestMirrorPathRefusesForeignNames holds that a manifest of a bucket leads to nothing but
-// files of parquet/ and state/, each by one name.
-func TestMirrorPathRefusesForeignNames(t *testing.T) {
+// TestMirrorPathAcceptsOnlyFilesOfABackup reads names as in a manifest of a bucket. Each file of
+// parquet/ and state/ has one accepted name.
+func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
 	w, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -26,8 +26,8 @@ func TestMirrorPathRefusesForeignNames(t *testing.T) {
 	}
 }
 
-// TestMirrorLeavesOutWhatIsAtWork holds that files of a command at work are in no backup.
-func TestMirrorLeavesOutWhatIsAtWork(t *testing.T) {
+// TestMirrorSkipsFilesOfRunningCommands lists a folder with the temporary files of a command.
+func TestMirrorSkipsFilesOfRunningCommands(t *testing.T) {
 	w, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
+func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(dir string) error
 		says  string
@@ -36,8 +36,8 @@ func TestNewRunIDEndsWhereNothingCanBeTold(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneSecondGetDifferentIDs has runs that left a folder, a line in the ledger, as
-// a rollback does, or nothing but the note of their start.
+// TestRunsOfOneSecondGetDifferentIDs begins runs after earlier ones of the same second that left a
+// folder, a line in the ledger or only a note.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	want := func(want string) {
@@ -72,7 +72,7 @@ func TestWorkOfOneSecondKeepsItsEntries(t *testing.T) {
 	}
 }
 
-func TestLockExistingMakesNothingWhereNoWarehouseIs(t *testing.T) {
+func TestLockExistingCreatesNoFolder(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "mistyped")})
 	_, err := w.LockExisting("rollback", night)
 	var none *warehouse.NoneError

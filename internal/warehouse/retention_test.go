@@ -53,7 +53,7 @@ func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
 	}
 }
 
-func TestPruneRemovesOldAndNeverTheNewest(t *testing.T) {
+func TestPruneKeepsTheNewest(t *testing.T) {
 	w := open(t)
 	runs := []string{"20261001T020000Z", "20261002T020000Z", "20261020T020000Z"}
 	for _, run := range runs {
@@ -107,7 +107,7 @@ func paths(pruned []warehouse.Pruned) []string {
 	return all
 }
 
-func TestPruneLeavesWhatCanBeResumed(t *testing.T) {
+func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	for _, run := range []string{"20261001T020000Z", "20261101T020000Z"} {

@@ -17,15 +17,14 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// underUmask runs a test as a process with another umask would. No test of this
-// package runs beside another.
+// underUmask changes the umask of the process for a test, which must not run in parallel with others.
 func underUmask(t *testing.T, mask int) {
 	t.Helper()
 	before := unix.Umask(mask)
 	t.Cleanup(func() { unix.Umask(before) })
 }
 
-func TestPublishedFilesAreOpenToWhomTheyAreMeant(t *testing.T) {
+func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		umask      int
 		mode       fs.FileMode
@@ -49,7 +48,7 @@ func TestPublishedFilesAreOpenToWhomTheyAreMeant(t *testing.T) {
 	}
 }
 
-func TestRightsFollowTheConfiguration(t *testing.T) {
+func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
 	underUmask(t, 0o022)
 	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
 	work(t, w)
@@ -67,7 +66,7 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 	}
 }
 
-// work leaves all that a run does: what it publishes and what it keeps.
+// work creates all files that a run creates.
 func work(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	const run = "20261101T020000Z"
@@ -94,8 +93,8 @@ func work(t *testing.T, w *warehouse.Warehouse) {
 	}
 }
 
-// rightsOf is what is wanted of work: published folders and files as told, and
-// all else closed.
+// rightsOf are the expected modes of the files of work: dir and file for published ones, private modes
+// for all others.
 func rightsOf(dir, file string) map[string]string {
 	want := map[string]string{}
 	for names, mode := range map[string]string{

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func TestRollbackShowsTheEarlierSnapshotAndTakesBackItsSeries(t *testing.T) {
+func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	publish(t, w, "20261102T020000Z", "two")
@@ -74,7 +74,7 @@ func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
 	return m.RunID
 }
 
-func TestRollbackFollowsWhatWasBuiltOn(t *testing.T) {
+func TestRollbackFollowsTheLineage(t *testing.T) {
 	w := openKeeping(t, 3)
 	nights(t, w, "one", "two")
 	rollback(t, w, "")
@@ -90,7 +90,7 @@ func TestRollbackFollowsWhatWasBuiltOn(t *testing.T) {
 	}
 }
 
-func TestUndoneRollbackBringsAllDaysBack(t *testing.T) {
+func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 	w := openKeeping(t, 3)
 	nights(t, w, "one", "two", "three")
 	rollback(t, w, "20261101T020000Z")
@@ -103,7 +103,7 @@ func TestUndoneRollbackBringsAllDaysBack(t *testing.T) {
 	}
 }
 
-func TestRollbackAcrossBranchesLeavesNoDayOfTheOther(t *testing.T) {
+func TestRollbackToAnotherBranchRemovesTheDaysOfThisOne(t *testing.T) {
 	w := openKeeping(t, 4)
 	nights(t, w, "one", "two")
 	rollback(t, w, "")
@@ -114,7 +114,7 @@ func TestRollbackAcrossBranchesLeavesNoDayOfTheOther(t *testing.T) {
 	}
 }
 
-func TestCopiedSeriesIsKnownAsItsOwn(t *testing.T) {
+func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 	w := openKeeping(t, 3)
 	nights(t, w, "one", "two")
 	// A file system without hard links: the series holds copies.
@@ -134,7 +134,7 @@ func TestCopiedSeriesIsKnownAsItsOwn(t *testing.T) {
 	}
 }
 
-func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
+func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
 	w := open(t) // keeps two
 	nights(t, w, "one", "two")
 	rollback(t, w, "")
@@ -145,9 +145,9 @@ func TestVersionsThatTheNewestWasBuiltOnStayFirst(t *testing.T) {
 	}
 }
 
-// TestVersionOnItselfEndsTheLine has a version that names itself as the one before it, as a
-// rebuild does that begins in the second of the night that it is made from.
-func TestVersionOnItselfEndsTheLine(t *testing.T) {
+// TestAVersionBuiltOnItselfEndsTheLineage reads a version that names itself as the previous one, as a
+// rebuild in the same second as its night does.
+func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
 	m.Night = m.RunID
@@ -160,7 +160,7 @@ func TestVersionOnItselfEndsTheLine(t *testing.T) {
 	}
 }
 
-func TestVersionThatIsGoneIsToldWithItsRemedy(t *testing.T) {
+func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 	w := open(t)
 	nights(t, w, "one", "two")
 	if err := os.RemoveAll(w.Folder.VersionPath("20261102T020000Z")); err != nil {
@@ -178,7 +178,7 @@ func TestVersionThatIsGoneIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestClockThatWentBackIsRefused(t *testing.T) {
+func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 	w := open(t)
 	nights(t, w, "one")
 	_, err := w.Begin(t.Context(), "20261031T020000Z", night.AddDate(0, 0, -1))
@@ -187,7 +187,7 @@ func TestClockThatWentBackIsRefused(t *testing.T) {
 	}
 }
 
-func TestErrorAfterTheSwitchSaysThatItIsPublished(t *testing.T) {
+func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 	w := open(t)
 	d := draft(t, w, "20261101T020000Z", "one")
 	// A file where the folder of the series should be.

@@ -27,9 +27,9 @@ func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured)
 	return parts, sum
 }
 
-// TestPartsAddUpToWhatDuSays compares with a tool that knows nothing of parts, over hard
-// links, a file and a folder that belong to no part, and a lake inside.
-func TestPartsAddUpToWhatDuSays(t *testing.T) {
+// TestThePartsAddUpToTheResultOfDu measures a folder with hard links, a file and a folder of no part,
+// and a lake inside.
+func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "a")
@@ -67,9 +67,8 @@ func TestPartsAddUpToWhatDuSays(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeMeasuredIsNoZero measures a folder that is gone, and one in a look that
-// was cut short.
-func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
+// TestAFailedMeasurementIsAnError measures a missing folder, and one with a cancelled context.
+func TestAFailedMeasurementIsAnError(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	ended, end := context.WithCancel(t.Context())
@@ -87,7 +86,7 @@ func TestWhatCannotBeMeasuredIsNoZero(t *testing.T) {
 	}
 }
 
-func TestReadLatestTellsNoneFromLost(t *testing.T) {
+func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	if _, ok, err := w.Versions.ReadLatest(); ok || err != nil {

@@ -23,8 +23,8 @@ import (
 
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// open gives a warehouse with one table, product_listing_tags, in a folder of
-// its own; it keeps two versions.
+// open returns a warehouse with the table product_listing_tags in a new folder. It keeps two
+// versions.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	return openKeeping(t, 2)
@@ -37,12 +37,12 @@ func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As the lock does, which most of these tests do not take.
+	// The lock creates it, but most of these tests do not take the lock.
 	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
 }
 
-// openWith gives a warehouse as open does, with more in its configuration.
+// openWith opens a warehouse with a configuration.
 func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	t.Helper()
 	if c.Dir == "" {
@@ -64,7 +64,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	return w
 }
 
-// draft begins a version and puts one row with the given tag into it.
+// draft begins a draft and adds one row with a tag.
 func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
@@ -96,7 +96,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	return m
 }
 
-// read opens the catalog as any reader would, by its name at the top.
+// read returns the tags in the catalog that readers see.
 func read(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
@@ -158,7 +158,7 @@ func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	}
 }
 
-func TestPublishRefusesWhatDoesNotVerify(t *testing.T) {
+func TestPublishFailsIfTheDraftDiffersFromItsManifest(t *testing.T) {
 	cases := map[string]string{
 		"rows of one key": "INSERT INTO main.product_listing_tags SELECT * FROM main.product_listing_tags",
 		"rows that Parquet lacks": "INSERT INTO main.product_listing_tags (product_listing_id, position, valid_from, row_hash) " +
@@ -204,7 +204,7 @@ func TestManifestDescribesTheFiles(t *testing.T) {
 	}
 }
 
-func TestSeriesHoldsTheLastRunOfADay(t *testing.T) {
+func TestTheSeriesContainsTheLastRunOfADay(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	m := publish(t, w, "20261101T030000Z", "two")
@@ -216,7 +216,7 @@ func TestSeriesHoldsTheLastRunOfADay(t *testing.T) {
 	}
 }
 
-func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
+func TestOldVersionsAreRemovedExceptTheLatest(t *testing.T) {
 	w := open(t)
 	for i := range 4 {
 		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
@@ -230,7 +230,7 @@ func TestOldVersionsAreDroppedAndLatestStays(t *testing.T) {
 	}
 }
 
-func TestBeginRemovesLeftoversAndFinishesACutPublish(t *testing.T) {
+func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	left := filepath.Join(w.Folder.Dir(), "versions", ".20261102T020000Z.draft")
@@ -277,7 +277,7 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestLedgerKeepsRunsBehindATornLine(t *testing.T) {
+func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 	w := open(t)
 	if err := os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700); err != nil {
 		t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDamagedFileOfAVersionReplacesNothing flips a bit in a file of the newest version of
-// a warehouse that was copied file by file, so that the series has a file of its own. The
-// next writer completes the series of that version, and must leave the intact file there.
-func TestDamagedFileOfAVersionReplacesNothing(t *testing.T) {
+// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version of a warehouse
+// that was copied file by file, so that the file of the series is another one. The next draft
+// completes the series and must keep the intact file.
+func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
 	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
