@@ -49,6 +49,7 @@ func auditCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.list, "list", false, "list the checks, or explain those named")
 	f.BoolVar(&o.show, "show", false, "print all violating rows of the one check that is named")
 	asOfFlag(cmd, g, &o.asOf)
+	heldFlag(cmd, g)
 	o.output.addFlags(cmd)
 	return cmd
 }
@@ -132,6 +133,9 @@ func keptBefore(g *globals) (string, error) {
 	latest, ok, err := wh.Versions.Latest()
 	if err != nil || !ok {
 		return "", err
+	}
+	if g.held {
+		return wh.Folder.VersionCatalog(latest), nil
 	}
 	m, err := wh.Versions.ReadManifest(latest)
 	if err != nil || m.Previous == "" || wh.Versions.CheckCatalog(m.Previous) != nil {

@@ -35,6 +35,7 @@ func exploreCommand(g *globals) *cobra.Command {
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
 	}
 	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 means any free port")
+	heldFlag(cmd, g)
 	return cmd
 }
 
@@ -49,12 +50,16 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := checkPublished(wh); err != nil {
+	if g.held {
+		if _, err := findHeld(wh); err != nil {
+			return err
+		}
+	} else if err := checkPublished(wh); err != nil {
 		return err
 	}
 	var queries atomic.Pointer[string]
 	queries.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, published{wh, &queries})
+	pages, err := newExplorer(g, cfg, published{wh, &queries, g.held})
 	if err != nil {
 		return err
 	}
@@ -84,10 +89,16 @@ type published struct {
 	wh *warehouse.Warehouse
 	// queries is the folder of own queries. A reload may change it.
 	queries *atomic.Pointer[string]
+	// held shows the held night.
+	held bool
 }
 
 // Newest implements explore.Warehouse.
 func (p published) Newest() (explore.Version, error) {
+	if p.held {
+		h, err := findHeld(p.wh)
+		return explore.Version{Run: h.Manifest.RunID, Catalog: p.wh.Folder.HeldCatalog(h.Manifest.RunID)}, err
+	}
 	if err := checkPublished(p.wh); err != nil {
 		return explore.Version{}, err
 	}

@@ -70,7 +70,7 @@ func exploreDemo(t *testing.T) demoSite {
 	fatal(t, err)
 	var queries atomic.Pointer[string]
 	queries.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, published{wh, &queries})
+	pages, err := newExplorer(g, cfg, published{wh, &queries, false})
 	fatal(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

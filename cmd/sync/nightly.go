@@ -57,6 +57,8 @@ func eventOf(r ledger.Run, err error) string {
 	switch {
 	case errors.As(err, new(*warehouse.HeldError)) || r.Outcome == ledger.Interrupted:
 		return ""
+	case errors.As(err, new(*pipeline.HoldError)):
+		return notify.Held
 	case errors.As(err, new(*load.MassDeleteError)) || errors.As(err, new(*warehouse.VerifyError)):
 		return notify.Gate
 	case err != nil || r.Outcome == ledger.Failed:

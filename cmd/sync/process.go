@@ -50,6 +50,8 @@ func hostProcess() process {
 type globals struct {
 	process
 	command.Flags
+	// held is --held of the commands that show a snapshot: they show the held night.
+	held bool
 }
 
 func (g *globals) newLogger() *slog.Logger { return g.NewLogger(g.stderr) }

@@ -48,6 +48,7 @@ func queryCommand(g *globals) *cobra.Command {
 	o.output.addFlags(cmd)
 	o.output.addGradesFlag(cmd)
 	asOfFlag(cmd, g, &o.asOf)
+	heldFlag(cmd, g)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	completeFlag(cmd, "param", completer{g}.completeParam)
 	return cmd
@@ -168,10 +169,13 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, err
 	}
+	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
+	if g.held {
+		return openHeld(ctx, g, wh, opts)
+	}
 	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
-	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
 		// The id may be that of a run without a snapshot of its own, such as a rollback.

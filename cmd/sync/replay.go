@@ -34,7 +34,7 @@ func exactlyOneRun(cmd *cobra.Command, args []string) error {
 
 func runReplay(ctx context.Context, g *globals, run string) error {
 	// Without the section api: a replay needs no token.
-	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "privacy")
+	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy")
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func reportCommand(g *globals) *cobra.Command {
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, "") }),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
+	heldFlag(cmd, g)
 	return cmd
 }
 

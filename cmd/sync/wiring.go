@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"strings"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
@@ -61,9 +64,17 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	private := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
 	folder := command.WarehouseConfig(c, version)
 	folder.Step = g.step
+	audit, err := loadChecks(c)
+	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+		return pipeline.Config{}, command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
+	}
+	if err != nil {
+		return pipeline.Config{}, err
+	}
 	return pipeline.Config{
 		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.lookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
-		TeamID:  c.API.TeamID,
+		TeamID: c.API.TeamID,
+		Checks: audit, CheckTimeout: c.Checks.Timeout,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},

@@ -200,6 +200,15 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 	return result
 }
 
+// NotRun returns the results of checks on a snapshot that cannot be opened.
+func (s Set) NotRun(err error) []ledger.Check {
+	var results []ledger.Check
+	for _, q := range s.checks {
+		results = append(results, ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity, Outcome: ledger.CheckNotRun, Reason: firstLine(err)})
+	}
+	return results
+}
+
 // Prepare returns the query that finds all violating rows of a check in an open snapshot,
 // with the values of its parameters. skipped is why there is nothing to compare. An unknown
 // name is a *query.UsageError.

@@ -56,6 +56,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	for _, run := range inv.kept {
 		c.checkVersion(run)
 	}
+	c.checkHeld(ctx)
 	c.checkSeries()
 	c.checkMetaLog()
 	c.checkLedger()
@@ -193,6 +194,14 @@ func (c *checker) checkVersion(run string) {
 		if problem := problemOf(*m.Entry); problem != "" {
 			report(m.Entry.File, problem, "a copy of the run's line in the ledger", MendSeries)
 		}
+	}
+}
+
+func (c *checker) checkHeld(ctx context.Context) {
+	damaged, files := c.w.CheckHeld(ctx, c.readData)
+	c.Files += files
+	for _, d := range damaged {
+		c.add(Damage{File: d.File, Problem: d.Problem, Cost: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DropHeld}})
 	}
 }
 

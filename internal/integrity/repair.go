@@ -24,6 +24,8 @@ const (
 	// DropVersion removes a version that readers do not see. It comes late, because other
 	// repairs use the files of the version as copies.
 	DropVersion
+	// DropHeld removes the held night. Readers and repairs do not use its files.
+	DropHeld
 	PruneLanded
 )
 
@@ -51,6 +53,8 @@ func (r Repair) Command() string {
 		return "placementsync run"
 	case DropVersion:
 		return "placementsync prune --version " + r.Version
+	case DropHeld:
+		return "placementsync discard --held"
 	default:
 		return "placementsync prune"
 	}

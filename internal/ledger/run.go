@@ -88,6 +88,13 @@ type Run struct {
 
 	// Losses are the reasons of the gate that stopped the run.
 	Losses []Loss `json:"losses,omitempty"`
+	// Checks are the results of checks that failed or did not run.
+	Checks []Check `json:"checks,omitempty"`
+	// Held says that checks kept the night from being published, and that its version is kept.
+	Held bool `json:"held,omitempty"`
+	// Accepted names the failed checks despite which a held night was published at AcceptedAt.
+	Accepted   []string  `json:"accepted,omitempty"`
+	AcceptedAt time.Time `json:"accepted_at,omitzero"`
 	// NightsLeft estimates how many more nights are needed to read the unread records. 0
 	// means that there are none, or that the number is unknown.
 	NightsLeft int64 `json:"nights_left,omitempty"`

@@ -192,3 +192,24 @@ func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
 	}, load.Limits{})
 	must(t, err)
 }
+
+// TestChecksAreWrittenAndAccepted holds the results of a run, and what a later run adds of
+// one that a person accepted.
+func TestChecksAreWrittenAndAccepted(t *testing.T) {
+	h := newHouse(t, "orders")
+	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}
+	for range 2 {
+		h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+			must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: []ledger.Run{accepted}}))
+			must(t, load.WriteChecks(t.Context(), d, []ledger.Check{
+				{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
+				{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"id":"a"}]`)}}))
+			accepted.ID = d.Run
+		}
+		_, err := h.run(nil, load.Limits{})
+		must(t, err)
+	}
+	h.want("SELECT check_name, severity, outcome, reason, rows, sample::VARCHAR, seconds, accepted_at FROM meta.checks ORDER BY run_id, check_name",
+		"hosts warn skipped why 0 <nil> 0.5 <nil>", "prices hold failed <nil> 7 [{\"id\":\"a\"}] 0 "+night.Format("2006-01-02 15:04:05 -0700 MST"),
+		"hosts warn skipped why 0 <nil> 0.5 <nil>", "prices hold failed <nil> 7 [{\"id\":\"a\"}] 0 <nil>")
+}

@@ -206,6 +206,7 @@ func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, 
 	must(t, err)
 	must(t, s.Events.Write(ctx))
 	must(t, s.Findings.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
+		Ledger:  []ledger.Run{{ID: "held", Accepted: []string{"prices"}}},
 		Changes: changes, Drift: load.Drifts{All: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}, Sets: [][]int{{0}}}}))
 	cover["products"] = load.Carried
 	_, err = s.CountHeld(ctx, cover)

@@ -46,6 +46,12 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 			return err
 		}
 		for _, r := range n.Ledger {
+			for _, check := range r.Accepted {
+				at := r.AcceptedAt.UTC().Format(time.RFC3339Nano)
+				if err := executeIn(ctx, tx, metaSQL.Render("accept_check", values{"run": r.ID, "check": check, "at": at})); err != nil {
+					return fmt.Errorf("write the accepted checks of run %s: %w", r.ID, err)
+				}
+			}
 			if known[r.ID] {
 				continue
 			}
@@ -55,6 +61,19 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 			}
 		}
 		return writeRun(ctx, tx, n.Run)
+	})
+}
+
+// WriteChecks writes the results of the checks of a draft into meta. [Findings.WriteSummary]
+// has removed those of the same run before it was resumed.
+func WriteChecks(ctx context.Context, d *warehouse.Draft, checks []ledger.Check) error {
+	return inTransaction(ctx, d, func(tx *sql.Tx) error {
+		rows := newMetaRows("checks", "run_id", "check_name", "severity", "outcome", "reason", "rows", "sample", "seconds")
+		for _, c := range checks {
+			rows.add(d.Run, c.Name, c.Severity, string(c.Outcome), nullIf(c.Reason == "", c.Reason), c.Rows,
+				nullIf(len(c.Sample) == 0, string(c.Sample)), c.Seconds)
+		}
+		return rows.insert(ctx, tx)
 	})
 }
 

@@ -22,6 +22,7 @@ const (
 	Failed     = "failed"     // the night was not published
 	Partial    = "partial"    // published, but some streams have earlier rows or none
 	Gate       = "gate"       // a gate stopped the publishing
+	Held       = "held"       // checks held the night; a person decides
 	Damaged    = "damaged"    // a verification found damage
 	Unverified = "unverified" // a verification failed without a result
 	Behind     = "behind"     // published, but work after it failed, such as a backup

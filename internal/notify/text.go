@@ -35,6 +35,8 @@ func (a Alert) describeEvent() string {
 		text = "the verification of the warehouse failed"
 	case Behind:
 		text = fmt.Sprintf("the %s after night %s failed", a.Work, a.Run)
+	case Held:
+		text = fmt.Sprintf("night %s is held, its checks failed", a.Run)
 	case Gate:
 		text = fmt.Sprintf("a gate stopped the publishing of night %s", a.Run)
 	default:
@@ -123,6 +125,8 @@ func (a Alert) defaultAdvice() string {
 			command += " publish --all"
 		}
 		return "repair the cause; the next night tries again, or run " + command + " now."
+	case Held:
+		return "run placementsync audit --held and placementsync diff --held. If the values are right, run placementsync publish --held; else wait for the next night, which replaces it."
 	case Gate:
 		return "check the service. If it lost the records for good, run placementsync run --allow-mass-delete once; else wait for the next night."
 	}

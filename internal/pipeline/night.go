@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checks"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -58,6 +59,10 @@ type Config struct {
 	// second reading of the lists confirms.
 	Limits          load.Limits
 	AllowMassDelete bool
+	// Checks audit the merged rows before they are published. CheckTimeout bounds each of
+	// them; 0 means no bound.
+	Checks       checks.Set
+	CheckTimeout time.Duration
 	// AcceptLoss lets Rebuild publish less than readers have.
 	AcceptLoss bool
 	// DryRun extracts and gates, and publishes nothing.

@@ -106,8 +106,20 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := n.faultPoint("merged"); err != nil {
 		return Result{}, err
 	}
+	err = inOrder(
+		func() error { return r.writeEvidence(ctx, cover, changes) },
+		func() error { return n.stage.Close(ctx) },
+		func() error { return n.audit(ctx) },
+	)
+	hold, isHeld := errors.AsType[*HoldError](err)
+	if isHeld {
+		err = nil
+	}
+	if err = errors.Join(err, n.faultPoint("audited")); err != nil {
+		return Result{Changes: changes}, err
+	}
 	n.cfg.Watch.setPhase("publishing")
-	files, err := r.writeFiles(ctx, cover, changes)
+	files, err := r.writeFiles(ctx, changes)
 	if err != nil {
 		return Result{}, err
 	}
@@ -122,24 +134,25 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := n.draft.WriteEntry(r.closeEntry(ctx, nil)); err != nil {
 		return Result{}, err
 	}
+	if isHeld {
+		if _, err := n.draft.Hold(ctx, files); err != nil {
+			return Result{Changes: changes}, err
+		}
+		n.run.Held = true
+		return Result{Changes: changes}, errors.Join(hold, n.faultPoint("held"))
+	}
 	n.carryEntries(cover)
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
 	return Result{Changes: changes, Manifest: m}, err
 }
 
-// writeFiles writes the tables of main while meta is completed and written: neither needs
-// the other.
-func (r *runner) writeFiles(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) (files []warehouse.ManifestTable, err error) {
+// writeFiles writes the tables of main and the changes of meta at the same time.
+func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files []warehouse.ManifestTable, err error) {
 	n := r.night
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.Go(func() error {
-		return inOrder(
-			func() error { return r.writeEvidence(ctx, cover, changes) },
-			func() error { return n.stage.Close(ctx) },
-			func() error {
-				return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions(), n.wh.Catalog.Tables())
-			})
+		return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions(), n.wh.Catalog.Tables())
 	})
 	writing.Go(func() (err error) {
 		files, err = load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)

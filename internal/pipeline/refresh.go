@@ -15,8 +15,8 @@ import (
 // Targets are the records that a refresh reads again.
 type Targets struct{ Articles, Campaigns []string }
 
-// ErrPending says that a refresh did nothing, since a night has to come first:
-// none has published yet, or one waits to be resumed.
+// ErrPending says that a refresh did nothing, since a night has to come first: none has
+// published yet, one waits to be resumed, or one is held.
 var ErrPending = errors.New("refresh: a night has to come first; nothing was changed")
 
 // Refresh reads again a few articles and campaigns, what belongs to them, and
@@ -44,8 +44,9 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// checkRefreshable refuses before the first night, and while a night waits to be
-// resumed: its snapshot would be older than the one that it finds.
+// checkRefreshable refuses before the first night, while a night waits to be resumed, whose
+// snapshot would be older than the one that it finds, and while a night is held, which can
+// only be published over the snapshot that it was built on.
 func (r *runner) checkRefreshable(now time.Time) error {
 	wh := r.night.wh
 	if err := wh.Recover(); err != nil {
@@ -59,7 +60,11 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !published || waits && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
+	_, isHeld, err := wh.Held()
+	if err != nil {
+		return err
+	}
+	if !published || isHeld || waits && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
 		return ErrPending
 	}
 	return nil

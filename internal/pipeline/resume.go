@@ -82,8 +82,9 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	res, err := r.execute(ctx)
-	if _, stopped := errors.AsType[*load.MassDeleteError](err); stopped {
-		// Resumed, its answers would bring the next run to the same gate.
+	_, stopped := errors.AsType[*load.MassDeleteError](err)
+	if stopped || errors.As(err, new(*HoldError)) {
+		// Resumed, its answers would bring the next run to the same end.
 		return res, errors.Join(err, n.wh.Ledger.Finish())
 	}
 	if err != nil {

@@ -144,6 +144,28 @@ func (d *Draft) copyPrevious(path string) error {
 	return err
 }
 
+// ReadClosed writes the draft to its file, closes it, calls read with the path of the file
+// and opens the draft again. Another DuckDB can read the file meanwhile. Stages of the draft
+// must be closed.
+func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
+	err := d.Exec(ctx, "CHECKPOINT")
+	if err == nil {
+		err = d.Instance.Close()
+		d.Instance = nil
+	}
+	if err != nil {
+		return fmt.Errorf("close the draft of version %s for reading: %w", d.Run, err)
+	}
+	path := filepath.Join(d.Dir, CatalogFile)
+	readErr := read(path)
+	in, err := d.w.engine.open(ctx, path, d.Dir)
+	if err != nil {
+		return errors.Join(readErr, fmt.Errorf("open the draft of version %s again: %w", d.Run, err))
+	}
+	d.Instance = in
+	return readErr
+}
+
 // Step calls Config.Step, so that tests can fail between two changes of the disk.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
@@ -191,6 +213,9 @@ func (w *Warehouse) finishKilledRuns() error {
 				return fmt.Errorf("remove the draft of a killed run: %w", err)
 			}
 		}
+	}
+	if err := w.dropHalfPublished(); err != nil {
+		return err
 	}
 	run, ok, err := w.Versions.Latest()
 	if err != nil || !ok {

@@ -123,7 +123,12 @@ func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
 // enclosedRun reads the entry in a version. ok is false if it is missing or damaged. A rebuilt
 // version has no entry.
 func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
-	data, err := os.ReadFile(filepath.Join(l.folder.VersionPath(run), runFile))
+	return l.readEntry(l.folder.VersionPath(run), run)
+}
+
+// readEntry reads the entry of a run in the folder of its version.
+func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
+	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {
 		err = checksum.UnsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
 	}

@@ -32,9 +32,8 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // tables contain the name, grade and file of each table. Publish adds rows, key range, size and
 // checksum. After an *AfterSwitchError the version is published. After any other error it is not.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
-		Previous: d.Previous, Tables: tables}
-	if err := d.sealAndVerify(ctx, &m); err != nil {
+	m, err := d.seal(ctx, tables)
+	if err != nil {
 		return m, err
 	}
 	// A resumed run that was killed between rename and switch finds its own folder. No reader
@@ -61,6 +60,13 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, &AfterSwitchError{d.Run, err}
 	}
 	return m, nil
+}
+
+// seal makes the manifest of the draft, seals its files and verifies them.
+func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (Manifest, error) {
+	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
+		Previous: d.Previous, Tables: tables}
+	return m, d.sealAndVerify(ctx, &m)
 }
 
 // sealAndVerify starts the DuckDB that verifies while the files are sealed, and takes the checksum
@@ -222,5 +228,5 @@ func (w *Warehouse) finishPublish(run string) error {
 			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}
-	return nil
+	return w.dropStaleHeld(run)
 }

@@ -89,8 +89,8 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw returns the landed responses of old runs. It keeps those of the newest run and of one that
-// can be resumed.
+// oldRaw returns the landed responses of old runs. It keeps those of the newest run and of runs
+// that can be resumed or are held.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
@@ -104,10 +104,14 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	held, err := listFolders(p.folder.Path(heldDir))
+	if err != nil {
+		return nil, err
+	}
 	var old []string
 	for i, run := range runs {
 		at, ok := RunTime(run)
-		isNeeded := !ok || i == len(runs)-1 || waiting && run == unfinished.Run
+		isNeeded := !ok || i == len(runs)-1 || waiting && run == unfinished.Run || slices.Contains(held, run)
 		if p.isSpentBefore(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
 			old = append(old, p.folder.RawPath(run))
 		}

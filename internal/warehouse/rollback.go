@@ -102,6 +102,9 @@ func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
 	}
+	if err := w.recordHeld(); err != nil {
+		return err
+	}
 	missing, err := w.Ledger.missingRuns()
 	for _, r := range missing {
 		err = errors.Join(err, w.Ledger.Record(r))

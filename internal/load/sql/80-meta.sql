@@ -62,7 +62,12 @@ SELECT run_id FROM meta.runs
 -- A resumed run replaces its row.
 DELETE FROM meta.runs WHERE run_id = {run};
 DELETE FROM meta.streams WHERE run_id = {run};
-DELETE FROM meta.requests WHERE run_id = {run}
+DELETE FROM meta.requests WHERE run_id = {run};
+DELETE FROM meta.checks WHERE run_id = {run}
+
+-- name: accept_check
+-- A person published a held run: its version is immutable, so that the next night records it.
+UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = {check} AND accepted_at IS NULL
 
 -- name: insert_values
 INSERT INTO {table} ({columns}) VALUES {rows}

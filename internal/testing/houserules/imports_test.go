@@ -59,7 +59,7 @@ func importTable() []row {
 		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it knows neither the folder nor how a night goes"},
 		{"internal/pipeline", []string{
 			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
-			"internal/webhook", "internal/ledger", "internal/plural",
+			"internal/webhook", "internal/ledger", "internal/plural", "internal/query", "internal/checks",
 		}, "one night; it gets its configuration and does not know who started it"},
 		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "judges the answers of queries and remembers them in the folder; it knows neither the configuration nor a receiver nor how a night goes"},

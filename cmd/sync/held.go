@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/command"
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// heldFlag adds the flag that shows the held night.
+func heldFlag(cmd *cobra.Command, g *globals) {
+	cmd.Flags().BoolVar(&g.held, "held", false, "show the held night, which is not published")
+}
+
+// findHeld returns the held night. Without one the error is a *ledger.UnknownRunError.
+func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
+	h, ok, err := wh.Held()
+	if err == nil && !ok {
+		err = &ledger.UnknownRunError{Problem: "no night is held"}
+	}
+	return h, err
+}
+
+// openHeld opens the held night for reading.
+func openHeld(ctx context.Context, g *globals, wh *warehouse.Warehouse, opts query.Options) (*query.DB, error) {
+	h, err := findHeld(wh)
+	if err != nil {
+		return nil, err
+	}
+	db, err := query.Open(ctx, wh.Folder.HeldCatalog(h.Manifest.RunID), opts)
+	if err == nil {
+		fmt.Fprintf(g.stderr, "held night %s of %s: not published\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339))
+	}
+	return db, err
+}
+
+func publishCommand(g *globals) *cobra.Command {
+	var accept []string
+	var held bool
+	cmd := &cobra.Command{
+		Use:   "publish --held --accept NAME,...",
+		Short: "Publish the held night despite the checks that failed",
+		Long: "Publish the held night exactly as it is, without asking the service again. --accept names each\n" +
+			"check that holds it; the ledger records them. The next night builds on it.\n\n" +
+			command.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
+				Held: "another run holds the lock"}.Table(),
+		Args: cobra.NoArgs,
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, held, accept) }),
+	}
+	cmd.Flags().BoolVar(&held, "held", false, "publish the held night; required")
+	cmd.Flags().StringSliceVar(&accept, "accept", nil, "the failed checks that are accepted: `names` separated by commas")
+	return cmd
+}
+
+func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string) error {
+	if !held {
+		return command.UsageErr("publish needs --held: nights whose checks pass are published by run")
+	}
+	cfg, err := g.loadConfig()
+	if err != nil {
+		return err
+	}
+	place := command.WarehouseConfig(cfg, version)
+	place.Step = g.step
+	wh, err := warehouse.Open(place)
+	if err != nil {
+		return err
+	}
+	h, err := findHeld(wh)
+	if err != nil {
+		return err
+	}
+	failed := h.FailedChecks()
+	slices.Sort(accept)
+	if missing := without(failed, accept); len(missing) > 0 {
+		return command.UsageErr("publish the held night %s: these checks hold it and are not accepted: %s; nothing was changed", h.Manifest.RunID, strings.Join(missing, ", "))
+	}
+	if extra := without(accept, failed); len(extra) > 0 {
+		return command.UsageErr("publish the held night %s: these checks do not hold it: %s; nothing was changed", h.Manifest.RunID, strings.Join(extra, ", "))
+	}
+	err = g.withLock(wh, "publish", func() (err error) {
+		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.now())
+		return err
+	})
+	var after *warehouse.AfterSwitchError
+	if err != nil && !errors.As(err, &after) {
+		return err
+	}
+	fmt.Fprintf(g.stdout, "published %s, the snapshot of %s; accepted: %s\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339), strings.Join(accept, ", "))
+	if after != nil {
+		err = command.EndWith(ledger.Partial, err)
+	}
+	return withFollow(ctx, err, g.followPublish(ctx, cfg))
+}
+
+// without returns the names of all that others lacks.
+func without(all, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(others, name) })
+}
+
+func discardCommand(g *globals) *cobra.Command {
+	var held bool
+	cmd := &cobra.Command{
+		Use:   "discard --held",
+		Short: "Drop the held night; readers keep the last snapshot",
+		Args:  cobra.NoArgs,
+		RunE: command.MarkWork(func(*cobra.Command, []string) error {
+			if !held {
+				return command.UsageErr("discard needs --held")
+			}
+			wh, _, err := g.openWarehouse()
+			if err != nil {
+				return err
+			}
+			return g.withLock(wh, "discard", func() error {
+				run, err := wh.DiscardHeld()
+				if err == nil {
+					_, err = fmt.Fprintf(g.stdout, "discarded the held night %s; readers keep the last snapshot\n", run)
+				}
+				return err
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&held, "held", false, "drop the held night; required")
+	return cmd
+}

@@ -1,0 +1,81 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/plural"
+	"placementsync/internal/query"
+)
+
+// HoldError says that checks of severity hold failed. The run was not published; its version
+// is kept as the held night.
+type HoldError struct {
+	Run string
+	// Checks are those that failed.
+	Checks []ledger.Check
+}
+
+func (e *HoldError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published, the last snapshot stays", e.Run, plural.Count(len(e.Checks), "check"))
+	var names []string
+	for _, c := range e.Checks {
+		names = append(names, c.Name)
+		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Name, c.Title, plural.Count(c.Rows, "row"))
+		for _, row := range c.SampleLines() {
+			b.WriteString("\n    " + row)
+		}
+	}
+	fmt.Fprintf(&b, "\nThe night is held. To look at it: placementsync audit --held, placementsync diff --held\n"+
+		"To publish it: placementsync publish --held --accept %s\nTo drop it: placementsync discard --held", strings.Join(names, ","))
+	return b.String()
+}
+
+// audit runs the checks on the draft after the merge, and writes their results into meta.
+// Checks that hold the night are a *HoldError. The stage must be closed.
+func (n *night) audit(ctx context.Context) error {
+	if len(n.cfg.Checks.List()) == 0 {
+		return nil
+	}
+	n.cfg.Watch.setPhase("checking")
+	var results []ledger.Check
+	err := n.draft.ReadClosed(ctx, func(catalog string) (err error) {
+		before := query.Before{Hidden: slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash)}
+		if n.draft.Previous != "" {
+			before.Catalog = n.draft.Catalog(n.draft.Previous)
+		}
+		db, err := query.Open(ctx, catalog, query.Options{MemoryLimit: n.cfg.Warehouse.MemoryLimit, Threads: n.cfg.Warehouse.Threads,
+			Timeout: n.cfg.CheckTimeout, Before: &before})
+		if err != nil && ctx.Err() == nil {
+			results = n.cfg.Checks.NotRun(err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		results, err = n.cfg.Checks.Run(ctx, db)
+		return err
+	})
+	if err == nil {
+		err = load.WriteChecks(ctx, n.draft, results)
+	}
+	if err != nil {
+		return fmt.Errorf("audit run %s: %w", n.run.ID, err)
+	}
+	n.run.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.Check) bool { return !c.NeedsAttention() })
+	for _, c := range n.run.Checks {
+		n.cfg.Log.Warn("check failed", "check", c.Name, "severity", c.Severity, "outcome", c.Outcome, "rows", c.Rows, "reason", c.Reason)
+	}
+	held := slices.DeleteFunc(results, func(c ledger.Check) bool { return !c.Holds() })
+	if len(held) > 0 {
+		return &HoldError{n.run.ID, held}
+	}
+	return nil
+}
