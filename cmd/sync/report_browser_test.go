@@ -143,7 +143,7 @@ func checkControls(t *testing.T, b *browser) {
 			rows.forEach((r, i) => { r.dataset.currency = before[i]; });
 			choose("");
 			return said;
-		})()`, "Nothing in EUR among the rows shown."},
+		})()`, "No amounts in EUR in the rows shown."},
 		{"names with markup are text", `String(document.querySelectorAll("main b:not(.change b), main script, main img").length)`, "0"},
 	} {
 		var got string

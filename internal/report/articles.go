@@ -15,14 +15,14 @@ var articlesSection = section{
 				measure{column: "articles", name: "articles"})},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
-				{column: "p50_days_in_status", label: "Median time in it", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
+				{column: "p50_days_in_status", label: "Median time", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
 			},
 			needs: []string{"campaign_articles"},
 			empty: "This snapshot has no articles.",
 		},
 		{
 			id: "weekly-throughput", title: "Started and published by week",
-			about: "Weeks begin on Monday; the last one may not be over.",
+			about: "Weeks begin on Monday. The last week may be incomplete.",
 			query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
 			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byColumns("week"), weeksDrawn,
 				measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},
@@ -36,17 +36,17 @@ var articlesSection = section{
 		},
 		{
 			id: "cycle-time", title: "Time in each status",
-			about: "Days from one status to the next, of the stays that have ended.",
+			about: "Days from one status to the next, without articles that are still in the status.",
 			query: "article_cycle_time", read: 40, shown: 40,
 			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
 				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
-				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "In it", as: asNumber},
+				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "Still in it", as: asNumber},
 			},
 			needs: []string{"article_statuses"},
-			empty: "No article of this snapshot has a status with a time.",
+			empty: "This snapshot has no statuses with a time.",
 		},
 		{
 			id: "paid-to-live", title: "From paid order to live",
@@ -61,7 +61,7 @@ var articlesSection = section{
 				{column: "articles_without_payment", label: "No payment", as: asNumber, about: "Articles whose order has no payment date"},
 			},
 			needs: []string{"article_statuses"},
-			empty: "No article of this snapshot was published.",
+			empty: "This snapshot has no published articles.",
 		},
 		{
 			id: "overdue", title: "Overdue", wide: true,

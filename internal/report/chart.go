@@ -10,30 +10,32 @@ import (
 	"placementsync/internal/query"
 )
 
-// plot says how to draw an answer: which chart, and how rows become series.
+// plot specifies how a result is drawn.
 type plot struct {
 	kind            page.Kind
 	across, stacked bool
 	log             bool
-	// choice names what the variants differ in.
+	// choice is the label of the control that chooses a variant.
 	choice string
-	// split are the columns whose values make the variants; none: one variant.
+	// split lists the columns of which each combination of values is a variant. Empty means a
+	// single variant.
 	split []string
-	// variants turns the rows of one variant into series.
-	variant func(a answer) page.Variant
-	// weigh is the column by whose sum the variants are ordered, the heaviest
-	// first; none: as the rows are.
+	// variant converts the rows of one variant to series.
+	variant func(a queryResult) page.Variant
+	// weigh is a column. Variants are ordered by its sum, the largest first. Empty means the
+	// order of the rows.
 	weigh string
 }
 
-// variantsKept bounds the choices of a chart, so that a page stays small with any
-// number of currencies and tiers.
-const variantsKept = 24
+const (
+	// maxVariants limits the variants of a chart and the choice of currencies, so that the page
+	// is small for any number of currencies and tiers.
+	maxVariants = 24
+	// maxCategories limits the categories of a chart.
+	maxCategories = 400
+)
 
-// categoriesKept is how many categories a chart has room for.
-const categoriesKept = 400
-
-func (p plot) drawVariants(a answer) []page.Variant {
+func (p plot) drawVariants(a queryResult) []page.Variant {
 	if len(p.split) == 0 {
 		return nonEmpty(p.variant(a))
 	}
@@ -53,7 +55,7 @@ func (p plot) drawVariants(a answer) []page.Variant {
 		v := p.variant(rows)
 		v.Label, v.Currency = l, a.currencyOf(rows.Rows[0])
 		all = append(all, nonEmpty(v)...)
-		if len(all) == variantsKept {
+		if len(all) == maxVariants {
 			break
 		}
 	}
@@ -67,8 +69,8 @@ func nonEmpty(v page.Variant) []page.Variant {
 	return []page.Variant{v}
 }
 
-// rowLabel joins the values of columns; a missing value says that it is unknown.
-func rowLabel(a answer, row query.Record, columns ...string) string {
+// rowLabel joins the values of columns. A missing value becomes "(name unknown)".
+func rowLabel(a queryResult, row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
 		c := a.valueOf(row, name)
@@ -88,14 +90,15 @@ func rowLabel(a answer, row query.Record, columns ...string) string {
 type measure struct {
 	column, name string
 	colour       int
-	// below draws the values downward: what leaves against what comes.
+	// below draws the values below the axis, such as withdrawn listings.
 	below bool
 	as    shape
 }
 
-// seriesByMeasure makes a series of each measure, a category of each row.
-func seriesByMeasure(category func(a answer, row query.Record) string, most int, measures ...measure) func(answer) page.Variant {
-	return func(a answer) page.Variant {
+// seriesByMeasure converts each measure to a series and each row to a category. It uses at most
+// most rows.
+func seriesByMeasure(category func(a queryResult, row query.Record) string, most int, measures ...measure) func(queryResult) page.Variant {
+	return func(a queryResult) page.Variant {
 		var v page.Variant
 		a = a.filterRows(func(row query.Record) bool {
 			return slices.ContainsFunc(measures, func(m measure) bool { return !a.valueOf(row, m.column).Null })
@@ -125,13 +128,13 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 	}
 }
 
-// seriesByValue makes a series of each value of a column: rows are (category, series,
-// value). At most so many series are drawn, in the order of the rows.
-func seriesByValue(category func(a answer, row query.Record) string, series, value string, most int) func(answer) page.Variant {
-	return func(a answer) page.Variant {
+// seriesByValue converts rows of (category, series, value) to one series for each value of the
+// column series, in the order of the rows. It returns at most most series.
+func seriesByValue(category func(a queryResult, row query.Record) string, series, value string, most int) func(queryResult) page.Variant {
+	return func(a queryResult) page.Variant {
 		name := func(row query.Record) string { return rowLabel(a, row, series) }
 		categories := a.distinctLabels(func(row query.Record) string { return category(a, row) })
-		categories = categories[:min(len(categories), categoriesKept)]
+		categories = categories[:min(len(categories), maxCategories)]
 		v := page.Variant{Categories: categories}
 		for i, n := range a.distinctLabels(name) {
 			if i == most {
@@ -154,9 +157,10 @@ func seriesByValue(category func(a answer, row query.Record) string, series, val
 	}
 }
 
-// boxByRow makes a box of each row, of the five columns given.
-func boxByRow(category func(a answer, row query.Record) string, most int, five [5]string) func(answer) page.Variant {
-	return func(a answer) page.Variant {
+// boxByRow converts each row to a box of five columns: minimum, quartiles and maximum. It skips
+// rows with a missing value.
+func boxByRow(category func(a queryResult, row query.Record) string, most int, five [5]string) func(queryResult) page.Variant {
+	return func(a queryResult) page.Variant {
 		s := page.Series{Name: "prices"}
 		var v page.Variant
 		for _, row := range a.Rows[:min(len(a.Rows), most)] {
@@ -179,19 +183,17 @@ func boxByRow(category func(a answer, row query.Record) string, most int, five [
 	}
 }
 
-// byColumns is the label of a row by columns, for categories.
-func byColumns(columns ...string) func(a answer, row query.Record) string {
-	return func(a answer, row query.Record) string { return rowLabel(a, row, columns...) }
+// byColumns returns a function that labels rows by columns.
+func byColumns(columns ...string) func(a queryResult, row query.Record) string {
+	return func(a queryResult, row query.Record) string { return rowLabel(a, row, columns...) }
 }
 
-// byMonth is the month of a row.
-func byMonth(a answer, row query.Record) string { return formatMonth(rowLabel(a, row, "month")) }
+func byMonth(a queryResult, row query.Record) string { return formatMonth(rowLabel(a, row, "month")) }
 
-// oldestFirst is wide for rows that come newest first. Rows whose value of
-// known is NULL are left out: of the first night everything is new, and it
-// would dwarf the others.
-func oldestFirst(known string, category func(a answer, row query.Record) string, measures ...measure) func(answer) page.Variant {
-	return func(a answer) page.Variant {
+// oldestFirst is seriesByMeasure for rows that are sorted newest first. It skips rows in which
+// known is NULL: in the first night all rows are new, so that its bar would dwarf the others.
+func oldestFirst(known string, category func(a queryResult, row query.Record) string, measures ...measure) func(queryResult) page.Variant {
+	return func(a queryResult) page.Variant {
 		a = a.filterRows(func(row query.Record) bool { return !a.valueOf(row, known).Null })
 		slices.Reverse(a.Rows)
 		return seriesByMeasure(category, len(a.Rows), measures...)(a)

@@ -17,8 +17,8 @@ func requireVariants(t *testing.T, want, got []page.Variant) {
 	}
 }
 
-func TestEachMeasureIsASeries(t *testing.T) {
-	a := answerOf(`
+func TestSeriesByMeasure(t *testing.T) {
+	a := parseResult(`
 		week|started|published|note
 		W1|12|3|x
 		W2|1234||y
@@ -35,19 +35,19 @@ func TestEachMeasureIsASeries(t *testing.T) {
 	}}, plot{variant: draw}.drawVariants(a))
 }
 
-func TestAChartHoldsSoManyCategories(t *testing.T) {
-	a := answerOf("day|n\nd1|1\nd2|2\nd3|3")
+func TestSeriesByMeasureLimitsCategories(t *testing.T) {
+	a := parseResult("day|n\nd1|1\nd2|2\nd3|3")
 	got := seriesByMeasure(byColumns("day"), 2, measure{column: "n", name: "n"})(a)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
 	if len(got.Series[0].Values) != 2 {
-		t.Errorf("%d values", len(got.Series[0].Values))
+		t.Errorf("got %d values, want 2", len(got.Series[0].Values))
 	}
 }
 
-func TestEachValueIsASeries(t *testing.T) {
-	a := answerOf(`
+func TestSeriesByValue(t *testing.T) {
+	a := parseResult(`
 		month|status|total
 		2026-10-01|paid|1000.00
 		2026-10-01|due|5.00
@@ -67,8 +67,8 @@ func TestEachValueIsASeries(t *testing.T) {
 	}
 }
 
-func TestABoxHasFiveNumbersOrIsLeftOut(t *testing.T) {
-	a := answerOf(`
+func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
+	a := parseResult(`
 		segment|min_price|p25_price|median_price|p75_price|max_price
 		US|1|2|3000|4000|5000.50
 		DE|1||3|4|5
@@ -81,23 +81,23 @@ func TestABoxHasFiveNumbersOrIsLeftOut(t *testing.T) {
 	}}, plot{variant: boxByRow(byColumns("segment"), 3, quartileColumns())}.drawVariants(a))
 }
 
-func TestRowsThatComeNewestFirstAreTurned(t *testing.T) {
-	a := answerOf(`
+func TestOldestFirst(t *testing.T) {
+	a := parseResult(`
 		run_id|rows_new|hours_since_previous
 		r3|3|24.00
 		r2|2|24.00
 		r1|9000|`)
 	requireVariants(t, []page.Variant{{
-		Categories: []string{"r2", "r3"}, // of the first night everything is new
+		Categories: []string{"r2", "r3"}, // without the first night, in which all rows are new
 		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0}, Texts: []string{"2", "3"}}},
 	}}, plot{variant: oldestFirst("hours_since_previous", byColumns("run_id"), measure{column: "rows_new", name: "new"})}.drawVariants(a))
 	if a.Rows[0].Get("run_id").Text != "r3" {
-		t.Error("the rows of the table were turned too")
+		t.Error("oldestFirst changed the order of the given rows")
 	}
 }
 
 func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
-	a := answerOf(`
+	a := parseResult(`
 		tier|currency|band|prices
 		pro|EUR|a|1
 		basic|USD|a|10
@@ -113,43 +113,43 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		return found
 	}
 	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labels(p.drawVariants(a))); diff != "" {
-		t.Errorf("in the order of the rows (-want +got):\n%s", diff)
+		t.Errorf("labels in the order of the rows (-want +got):\n%s", diff)
 	}
 	p.weigh = "prices"
 	got := p.drawVariants(a)
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labels(got)); diff != "" {
-		t.Errorf("by weight (-want +got):\n%s", diff)
+		t.Errorf("labels by weight (-want +got):\n%s", diff)
 	}
 	requireVariants(t, []page.Variant{{Label: "pro · EUR", Currency: "EUR", Categories: []string{"a", "b"},
 		Series: []page.Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
 }
 
-func TestAChartHasSoManyVariants(t *testing.T) {
+func TestVariantsAreLimited(t *testing.T) {
 	var rows strings.Builder
-	for i := range variantsKept + 5 {
+	for i := range maxVariants + 5 {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}
-	a := answerOf("tier|band|prices" + rows.String())
+	a := parseResult("tier|band|prices" + rows.String())
 	p := plot{split: []string{"tier"}, weigh: "prices", variant: seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})}
 	got := p.drawVariants(a)
-	if len(got) != variantsKept || got[0].Label != "T28" || got[variantsKept-1].Label != "T05" {
+	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("%d variants, from %s to %s", len(got), got[0].Label, got[len(got)-1].Label)
 	}
 }
 
-func TestAChartOfNothingIsNone(t *testing.T) {
-	empty := answerOf("tier|band|prices\npro|a|")
+func TestChartWithoutValuesHasNoVariants(t *testing.T) {
+	empty := parseResult("tier|band|prices\npro|a|")
 	one := seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})
 	for name, p := range map[string]plot{"plain": {variant: one}, "split": {split: []string{"tier"}, variant: one},
 		"boxes": {variant: boxByRow(byColumns("band"), 9, [5]string{"prices", "prices", "prices", "prices", "prices"})}} {
 		if got := p.drawVariants(empty); len(got) != 0 {
-			t.Errorf("%s: got %+v", name, got)
+			t.Errorf("%s: got %+v, want no variants", name, got)
 		}
 	}
 }
 
-func TestPriceBandsAreNamed(t *testing.T) {
-	a := answerOf("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00\n|100.00")
+func TestPriceBand(t *testing.T) {
+	a := parseResult("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00\n|100.00")
 	for i, want := range []string{"0 to 250", "1,000 to 2,500", "from 10,000", "2.50 to 5", "below 100"} {
 		if got := priceBand(a, a.Rows[i]); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)

@@ -4,12 +4,12 @@ import "placementsync/internal/page"
 
 var commissionsSection = section{
 	id: "commissions", title: "Commissions and margin",
-	lead:    "The service states no currency for orders and their items: the sums are right if the team uses one currency.",
+	lead:    "The service sends no currency for orders and their items. The sums are correct only if the team uses a single currency.",
 	streams: []string{"order_items", "orders"},
 	panels: []panel{
 		{
-			id: "payables-ageing", title: "What is owed, by age",
-			about: "Unpaid commissions, and what publishers and resellers are owed, by the days since the order was paid.",
+			id: "payables-ageing", title: "Payables by age",
+			about: "Unpaid commissions and amounts owed to publishers and resellers, by the days since the order was paid.",
 			query: "payables_ageing", read: rowsRead, shown: tableRows,
 			plot: &plot{kind: page.Bars, across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
 			fields: []field{
@@ -18,7 +18,7 @@ var commissionsSection = section{
 				{column: "oldest_days", label: "Oldest", as: asDays},
 			},
 			needs: []string{"order_items"},
-			empty: "Nothing is owed.",
+			empty: "This snapshot has no open payables.",
 		},
 		{
 			id: "commissions-by-month", title: "Commissions by month and status",
@@ -37,13 +37,13 @@ var commissionsSection = section{
 		},
 		{
 			id: "margin-by-month", title: "Sales and margin by month",
-			about: "The margin is the sale price less vendor cost, internal cost, reseller price and commission.",
+			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission.",
 			query: "margin_by_month", read: rowsRead, shown: monthsDrawn,
 			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byMonth, monthsDrawn,
 				measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "month", label: "Month", as: asMonth}}, marginFields()...),
 			needs:  []string{"order_items"},
-			empty:  "This snapshot has no order items that were paid.",
+			empty:  "This snapshot has no paid order items.",
 		},
 		{
 			id: "refunds", title: "Refunds by month",
@@ -58,7 +58,7 @@ var commissionsSection = section{
 				{column: "refunded_percent", label: "Of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
 			},
 			needs: []string{"order_items"},
-			empty: "This snapshot has no order items that were paid.",
+			empty: "This snapshot has no paid order items.",
 		},
 		{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
@@ -68,11 +68,11 @@ var commissionsSection = section{
 				measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "outlet_name", label: "Outlet"}}, marginFields()...),
 			needs:  []string{"order_items"},
-			empty:  "This snapshot has no order items that were paid.",
+			empty:  "This snapshot has no paid order items.",
 		},
 		{
-			id: "payables-open", title: "Longest unpaid", wide: true,
-			about: "The commissions, publishers and resellers that have waited longest.",
+			id: "payables-open", title: "Oldest open payables", wide: true,
+			about: "Commissions, publishers and resellers, the oldest paid order first.",
 			query: "payables_open", params: map[string]string{"top": "25"}, shown: tableRows,
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
@@ -80,11 +80,11 @@ var commissionsSection = section{
 				{column: "amount", label: "Amount", as: asNumber},
 			},
 			needs: []string{"order_items"},
-			empty: "Nothing is owed.",
+			empty: "This snapshot has no open payables.",
 		},
 		{
 			id: "orders-without-commission", title: "Paid orders without a commission", wide: true,
-			about: "Newest first, with the reason.",
+			about: "The newest first, with the reason.",
 			query: "orders_without_commission", shown: tableRows,
 			fields: []field{
 				{column: "reference_number", label: "Order", sub: "order_status"}, {column: "paid_at", label: "Paid", as: asMoment},
@@ -103,6 +103,6 @@ func marginFields() []field {
 		{column: "vendor_cost_total", label: "Vendor", as: asNumber}, {column: "internal_cost_total", label: "Internal", as: asNumber},
 		{column: "reseller_total", label: "Resellers", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
 		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Of sales", as: asPercent},
-		{column: "items_without_vendor_cost", label: "Cost unknown", as: asNumber, about: "Items whose vendor cost is not known, counted as zero"},
+		{column: "items_without_vendor_cost", label: "Cost unknown", as: asNumber, about: "Items with an unknown vendor cost, which is counted as zero"},
 	}
 }

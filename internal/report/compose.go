@@ -8,7 +8,6 @@ import (
 	"placementsync/internal/page"
 )
 
-// buildPage asks for everything, in the order in which it is shown.
 func (b *builder) buildPage() (Page, error) {
 	var err error
 	if b.now, err = b.readMoments(); err != nil {
@@ -37,28 +36,28 @@ func (b *builder) buildPage() (Page, error) {
 	return p, nil
 }
 
-// allSections lists what follows the headlines.
+// allSections lists the sections after the headlines.
 func allSections() []section {
 	return []section{pricesSection, commissionsSection, articlesSection, qualitySection}
 }
 
-// isShownStream reports whether numbers of the page come from the stream. Webhook
-// events give none.
+// isShownStream reports whether the page shows numbers from a stream. It shows none from webhook
+// events.
 func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// buildNotices says which streams are not proven. A night is partial when a stream that
-// should have been read was not, or not wholly, which somebody can act on. One whose
-// token may not read a stream, or that could not prove one, is complete.
+// buildNotices lists the streams that are not proven. A night is partial if a stream was not
+// read, or not completely, for a reason that the operator can remove. A night is complete even
+// if the token may not read a stream or a stream could not be proven.
 func (b *builder) buildNotices() ([]Notice, error) {
 	a, ok, err := b.askIfPresent(Question{Query: "stream_grades", Rows: rowsRead})
 	if err != nil || !ok {
 		return nil, err
 	}
-	partial := Notice{Title: "This snapshot is partial: some streams that should have been read were not, or not wholly.", Alarm: true}
-	missing := Notice{Title: "Never read, so that numbers are missing here:"}
-	unsure := Notice{Title: "Rows may be old or missing:"}
+	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true}
+	missing := Notice{Title: "These streams were never read. Their numbers are missing:"}
+	unsure := Notice{Title: "Rows of these streams may be old or missing:"}
 	for _, row := range a.Rows {
 		p := ledger.Problem{Name: a.textOf(row, "stream"), Standing: ledger.StandingOf(a.textOf(row, "grade")), Reason: clipText(a.textOf(row, "reason"))}
 		p.Since, _ = time.Parse(time.RFC3339Nano, a.textOf(row, "oldest_at")) // not every stream has an age
@@ -80,10 +79,10 @@ func (b *builder) buildNotices() ([]Notice, error) {
 	}), nil
 }
 
-// rowsRead bounds what is read of an answer that a chart or a sum needs whole.
+// rowsRead limits the rows of a result for a chart.
 const rowsRead = 2000
 
-// buildHeadlines are the numbers of one query, asked at up to three times.
+// buildHeadlines runs one query on up to three snapshots and compares the numbers.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	now := Question{Query: "report_headlines", Rows: rowsRead}

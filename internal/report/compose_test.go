@@ -18,9 +18,9 @@ import (
 	"placementsync/queries"
 )
 
-// newBuilder asks texts instead of a warehouse, see answerOf. A name with @ and a
-// day answers for a snapshot of that day. Of a query without a text the snapshot
-// lacks what it reads.
+// newBuilder returns a builder with results from texts, see parseResult. The key of a result is
+// the name of its query, and for an earlier snapshot also @ and the day. For other queries the
+// snapshot lacks a table.
 func newBuilder(texts map[string]string) *builder {
 	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
@@ -30,7 +30,7 @@ func newBuilder(texts map[string]string) *builder {
 		if !ok {
 			return query.Result{}, false, nil
 		}
-		r := answerOf(text).Result
+		r := parseResult(text).Result
 		r.Rows = r.Rows[:min(len(r.Rows), q.Rows)]
 		return r, true, nil
 	}}
@@ -43,21 +43,21 @@ func requireErr(t *testing.T, name string, err error, want string) {
 	}
 }
 
-func TestNoticesSayWhatIsNotOfThisNight(t *testing.T) {
+func TestNoticesListUnprovenStreams(t *testing.T) {
 	const head = "stream|grade|reason|oldest_at|failed\n"
-	partial := "This snapshot is partial: some streams that should have been read were not, or not wholly."
-	missing, unsure := "Never read, so that numbers are missing here:", "Rows may be old or missing:"
+	partial := "This snapshot is partial. Some streams were not read, or not completely:"
+	missing, unsure := "These streams were never read. Their numbers are missing:", "Rows of these streams may be old or missing:"
 	for name, c := range map[string]struct {
 		grades, outcome string
 		want            []Notice
 	}{
-		"all well":       {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
-		"partial":        {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
-		"not chosen":     {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
-		"without proof":  {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is not proven: moved"}}}},
-		"never read":     {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
-		"of no interest": {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
-		"some ids":       {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
+		"all proven": {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
+		"partial":    {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
+		"not chosen": {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
+		"not proven": {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is not proven: moved"}}}},
+		"never read": {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
+		"not shown":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
+		"some ids":   {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
 		"both": {"orders|carried_forward|late|2026-11-07T02:00:00Z|0\narticles|skipped|scope||0", "partial",
 			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: late"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: scope"}}}},
 	} {
@@ -69,11 +69,11 @@ func TestNoticesSayWhatIsNotOfThisNight(t *testing.T) {
 		}
 	}
 	if got, err := newBuilder(nil).buildNotices(); got != nil || err != nil {
-		t.Errorf("a snapshot without grades: %v, %v", got, err)
+		t.Errorf("snapshot without grades: got %v, %v", got, err)
 	}
 }
 
-func TestHeadlinesNameTheirSources(t *testing.T) {
+func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	const head = "figure|unit|value\n"
 	day := func(n int) time.Time { return time.Date(2026, time.November, n, 2, 0, 0, 500_000_000, time.UTC) }
 	now := Source{Command: "ps query report_headlines"}
@@ -115,23 +115,23 @@ func TestHeadlinesNameTheirSources(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfAnyQuestionEndsThePage(t *testing.T) {
+func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	answers := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r2|2026-11-09T02:00:00Z|complete|1|1|1|1|1|1|24\nr1|2026-11-08T02:00:00Z|complete|1|1|1|1|1|1|",
 
 		"report_headlines": "figure|unit|value\nListings||7.00", "report_headlines@08": "figure|unit|value\nListings||7.00"}
-	whole := newBuilder(answers)
+	recording := newBuilder(answers)
 	var asked []string
-	ask := whole.ask
-	whole.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
+	ask := recording.ask
+	recording.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
 		asked = append(asked, q.Query+q.AsOf.Format("@02"))
 		return ask(ctx, q)
 	}
-	if _, err := whole.buildPage(); err != nil {
+	if _, err := recording.buildPage(); err != nil {
 		t.Fatal(err)
 	}
 	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-2 {
-		t.Errorf("asked %d questions, some twice: %v", len(asked), asked)
+		t.Errorf("the page ran %d queries, want at least 25 and few twice: %v", len(asked), asked)
 	}
 	for broken := range asked {
 		b, n := newBuilder(answers), 0
@@ -143,12 +143,12 @@ func TestAnErrorOfAnyQuestionEndsThePage(t *testing.T) {
 			return ask(ctx, q)
 		}
 		if _, err := b.buildPage(); err == nil || err.Error() != "disk failed" {
-			t.Errorf("question %d, %s: got %v", broken, asked[broken], err)
+			t.Errorf("query %d, %s, failed: got %v, want its error", broken, asked[broken], err)
 		}
 	}
 }
 
-func TestAPanelShowsItsTable(t *testing.T) {
+func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, read: 3, shown: 2, wide: true, empty: "None.",
 		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, variant: seriesByMeasure(byColumns("name"), 9, measure{column: "price", name: "price"})},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
@@ -180,7 +180,7 @@ func TestAPanelShowsItsTable(t *testing.T) {
 	}
 }
 
-func TestAPanelSaysWhyItIsEmpty(t *testing.T) {
+func TestEmptyPanelsHaveAReason(t *testing.T) {
 	p := panel{id: "p", query: "prices", shown: 9, empty: "No prices.", fields: []field{{column: "name"}}}
 	for name, c := range map[string]struct {
 		texts map[string]string
@@ -188,8 +188,8 @@ func TestAPanelSaysWhyItIsEmpty(t *testing.T) {
 		err   string
 	}{
 		"no rows":   {map[string]string{"prices": "name"}, "No prices.", ""},
-		"no table":  {nil, "This snapshot lacks a table that the query reads; the next night adds it.", ""},
-		"no column": {map[string]string{"prices": "title\nx"}, "", `read the answer of "prices": it has no column name`},
+		"no table":  {nil, "This snapshot lacks a table that the query reads. The next night adds it.", ""},
+		"no column": {map[string]string{"prices": "title\nx"}, "", `read the result of "prices": it has no column name`},
 	} {
 		got, err := newBuilder(c.texts).buildPanel(p)
 		if got.Empty != c.empty || c.err == "" != (err == nil) || c.err != "" && err.Error() != c.err {
@@ -198,7 +198,7 @@ func TestAPanelSaysWhyItIsEmpty(t *testing.T) {
 	}
 }
 
-// withProblems lets every answer of a builder rest on tables that are not proven.
+// withProblems adds sources that are not proven to all results of a builder.
 func withProblems(b *builder, problems ...ledger.Problem) *builder {
 	ask := b.ask
 	b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
@@ -211,7 +211,7 @@ func withProblems(b *builder, problems ...ledger.Problem) *builder {
 	return b
 }
 
-func TestWhatWasNeverReadIsNotZero(t *testing.T) {
+func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 	s := section{id: "s", title: "S", lead: "Lead.", panels: []panel{
 		{id: "a", query: "a", shown: 9, needs: []string{"orders"}, empty: "Every order has a commission.", fields: []field{{column: "x"}}},
 		{id: "b", query: "b", shown: 9, needs: []string{"orders", "outlets"}, empty: "No b.", fields: []field{{column: "x"}}}}}
@@ -222,30 +222,30 @@ func TestWhatWasNeverReadIsNotZero(t *testing.T) {
 	for name, c := range map[string]struct {
 		problems []ledger.Problem
 		empty    string
-		panels   []Panel // what they say
+		panels   []Panel // only Empty and Note
 	}{
-		"all is proven": {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
-		"none was read": {[]ledger.Problem{orders}, "Not read, so there are no numbers: orders was not read: missing scope orders.lists.", nil},
-		"one was not read": {[]ledger.Problem{outlets}, "", []Panel{{Empty: "Every order has a commission.", Note: "outlets was not read: 403"},
-			{Empty: "Not read, so there are no numbers: outlets was not read: 403."}}},
+		"all proven":              {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
+		"needed by all, not read": {[]ledger.Problem{orders}, "No numbers: orders was not read: missing scope orders.lists.", nil},
+		"needed by one, not read": {[]ledger.Problem{outlets}, "", []Panel{{Empty: "Every order has a commission.", Note: "outlets was not read: 403"},
+			{Empty: "No numbers: outlets was not read: 403."}}},
 		"carried": {[]ledger.Problem{carried}, "", []Panel{{Empty: "Every order has a commission.", Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"},
 			{Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"}}},
 	} {
 		got, err := withProblems(newBuilder(texts), c.problems...).buildSection(s)
-		var said []Panel
+		var texts []Panel
 		for _, p := range got.Panels {
-			said = append(said, Panel{Empty: p.Empty, Note: p.Note})
+			texts = append(texts, Panel{Empty: p.Empty, Note: p.Note})
 			if p.Table != nil && p.Empty != "" {
-				t.Errorf("%s: panel %s has rows and says %q", name, p.ID, p.Empty)
+				t.Errorf("%s: panel %s has a table and the text %q", name, p.ID, p.Empty)
 			}
 		}
-		if diff := cmp.Diff(c.panels, said); err != nil || got.Empty != c.empty || diff != "" {
+		if diff := cmp.Diff(c.panels, texts); err != nil || got.Empty != c.empty || diff != "" {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
 	}
 }
 
-func TestTilesOfWhatWasNeverReadHaveNoNumber(t *testing.T) {
+func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
 	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
@@ -266,20 +266,20 @@ func TestTilesOfWhatWasNeverReadHaveNoNumber(t *testing.T) {
 	}
 }
 
-func TestTheFirstSnapshotSaysSo(t *testing.T) {
+func TestFirstSnapshotHasNoComparison(t *testing.T) {
 	p := panel{id: "p", query: "moves", shown: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, err := b.buildPanel(p)
 	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	second, again := b.buildPanel(p)
-	if err != nil || again != nil || first.Empty != "This is the first snapshot: there is nothing yet to compare it with." || first.Table != nil || second.Empty != "" || second.Table == nil {
+	if err != nil || again != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
 		t.Errorf("first %+v, %v; second %+v, %v", first, err, second, again)
 	}
 }
 
-// TestSectionsAskWhatQueriesDeclare holds the literals to the queries: each exists,
-// its parameters are declared, and every column is spoken of in its text.
-func TestSectionsAskWhatQueriesDeclare(t *testing.T) {
+// TestSectionsMatchQueries checks that the queries of all panels exist, that they declare the
+// parameters, and that their SQL contains the columns.
+func TestSectionsMatchQueries(t *testing.T) {
 	ids := map[string]bool{"headlines": true}
 	once := func(id string) {
 		if id == "" || ids[id] {
@@ -304,12 +304,12 @@ func TestSectionsAskWhatQueriesDeclare(t *testing.T) {
 			for _, f := range p.fields {
 				for _, column := range []string{f.column, f.sub, f.unit} {
 					if !regexp.MustCompile(`\b` + column + `\b`).Match(text) {
-						t.Errorf("%s: %s.sql does not speak of the column %s", p.id, p.query, column)
+						t.Errorf("%s: %s.sql does not contain the column %s", p.id, p.query, column)
 					}
 				}
 			}
 			if len(p.needs) == 0 && s.id != "quality" {
-				t.Errorf("%s: it does not say which tables it needs", p.id)
+				t.Errorf("%s: needs is empty", p.id)
 			}
 			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > rowsRead {
 				t.Errorf("%s: title, empty, shown or read is missing or too large: %+v", p.id, p)

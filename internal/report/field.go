@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// shape is how the values of a column are written.
+// shape is the format of the values of a column.
 type shape int
 
 const (
@@ -20,28 +20,34 @@ const (
 	asMoment
 	asMonth
 	asTag
-	// asGrade writes what a grade means, and the grade itself below.
+	// asGrade writes the standing of a grade, and the grade in a second line.
 	asGrade
 	asYes
 )
 
-// field is one column of a table: which column of the answer, and how.
+// field is one column of a table.
 type field struct {
+	// column is the column of the result.
 	column, label string
 	as            shape
-	// about explains the head where its label is too short to.
+	// about explains the label in a tooltip.
 	about string
-	// sub is a column whose text stands below, smaller.
+	// sub is a column whose value is shown in a second line.
 	sub string
-	// unit is a column that names the unit, such as the currency.
+	// unit is a column with the unit of the value, such as the currency.
 	unit string
 }
+
+// maxText is the maximum length of a shown text of the service in characters.
+const maxText = 160
+
+func clipText(text string) string { return page.Clip(text, maxText) }
 
 func (f field) isNumeric() bool {
 	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
 }
 
-func (f field) tableCell(a answer, row query.Record) page.Cell {
+func (f field) tableCell(a queryResult, row query.Record) page.Cell {
 	c := a.valueOf(row, f.column)
 	d := page.Cell{Text: clipText(f.formatCell(c))}
 	switch {
@@ -68,7 +74,7 @@ func (f field) tableCell(a answer, row query.Record) page.Cell {
 	return d
 }
 
-// formatCell is the value for people. Numbers keep every digit of the answer.
+// formatCell formats a value. Numbers keep all digits.
 func (f field) formatCell(c query.Value) string {
 	if c.Null {
 		return page.Unknown
@@ -92,7 +98,7 @@ func (f field) formatCell(c query.Value) string {
 	return c.Text
 }
 
-// formatSigned writes a plus before what is above zero.
+// formatSigned formats a number with its sign.
 func formatSigned(digits string) string {
 	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
 		return page.Decimal(digits)
@@ -100,13 +106,13 @@ func formatSigned(digits string) string {
 	return "+" + page.Decimal(digits)
 }
 
-// formatMonth is the date of a month's first day without the day.
+// formatMonth removes the day from a date.
 func formatMonth(date string) string {
 	const yearAndMonth = len("2006-01")
 	return date[:min(len(date), yearAndMonth)]
 }
 
-// unitName names a currency; prices without one are a kind of their own.
+// unitName returns a currency, or "(no currency)".
 func unitName(c query.Value) string {
 	if c.Null || c.Text == "" {
 		return "(no currency)"

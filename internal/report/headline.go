@@ -11,22 +11,25 @@ import (
 	"placementsync/internal/query"
 )
 
-// earlierFigures are the headline numbers of an earlier snapshot.
+// earlierFigures contains the headline numbers of an earlier snapshot.
 type earlierFigures struct {
+	// since is the label of the snapshot.
 	since  string
 	at     time.Time
 	values map[string]query.Value
 }
 
-// noCurrency is the unit of an amount that the service gives no currency.
-const noCurrency = "amount"
+// Units in report_headlines besides currencies.
+const (
+	// noCurrency is the unit of amounts for which the service never sends a currency.
+	noCurrency = "amount"
+	// unnamedCurrency is the unit of prices whose currency is missing.
+	unnamedCurrency = "no currency"
+)
 
-// unnamedCurrency is the unit of a price of which the service names no currency.
-const unnamedCurrency = "no currency"
-
-// figuresByLabel are the values of an answer by what they are of. One that rests on what
-// was not read is not known.
-func figuresByLabel(a answer) map[string]query.Value {
+// figuresByLabel returns the values of a result by their labels. Values that need an unread
+// table are NULL.
+func figuresByLabel(a queryResult) map[string]query.Value {
 	values := map[string]query.Value{}
 	for _, row := range a.Rows {
 		values[figureLabel(a, row)] = a.valueOf(row, "value")
@@ -37,14 +40,16 @@ func figuresByLabel(a answer) map[string]query.Value {
 	return values
 }
 
-// tablesOf are the tables that a figure counts.
-func tablesOf(a answer, row query.Record) []string { return strings.Split(a.textOf(row, "reads"), ",") }
+// tablesOf lists the tables that a figure needs.
+func tablesOf(a queryResult, row query.Record) []string {
+	return strings.Split(a.textOf(row, "reads"), ",")
+}
 
-func figureLabel(a answer, row query.Record) string {
+func figureLabel(a queryResult, row query.Record) string {
 	return rowLabel(a, row, "figure", "unit")
 }
 
-func newTile(a answer, row query.Record, before []earlierFigures) Tile {
+func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	value, unit := a.valueOf(row, "value"), a.textOf(row, "unit")
 	t := Tile{Label: clipText(a.textOf(row, "figure")), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
@@ -70,8 +75,8 @@ func newTile(a answer, row query.Record, before []earlierFigures) Tile {
 	return t
 }
 
-// figureText writes a headline: a count without the decimals that the column,
-// being one for all, has.
+// figureText formats a headline number. It removes the decimals of a count, which has the same
+// column as the amounts.
 func figureText(c query.Value, unit string) string {
 	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
@@ -80,8 +85,8 @@ func figureText(c query.Value, unit string) string {
 	return text
 }
 
-// compareFigures compares two decimals exactly, since money must not be rounded on the
-// way to a difference.
+// compareFigures compares two decimals exactly, so that the difference of two amounts is not
+// rounded.
 func compareFigures(now, then query.Value, unit, since string) Change {
 	n, nok := new(big.Rat).SetString(now.Text)
 	t, tok := new(big.Rat).SetString(then.Text)

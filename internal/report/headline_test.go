@@ -16,20 +16,20 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		now, then, unit string
 		want            Change
 	}{
-		"up":              {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs last"}},
-		"down":            {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs last"}},
-		"the same":        {"100.00", "100", "USD", Change{"same", "no change", "vs last"}},
-		"a count":         {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs last"}},
-		"from nothing":    {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs last"}},
-		"to nothing":      {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs last"}},
-		"from below zero": {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs last"}},
-		"below zero":      {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs last"}},
-		"not now":         {"", "5.00", "USD", Change{"none", "not known", "vs last"}},
-		"not then":        {"5.00", "", "USD", Change{"none", "not known", "vs last"}},
-		"no number":       {"5.00", "many", "USD", Change{"none", "not known", "vs last"}},
-		// A float would make 0.30000000000000004 of it, or lose the cent.
-		"a cent":         {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs last"}},
-		"a cent of much": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs last"}},
+		"up":            {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs last"}},
+		"down":          {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs last"}},
+		"the same":      {"100.00", "100", "USD", Change{"same", "no change", "vs last"}},
+		"a count":       {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs last"}},
+		"from zero":     {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs last"}},
+		"to zero":       {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs last"}},
+		"from negative": {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs last"}},
+		"both negative": {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs last"}},
+		"unknown now":   {"", "5.00", "USD", Change{"none", "not known", "vs last"}},
+		"unknown then":  {"5.00", "", "USD", Change{"none", "not known", "vs last"}},
+		"not a number":  {"5.00", "many", "USD", Change{"none", "not known", "vs last"}},
+		// A float would be inexact.
+		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs last"}},
+		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs last"}},
 	} {
 		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.then, Null: c.then == ""}, c.unit, "vs last")
 		got.Text = narrow(got.Text)
@@ -39,7 +39,7 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 	}
 }
 
-// narrow replaces the thin space, which no editor shows.
+// narrow replaces thin spaces by spaces, so that expected texts are readable.
 func narrow(text string) string {
 	out := ""
 	for _, r := range text {
@@ -51,7 +51,7 @@ func narrow(text string) string {
 	return out
 }
 
-func TestDecimalsHaveTheirSign(t *testing.T) {
+func TestSignedDecimal(t *testing.T) {
 	for text, want := range map[string]string{"1/3": "+0.33", "-1/3": "-0.33", "0": "0.00", "2/3": "+0.67", "1/1000": "+0.00"} {
 		r, ok := new(big.Rat).SetString(text)
 		if got := signedDecimal(r, 2); !ok || got != want {
@@ -60,14 +60,14 @@ func TestDecimalsHaveTheirSign(t *testing.T) {
 	}
 }
 
-func TestATileComparesWithEachEarlierSnapshot(t *testing.T) {
-	now := answerOf(`
+func TestTileHasChangesToEachSnapshot(t *testing.T) {
+	now := parseResult(`
 		figure|unit|value
 		Listings||1234.00
 		Unpaid|amount|9000.10
 		Median price|USD|50.00`)
-	last := figuresByLabel(answerOf("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
-	week := figuresByLabel(answerOf("figure|unit|value\nListings||1234.00"))
+	last := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
+	week := figuresByLabel(parseResult("figure|unit|value\nListings||1234.00"))
 	before := []earlierFigures{{since: "vs last", values: last}, {since: "vs week", values: week}}
 	want := []Tile{
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs last"}, {"same", "no change", "vs week"}}},
@@ -85,7 +85,7 @@ func TestATileComparesWithEachEarlierSnapshot(t *testing.T) {
 	}
 }
 
-func TestHeadlinesAreWrittenByUnit(t *testing.T) {
+func TestFigureText(t *testing.T) {
 	for _, c := range []struct{ value, unit, want string }{
 		{"1234.00", "", "1,234"}, {"1234.50", "", "1,234.50"}, {"1234.00", "USD", "1,234.00"}, {"", "USD", "–"}, {"", "", "–"},
 	} {
@@ -95,7 +95,7 @@ func TestHeadlinesAreWrittenByUnit(t *testing.T) {
 	}
 }
 
-func TestSnapshotsToCompareWith(t *testing.T) {
+func TestReadMoments(t *testing.T) {
 	at := func(text string) time.Time {
 		if text == "" {
 			return time.Time{}
@@ -110,14 +110,14 @@ func TestSnapshotsToCompareWith(t *testing.T) {
 		snapshots      []string
 		previous, week string
 	}{
-		"the first":         {[]string{"2026-11-09T02:00:00Z"}, "", ""},
-		"two nights":        {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
-		"a week":            {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
-		"half a day short":  {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
-		"not long enough":   {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
-		"much older":        {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
-		"hourly":            {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
-		"a fraction of one": {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
+		"the first":           {[]string{"2026-11-09T02:00:00Z"}, "", ""},
+		"two nights":          {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
+		"a week":              {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
+		"six and a half days": {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
+		"less than that":      {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
+		"much older":          {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
+		"hourly":              {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
+		"a fraction of one":   {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
 	} {
 		text := "run_id|snapshot_at|outcome"
 		for _, s := range c.snapshots {
@@ -149,10 +149,10 @@ func TestSnapshotsToCompareWith(t *testing.T) {
 	}
 }
 
-func TestSnapshotsThatCannotBeReadAreAnError(t *testing.T) {
+func TestReadMomentsReturnsErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"none":   {"run_id|snapshot_at|outcome", "read the snapshots: the warehouse has none"},
-		"a word": {"run_id|snapshot_at|outcome\nr1|soon|complete", `read the snapshots: parsing time "soon"`},
+		"no snapshot":  {"run_id|snapshot_at|outcome", "read the snapshots: the warehouse has none"},
+		"invalid time": {"run_id|snapshot_at|outcome\nr1|soon|complete", `read the snapshots: parsing time "soon"`},
 	} {
 		_, err := newBuilder(map[string]string{"snapshots": c.text}).readMoments()
 		requireErr(t, name, err, c.want)

@@ -7,22 +7,23 @@ import (
 	"placementsync/internal/page"
 )
 
-// moments are the snapshots that the page is about.
+// moments contains the times of the compared snapshots.
 type moments struct {
-	// at is the time of the newest snapshot; previous and week are zero where
-	// there is none.
+	// at is the time of the newest snapshot, previous the time of the one before, and week the
+	// time of the newest one that is about a week older. previous and week are zero if there is
+	// no such snapshot.
 	at, previous, week time.Time
-	run, outcome       string
+	// run and outcome describe the newest snapshot.
+	run, outcome string
 }
 
-// snapshotsKept is enough to find last week among hourly snapshots.
-const snapshotsKept = 400
+// maxSnapshots is enough to find last week's snapshot among hourly ones.
+const maxSnapshots = 400
 
-// readMoments finds the newest snapshot, the one before, and the newest of
-// those a week older. Nights do not begin on the second, so that a week may be
-// half a day short.
+// readMoments finds the snapshots to compare. Nights start at slightly different times, so a
+// snapshot counts as a week older from six and a half days on.
 func (b *builder) readMoments() (moments, error) {
-	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(snapshotsKept)}, Rows: snapshotsKept}
+	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}, Rows: maxSnapshots}
 	a, ok, err := b.ask(b.ctx, q)
 	if err != nil {
 		return moments{}, err
@@ -50,7 +51,7 @@ func (b *builder) readMoments() (moments, error) {
 	return m, nil
 }
 
-// comparedSnapshots lists what the newest snapshot is compared with.
+// comparedSnapshots lists the snapshots with which the newest one is compared.
 func (m moments) comparedSnapshots() []Earlier {
 	var list []Earlier
 	if !m.previous.IsZero() {

@@ -5,25 +5,24 @@ import (
 	"placementsync/internal/page"
 )
 
-// Page is everything that the template shows.
+// Page is the data of the template report.html.
 type Page struct {
 	Snapshot, Run, Outcome string
-	// Later is the time that --as-of needs for this snapshot.
+	// Later is the argument of --as-of for this snapshot, for commands that run later.
 	Later string
-	// Since say which earlier snapshots the changes are against.
+	// Since lists the compared snapshots.
 	Since    []Earlier
 	Notices  []Notice
 	Sections []Section
-	// Currencies are those of all prices, the one with most first. Below two there is
-	// nothing to choose.
+	// Currencies lists the currencies of all prices, the most frequent first.
 	Currencies []string
 }
 
-// Earlier is a snapshot that the newest one is compared with.
+// Earlier is a snapshot with which the newest one is compared.
 type Earlier struct{ Label, Snapshot string }
 
-// Notice says at the top of the page what is not proven. Alarm marks what somebody can
-// act on.
+// Notice lists streams that are not proven, at the top of the page. An Alarm needs action by
+// the operator.
 type Notice struct {
 	Title string
 	Lines []string
@@ -35,9 +34,9 @@ type Section struct {
 	ID, Title, Lead string
 	Tiles           []Tile
 	Panels          []Panel
-	// Empty says why there is nothing, in place of the panels.
+	// Empty is shown in place of the panels if there are no numbers.
 	Empty string
-	// Sources give the tiles again, and those of earlier snapshots.
+	// Sources are the commands for the tiles and for their earlier values.
 	Sources []Source
 }
 
@@ -45,38 +44,39 @@ type Section struct {
 type Tile struct {
 	Label, Value, Unit string
 	Changes            []Change
-	// NotRead tiles have no number: Note says why. On others it says how sure it is.
+	// NotRead reports that a needed table was not read, so that there is no number.
 	NotRead bool
-	Note    string
-	// Currency is that of the value; empty: none, or not known.
+	// Note lists the needed tables that are not proven.
+	Note string
+	// Currency is the currency of the value. Empty means none or unknown.
 	Currency string
 }
 
-// Change is how a headline number moved since an earlier snapshot.
+// Change is the difference of a headline number to an earlier snapshot.
 type Change struct {
-	// Direction is up, down, same or none, the last where nothing is known.
+	// Direction is up, down, same, or none if a number is unknown.
 	Direction, Text, Since string
 }
 
-// Panel is one question: a chart, a table, or both.
+// Panel shows the result of one query as a chart, a table, or both.
 type Panel struct {
 	ID, Title, About string
 	Chart            *page.Chart
 	Table            *page.Table
 	Wide             bool
-	// Empty says why there are no numbers.
+	// Empty is shown if there are no numbers.
 	Empty string
-	// Note says which tables behind the numbers are not proven.
+	// Note lists the source tables that are not proven.
 	Note   string
 	Source Source
 
-	// Missing are the tables without which there is no answer, and that were never read.
+	// Missing are the needed tables that were not read.
 	Missing []ledger.Problem
 }
 
-// Source is the command that gives the numbers again.
+// Source is a command that prints the same numbers.
 type Source struct {
 	Label, Command string
-	// Page asks the same in the browser; empty: no page does.
+	// Page is the address of the query in the workbench. Empty means that there is none.
 	Page string
 }

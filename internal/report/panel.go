@@ -12,31 +12,30 @@ import (
 	"placementsync/internal/plural"
 )
 
-// section states one subject of the page as data.
+// section specifies one subject of the page.
 type section struct {
 	id, title, lead string
-	// streams are those that its numbers come from.
+	// streams are the sources of the numbers.
 	streams []string
 	panels  []panel
 }
 
-// panel states one question: what to ask, how to draw it, what to list.
+// panel specifies one query, its chart and its table.
 type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// read is how many rows are read for the chart, shown how many the table
-	// lists. The page must stay small for any warehouse.
+	// read is the number of rows for the chart, shown the number of rows in the table.
 	read, shown int
 	plot        *plot
 	fields      []field
 	wide        bool
-	// needs are the tables without which there is no answer. A test holds that the query
-	// reads them. None: the panel is about the nights, which are always known.
+	// needs lists the tables without which there are no numbers. It is empty for panels that read
+	// only meta. A test compares it with the query.
 	needs []string
-	// compares says that the answer is about what changed between snapshots.
+	// compares reports that the query compares snapshots.
 	compares bool
-	// empty is what an answer without rows means.
+	// empty is shown for a result without rows.
 	empty string
 }
 
@@ -57,9 +56,9 @@ func (b *builder) buildSection(s section) (Section, error) {
 	return out, nil
 }
 
-// notReadText stands in the place of numbers that rest on what was not read.
+// notReadText replaces numbers that need an unread table.
 func notReadText(missing []ledger.Problem) string {
-	return "Not read, so there are no numbers: " + ledger.DescribeProblems(missing) + "."
+	return "No numbers: " + ledger.DescribeProblems(missing) + "."
 }
 
 func (b *builder) buildPanel(p panel) (Panel, error) {
@@ -73,13 +72,13 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	out.Missing, others = a.splitProblems(p.needs)
 	switch {
 	case !ok:
-		out.Empty = "This snapshot lacks a table that the query reads; the next night adds it."
+		out.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
 		return out, nil
 	case len(out.Missing) > 0:
 		out.Empty = notReadText(out.Missing)
 		return out, nil
 	case p.compares && b.now.previous.IsZero():
-		out.Empty = "This is the first snapshot: there is nothing yet to compare it with."
+		out.Empty = "This is the first snapshot. Changes are shown from the second one on."
 		return out, nil
 	}
 	out.Note = ledger.DescribeProblems(others)
@@ -93,18 +92,18 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	return out, a.missingColumnsErr(p.query)
 }
 
-// addCurrencies collects the currencies of an answer, in the order of its rows: those with
-// most prices come first.
-func (b *builder) addCurrencies(a answer) {
+// addCurrencies adds the currencies of a result in the order of its rows. The first results are
+// sorted by the number of prices.
+func (b *builder) addCurrencies(a queryResult) {
 	for _, currency := range a.distinctLabels(a.currencyOf) {
-		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < variantsKept {
+		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < maxVariants {
 			b.currencies = append(b.currencies, currency)
 		}
 	}
 }
 
-// buildChart draws the answer. It is nil where no variant has a value.
-func (p panel) buildChart(a answer) *page.Chart {
+// buildChart returns the chart of a result. It is nil if no variant has a value.
+func (p panel) buildChart(a queryResult) *page.Chart {
 	if p.plot == nil {
 		return nil
 	}
@@ -119,7 +118,7 @@ func (p panel) buildChart(a answer) *page.Chart {
 	return c
 }
 
-func (p panel) buildTable(a answer, folded bool) *page.Table {
+func (p panel) buildTable(a queryResult, folded bool) *page.Table {
 	if len(p.fields) == 0 {
 		return nil
 	}
@@ -140,7 +139,7 @@ func (p panel) buildTable(a answer, folded bool) *page.Table {
 	return t
 }
 
-// sourceOf is the command that gives an answer again, and the page that does.
+// sourceOf returns the command and the address that show the result of a question.
 func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
 	keys := url.Values{}
@@ -160,5 +159,5 @@ func (b *builder) sourceOf(q Question) Source {
 	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+keys.Encode(), "?")}
 }
 
-// momentLayout is exact to the microsecond, as history is.
+// momentLayout has microseconds, like the times in history.
 const momentLayout = "2006-01-02T15:04:05.999999Z07:00"

@@ -5,12 +5,12 @@ import (
 	"placementsync/internal/query"
 )
 
-// Five numbers of a price, of which a box is drawn.
+// quartileColumns are the columns of a box, see boxByRow.
 func quartileColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }
 
-// Bounds of charts and tables, for a catalog of any size.
+// Limits of charts and tables.
 const (
 	tableRows   = 25
 	chartBars   = 15
@@ -23,12 +23,12 @@ const perTier = "Tier and currency"
 
 var pricesSection = section{
 	id: "prices", title: "Prices",
-	lead:    "Amounts of different currencies and tiers are never mixed. Prices without a currency are shown apart.",
+	lead:    "Each number contains prices of one currency and one tier. Prices without a currency are listed separately.",
 	streams: []string{"product_listings", "outlets"},
 	panels: []panel{
 		{
 			id: "price-spread", title: "Price by segment", wide: true,
-			about: "Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first.",
+			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
 			query: "report_price_spread", read: rowsRead, shown: 60,
 			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
@@ -43,8 +43,8 @@ var pricesSection = section{
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
-			id: "price-distribution", title: "How prices are spread",
-			about: "Prices in each band; bands grow with the price, and the first and the last may be open.",
+			id: "price-distribution", title: "Price distribution",
+			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
 			query: "price_distribution", read: rowsRead, shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
@@ -73,7 +73,7 @@ var pricesSection = section{
 		},
 		{
 			id: "price-moves", title: "Price moves by day",
-			about: "Prices that rose or fell since the snapshot before, in the last 30 days.",
+			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
 			query: "price_moves", read: rowsRead, shown: 60,
 			plot: &plot{kind: page.Bars, stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 				variant: seriesByMeasure(byColumns("day"), daysDrawn,
@@ -88,8 +88,8 @@ var pricesSection = section{
 			empty:    "No price moved in the last 30 days.",
 		},
 		{
-			id: "listing-turnover", title: "Listings that came and went",
-			about: "New, returned and withdrawn listings on the days that have a snapshot.",
+			id: "listing-turnover", title: "Listing turnover",
+			about: "New, returned and withdrawn listings on days with a snapshot.",
 			query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
 			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
 				measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
@@ -101,11 +101,11 @@ var pricesSection = section{
 			},
 			needs:    []string{"product_listings"},
 			compares: true,
-			empty:    "No listing came or went.",
+			empty:    "No listing was added or withdrawn.",
 		},
 		{
 			id: "price-changes", title: "Latest price changes", wide: true,
-			about: "Of the last 7 days: the newest day first, and the largest change within it.",
+			about: "Changes of the last 7 days: the newest day first, and within a day the largest change.",
 			query: "price_changes", shown: tableRows,
 			fields: []field{
 				{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
@@ -119,21 +119,21 @@ var pricesSection = section{
 		},
 		{
 			id: "tier-gaps", title: "Tiers of the same listing",
-			about: "Listings that have a price in both tiers, and the difference.",
+			about: "Listings with a price in both tiers, and the difference.",
 			query: "tier_gaps", shown: tableRows,
 			fields: []field{
 				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
 				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 				{column: "median_gap_percent", label: "In percent", as: asChange},
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
-					about: "Listings that cost less in the tier than in the one it is compared with"},
+					about: "Listings whose price in this tier is lower than in the other"},
 			},
 			needs: []string{"product_listing_prices"},
 			empty: "No listing has prices in two tiers of one currency.",
 		},
 		{
-			id: "do-follow", title: "What a do-follow link costs",
-			about: "The median compared with all prices of the tier, and with those of listings that differ in nothing else, by the median of the ratios.",
+			id: "do-follow", title: "Price of a do-follow link",
+			about: "The median price compared with the median of the tier, and the median ratio to prices of listings that differ only in the link.",
 			query: "premium_do_follow", shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
@@ -146,7 +146,7 @@ var pricesSection = section{
 		},
 		{
 			id: "best-value", title: "Best value", wide: true,
-			about: "The lowest prices per point of domain authority, from authority 30 up: five for each tier and currency.",
+			about: "The five lowest prices per point of domain authority in each tier and currency, from authority 30 on.",
 			query: "best_value", params: map[string]string{"top": "5"}, shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
@@ -159,8 +159,8 @@ var pricesSection = section{
 	},
 }
 
-// priceBand names a band; the first may be open below, and the last above.
-func priceBand(a answer, row query.Record) string {
+// priceBand labels a price band. The first may have no lower and the last no upper bound.
+func priceBand(a queryResult, row query.Record) string {
 	from, below := a.valueOf(row, "price_from"), a.valueOf(row, "price_below")
 	switch {
 	case from.Null:

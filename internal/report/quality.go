@@ -4,11 +4,11 @@ import "placementsync/internal/page"
 
 var qualitySection = section{
 	id: "quality", title: "Data quality",
-	lead: "How certain it is that nothing is missing, which values did not fit, and how fresh the data is.",
+	lead: "Completeness of the streams, age of the data, and values that do not fit the schema.",
 	panels: []panel{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
-			about: "Proven: exact, everything was read or proven this night; repaired, the same, although the service changed meanwhile; bounded, settled records were read some nights ago. Not proven: rows may be missing. Carried: rows of an earlier night. Not read: no rows.",
+			about: "Proven: complete. The grade is exact; repaired if the service changed during the read; or bounded if settled records were last read some nights ago. Not proven: rows may be missing. Carried: rows are from an earlier night. Not read: there are no rows.",
 			query: "stream_grades", shown: 60,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
@@ -16,11 +16,11 @@ var qualitySection = section{
 				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber},
 				{column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
 			},
-			empty: "The run has no grades.",
+			empty: "This snapshot has no grades.",
 		},
 		{
-			id: "nights", title: "What each night changed",
-			about: "Rows of all tables that were new, changed or gone; the newest night first in the table.",
+			id: "nights", title: "Changes by night",
+			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
 			query: "snapshots", read: 30, shown: 30,
 			plot: &plot{kind: page.Bars, stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
 				measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
@@ -35,33 +35,33 @@ var qualitySection = section{
 		},
 		{
 			id: "freshness", title: "Freshness",
-			about: "When each stream was last read, and last proven complete.",
+			about: "The time when each stream was last read, and the time when it was last proven.",
 			query: "freshness", shown: 60,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
 				{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
 			},
-			empty: "The runs have no grades.",
+			empty: "The snapshots have no grades.",
 		},
 		{
 			id: "rejects", wide: true, title: "Values that did not fit",
-			about: "Stored in meta.rejects as they were sent; the column is NULL.",
+			about: "The values are stored unchanged in meta.rejects. Their columns are NULL.",
 			query: "rejects_by_column", shown: tableRows,
 			fields: []field{
 				{column: "table_name", label: "Table"}, {column: "column_name", label: "Column"}, {column: "reason", label: "Reason"},
 				{column: "rejects", label: "Rejects", as: asNumber}, {column: "sample", label: "Example"},
 			},
-			empty: "Every value of this night fitted its column.",
+			empty: "All values of this night fitted their columns.",
 		},
 		{
-			id: "drift", wide: true, title: "Fields and values the schema does not know",
-			about: "Stored in the column extra and counted over all runs; new ones first.",
+			id: "drift", wide: true, title: "Unknown fields and values",
+			about: "The fields are stored in the column extra and counted over all runs. New ones are first.",
 			query: "schema_drift", shown: 40,
 			fields: []field{
 				{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
 				{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
 			},
-			empty: "The service sent no unknown field or value.",
+			empty: "The service sent no unknown fields or values.",
 		},
 	},
 }

@@ -7,17 +7,17 @@ import (
 	"placementsync/internal/page"
 )
 
-// files has the templates of the page, and its script. report.html is the content of the
-// page, file.html its footer in a file.
+// files contains the templates and the script of the page. report.html is the content of the
+// page, file.html the footer of the offline file.
 //
 //go:embed assets
 var files embed.FS
 
-// Files has the template assets/report.html, whose data has a Page as Data, and the script
-// assets/report.js.
+// Files contains the template assets/report.html, whose data has a field Data of type Page, and
+// the script assets/report.js.
 func Files() embed.FS { return files }
 
-// Scripts are the assets that the page runs beside those of all pages.
+// Scripts lists the scripts of the page, without those of all pages.
 func Scripts() []string { return append(page.ChartScripts(), "report.js") }
 
 func renderFile(w io.Writer, content Page) error {

@@ -1,9 +1,8 @@
-// Package report makes one HTML page of a snapshot: headline numbers and how
-// they moved, prices, commissions, articles and how good the data is. Every number
-// on it names its query. The workbench shows the page; Write writes it as one file
-// that loads nothing.
+// Package report creates the report of a snapshot: headline numbers with their changes, prices,
+// commissions, articles and data quality. The page shows the query of each number. It is a page
+// of the workbench, and Write writes it as a single offline file.
 //
-// It must not know where the snapshots are: the caller asks them.
+// The package must not know where snapshots are stored: the caller runs the queries.
 package report
 
 import (
@@ -15,44 +14,44 @@ import (
 	"placementsync/internal/query"
 )
 
-// Question names a query and how to run it.
+// Question specifies a run of a named query.
 type Question struct {
-	// Query is the name of a file under queries, without its ending.
+	// Query is the name of the query.
 	Query string
-	// Params are the values that differ from the query's defaults.
+	// Params are the values of parameters without their default.
 	Params map[string]string
-	// AsOf is the time to answer for. Zero is that of the newest snapshot.
+	// AsOf is the time of the snapshot. Zero means the newest snapshot.
 	AsOf time.Time
-	// Rows is how many rows the result holds at most.
+	// Rows limits the rows of the result.
 	Rows int
 }
 
-// Ask answers a question with a result and its sources. ok is false where the snapshot
-// lacks a table or column, as one of an earlier program may; the page says so in place.
+// Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
+// table or column that the query reads, as the snapshot of an older program version may.
 type Ask func(ctx context.Context, q Question) (r query.Result, ok bool, err error)
 
-// Options say how the page speaks of its surroundings.
+// Options contains texts and addresses of the page.
 type Options struct {
-	// Program is how a shown command begins, flags included, such as
-	// "placementsync --config demo/config.yaml". It is shown, never run.
+	// Program is the beginning of shown commands, such as
+	// "placementsync --config demo/config.yaml". It is never run.
 	Program string
-	// Questions is the address below which each named query has a page, such as
-	// "/explore/questions/"; empty: there are no such pages.
+	// Questions is the address of the query pages, such as "/explore/questions/". Empty means
+	// that there are none.
 	Questions string
 }
 
-// Build asks for everything. The same snapshot gives the same page: no clock is read, times
-// are those of snapshots.
+// Build runs the queries and returns the page. It depends only on the snapshot and not on the
+// current time.
 func Build(ctx context.Context, ask Ask, opts Options) (Page, error) {
 	b := &builder{ctx: ctx, ask: ask, opts: opts}
 	content, err := b.buildPage()
 	if err != nil {
-		return content, fmt.Errorf("make the report: %w", err)
+		return content, fmt.Errorf("build the report: %w", err)
 	}
 	return content, nil
 }
 
-// Write writes the page as one file that loads nothing.
+// Write writes the page as a single offline file.
 func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	content, err := Build(ctx, ask, opts)
 	if err != nil {
@@ -64,7 +63,7 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	return nil
 }
 
-// AskDB is an Ask of one snapshot, whose time the question must have.
+// AskDB runs a query on an open snapshot. It ignores q.AsOf, which must be the snapshot's time.
 func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bool, err error) {
 	named, err := query.Resolve(q.Query)
 	if err != nil {
@@ -76,18 +75,18 @@ func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bo
 	return r, err == nil, err
 }
 
-// builder collects what the sections need while the page is made.
+// builder is the state of Build.
 type builder struct {
 	ctx  context.Context
 	ask  Ask
 	opts Options
 	now  moments
-	// currencies are those of the answers, as they are found.
+	// currencies are the currencies in the results so far.
 	currencies []string
 }
 
-// askIfPresent asks; ok is that of Ask.
-func (b *builder) askIfPresent(q Question) (a answer, ok bool, err error) {
+// askIfPresent calls Ask.
+func (b *builder) askIfPresent(q Question) (a queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
-	return answer{Result: r, lacking: map[string]bool{}}, ok, err
+	return queryResult{Result: r, missing: map[string]bool{}}, ok, err
 }

@@ -15,11 +15,12 @@ import (
 	"placementsync/internal/report"
 )
 
-// archive answers questions with texts instead of a warehouse: an answer is a
-// line of column names and a line a row, fields parted by a bar.
-type archive map[string]string
+// results contains query results as texts: a line of column names and one line per row, with
+// bars between the fields. The key is the name of the query, and for an earlier snapshot also @
+// and the day.
+type results map[string]string
 
-func (a archive) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
+func (a results) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
 	text, ok := a[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
 		text, ok = a[q.Query]
@@ -51,7 +52,7 @@ const (
 	headlines = "figure|unit|value\nProduct listings|NULL|1234.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|USD|50.00"
 )
 
-func page(t *testing.T, a archive) string {
+func writePage(t *testing.T, a results) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query"}); err != nil {
@@ -60,7 +61,7 @@ func page(t *testing.T, a archive) string {
 	return out.String()
 }
 
-// markup is a page without its style and its scripts, which end it.
+// markup returns a page without its style sheet and its scripts, which are at its end.
 func markup(page string) string {
 	before, rest, _ := strings.Cut(page, "<style>")
 	_, rest, _ = strings.Cut(rest, "</style>")
@@ -68,15 +69,15 @@ func markup(page string) string {
 	return before + rest
 }
 
-// seen is the text of a page as a reader sees it, without scripts and style.
-func seen(page string) string {
+// visibleText returns the text of a page without tags, scripts and style sheet.
+func visibleText(page string) string {
 	page = markup(page)
 	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")
 	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
-func TestHeadlinesSayHowTheyMoved(t *testing.T) {
-	text := seen(page(t, archive{
+func TestPageShowsHeadlineChanges(t *testing.T) {
+	text := visibleText(writePage(t, results{
 		"snapshots":           nightsPanel,
 		"report_headlines":    headlines,
 		"report_headlines@08": "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
@@ -90,21 +91,21 @@ func TestHeadlinesSayHowTheyMoved(t *testing.T) {
 		"vs week placementsync query --as-of 2026-11-02T02:00:01Z report_headlines",
 	} {
 		if !strings.Contains(text, strings.Join(strings.Fields(want), " ")) {
-			t.Errorf("the page does not say %q:\n%.1500s", want, text)
+			t.Errorf("the page lacks %q:\n%.1500s", want, text)
 		}
 	}
 }
 
-func TestAFirstSnapshotIsComparedWithNothing(t *testing.T) {
+func TestPageOfTheFirstSnapshot(t *testing.T) {
 	first := strings.Join(strings.Split(nightsPanel, "\n")[:2], "\n")
-	text := seen(page(t, archive{"snapshots": first, "report_headlines": headlines}))
-	if !strings.Contains(text, "nothing: this is the first snapshot") || strings.Contains(text, "not known") {
-		t.Errorf("a first snapshot is compared with something:\n%.900s", text)
+	text := visibleText(writePage(t, results{"snapshots": first, "report_headlines": headlines}))
+	if !strings.Contains(text, "no other: this is the first snapshot") || strings.Contains(text, "not known") {
+		t.Errorf("the page of the first snapshot contains a comparison:\n%.900s", text)
 	}
 }
 
-func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
-	text := seen(page(t, archive{
+func TestPageOfAPartialNightHasNotices(t *testing.T) {
+	text := visibleText(writePage(t, results{
 		"snapshots": strings.ReplaceAll(nightsPanel, "complete", "partial"),
 		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|carried_forward|answered 500|5|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
@@ -112,22 +113,22 @@ func TestAPartialNightIsFlaggedAtTheTop(t *testing.T) {
 			"article_status_events|skipped|no delivery|0|0|0|0|0|NULL|NULL",
 	}))
 	if strings.Contains(text, "article_status_events: no delivery") {
-		t.Error("a stream of which the page shows nothing is missed")
+		t.Error("a notice lists a stream of which the page shows no numbers")
 	}
 	for _, want := range []string{
-		"This snapshot is partial: some streams that should have been read were not, or not wholly. orders is carried since 2026-11-07 02:00 UTC: answered 500",
+		"This snapshot is partial. Some streams were not read, or not completely: orders is carried since 2026-11-07 02:00 UTC: answered 500",
 		"articles was not read: missing scope articles:read",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }
 
-func TestTextsOfTheServiceAreTexts(t *testing.T) {
+func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
 	hostile := strings.ReplaceAll(evil, "|", "/")
-	whole := page(t, archive{
+	whole := writePage(t, results{
 		"snapshots": nightsPanel,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|3|1.00|2.00",
@@ -135,39 +136,38 @@ func TestTextsOfTheServiceAreTexts(t *testing.T) {
 		"margin_by_month": "month|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10-01|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
 	})
 	if n := strings.Count(whole, "<script"); n != 4 {
-		t.Errorf("the page has %d script elements, want its own 4", n)
+		t.Errorf("the page has %d script elements, want 4", n)
 	}
 	if strings.Contains(whole, "<img") || strings.Contains(whole, "</script><script>alert") {
-		t.Error("markup of the service became markup of the page")
+		t.Error("markup of the service is not escaped")
 	}
-	if !strings.Contains(seen(whole), strings.Join(strings.Fields(hostile), " ")) {
-		t.Error("the text is not shown as it was written")
+	if !strings.Contains(visibleText(whole), strings.Join(strings.Fields(hostile), " ")) {
+		t.Error("the text is not shown unchanged")
 	}
 }
 
-// TestThePageStaysSmall answers every query with as many rows as are read, each
-// with texts longer than anybody would write.
-func TestThePageStaysSmall(t *testing.T) {
+// TestPageSizeIsLimited returns the maximum number of rows, with very long texts, for each query.
+func TestPageSizeIsLimited(t *testing.T) {
 	var size int
 	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
-			return archive{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
+			return results{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
 		}
-		return huge(q), true, nil
+		return largeResult(q), true, nil
 	}
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, ask, report.Options{Program: "placementsync query"}); err != nil {
 		t.Fatal(err)
 	}
-	const most = 3_000_000
-	if size = out.Len(); size > most {
-		t.Errorf("the page has %d bytes, over %d", size, most)
+	const limit = 3_000_000
+	if size = out.Len(); size > limit {
+		t.Errorf("the page has %d bytes, want at most %d", size, limit)
 	}
 	t.Logf("the largest page has %d bytes", size)
 }
 
-// huge is an answer with every column that any query has.
-func huge(q report.Question) query.Result {
+// largeResult returns a result with the columns of all queries.
+func largeResult(q report.Question) query.Result {
 	var columns []query.Column
 	for _, name := range columnNames() {
 		columns = append(columns, query.Column{Name: name})
@@ -188,7 +188,7 @@ func huge(q report.Question) query.Result {
 	return r
 }
 
-// columnNames finds the names that the sources of this package speak of.
+// columnNames returns all words in quotes in the Go files of this package.
 func columnNames() []string {
 	sources, _ := filepath.Glob("*.go")
 	seen := map[string]bool{}
@@ -205,39 +205,39 @@ func columnNames() []string {
 	return names
 }
 
-func TestTheSameAnswersMakeTheSamePage(t *testing.T) {
-	a := archive{"snapshots": nightsPanel, "report_headlines": headlines}
-	if once, again := page(t, a), page(t, a); once != again {
-		t.Error("two pages of one snapshot differ")
+func TestPageIsReproducible(t *testing.T) {
+	a := results{"snapshots": nightsPanel, "report_headlines": headlines}
+	if once, again := writePage(t, a), writePage(t, a); once != again {
+		t.Error("two pages of the same snapshot differ")
 	}
 }
 
-func TestWhatTheSnapshotLacksIsSaidInPlace(t *testing.T) {
-	text := seen(page(t, archive{"snapshots": nightsPanel}))
-	if !strings.Contains(text, "Price by segment Lowest, quartiles and highest price, on a logarithmic scale; the segments with the most prices first. This snapshot lacks a table") {
-		t.Errorf("a query that cannot be answered leaves no word:\n%.2000s", text)
+func TestPanelsWithoutTheirTableHaveAReason(t *testing.T) {
+	text := visibleText(writePage(t, results{"snapshots": nightsPanel}))
+	if !strings.Contains(text, "Price by segment Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first. This snapshot lacks a table") {
+		t.Errorf("the panel of a missing table has no reason:\n%.2000s", text)
 	}
 }
 
-func TestAnswersWithoutRowsSaySo(t *testing.T) {
-	text := seen(page(t, archive{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
+func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
+	text := visibleText(writePage(t, results{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {
-		t.Error("an empty answer is not explained")
+		t.Error("the panel of a result without rows has no reason")
 	}
 }
 
-func TestAColumnThatIsNotThereIsAnError(t *testing.T) {
-	a := archive{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
+func TestMissingColumnsAreErrors(t *testing.T) {
+	a := results{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
 	err := report.Write(t.Context(), &bytes.Buffer{}, a.ask, report.Options{})
-	if err == nil || !strings.Contains(err.Error(), `read the answer of "articles_by_status": it has no column articles`) {
+	if err == nil || !strings.Contains(err.Error(), `read the result of "articles_by_status": it has no column articles`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestNumbersLeadToTheirQuestions: where a server has a page for each query, the report
-// leads there with the same parameters; a file that stands alone leads nowhere.
-func TestNumbersLeadToTheirQuestions(t *testing.T) {
-	a := archive{"snapshots": nightsPanel, "report_headlines": headlines}
+// TestNumbersLinkToTheirQueries checks that a served page links to the pages of its queries with
+// the same parameters, and that an offline file does not.
+func TestNumbersLinkToTheirQueries(t *testing.T) {
+	a := results{"snapshots": nightsPanel, "report_headlines": headlines}
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
 		t.Fatal(err)
@@ -245,22 +245,22 @@ func TestNumbersLeadToTheirQuestions(t *testing.T) {
 	served := markup(out.String())
 	for _, address := range []string{"/explore/questions/report_headlines", "/explore/questions/report_headlines?as_of=2026-11-08T02%3A00%3A00Z", "/explore/questions/stream_grades"} {
 		if !strings.Contains(served, `<a href="`+address+`"`) {
-			t.Errorf("nothing leads to %s", address)
+			t.Errorf("the page has no link to %s", address)
 		}
 	}
-	if strings.Contains(markup(page(t, a)), "/explore/") {
-		t.Error("a page that stands alone leads to a server")
+	if strings.Contains(markup(writePage(t, a)), "/explore/") {
+		t.Error("an offline page contains links to a server")
 	}
 }
 
-func TestThePageLoadsNothing(t *testing.T) {
-	whole := markup(page(t, archive{"snapshots": nightsPanel, "report_headlines": headlines}))
-	if !strings.Contains(html.UnescapeString(whole), `content="default-src 'none'; script-src 'sha256-`) {
-		t.Error("the page has no policy")
+func TestPageLoadsNoOtherFile(t *testing.T) {
+	text := markup(writePage(t, results{"snapshots": nightsPanel, "report_headlines": headlines}))
+	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none'; script-src 'sha256-`) {
+		t.Error("the page has no content security policy")
 	}
 	for _, tag := range []string{"<link", "<iframe", " src=", "@import", "url("} {
-		if strings.Contains(whole, tag) {
-			t.Errorf("the page could load something: it has %q", tag)
+		if strings.Contains(text, tag) {
+			t.Errorf("the page could load another file: it contains %q", tag)
 		}
 	}
 }

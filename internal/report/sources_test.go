@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestPanelsNeedWhatTheirQueriesRead holds the tables that panels and headlines name to
-// those that DuckDB finds behind their queries.
-func TestPanelsNeedWhatTheirQueriesRead(t *testing.T) {
+// TestNeededTablesAreSources compares the tables that panels and headlines need with the sources
+// of their queries.
+func TestNeededTablesAreSources(t *testing.T) {
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestPanelsNeedWhatTheirQueriesRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	behind := func(name string) (tables []string) {
+	sourcesOf := func(name string) (tables []string) {
 		q, err := query.Resolve(name)
 		if err != nil {
 			t.Fatal(err)
@@ -52,14 +52,14 @@ func TestPanelsNeedWhatTheirQueriesRead(t *testing.T) {
 	}
 	for _, s := range allSections() {
 		for _, p := range s.panels {
-			tables := behind(p.query)
+			tables := sourcesOf(p.query)
 			for _, needed := range p.needs {
 				if !slices.Contains(tables, needed) {
-					t.Errorf("panel %s needs %s, and its query reads %v", p.id, needed, tables)
+					t.Errorf("panel %s needs %s, but its query reads %v", p.id, needed, tables)
 				}
 			}
 			if len(tables) > 0 && len(p.needs) == 0 {
-				t.Errorf("panel %s needs nothing, and its query reads %v", p.id, tables)
+				t.Errorf("panel %s needs no table, but its query reads %v", p.id, tables)
 			}
 		}
 	}
@@ -71,11 +71,11 @@ func TestPanelsNeedWhatTheirQueriesRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := behind("report_headlines")
+	tables := sourcesOf("report_headlines")
 	for _, row := range headlines.Rows {
 		for table := range strings.SplitSeq(row.Get("reads").Text, ",") {
 			if !slices.Contains(tables, table) {
-				t.Errorf("a headline counts %q, and its query reads %v", table, tables)
+				t.Errorf("a headline needs %q, but its query reads %v", table, tables)
 			}
 		}
 	}

@@ -1,9 +1,9 @@
 "use strict";
-// The choice of a currency for all amounts of the report, and tables that sort and fold.
+// The currency filter of the report, and sorting and folding of its tables.
 (() => {
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 
-  // The address has the section and what is chosen: #prices&currency=EUR.
+  // The fragment of the address contains the section and the currency: #prices&currency=EUR.
   const readAddress = () => {
     const parts = location.hash.slice(1).split("&");
     const at = parts[0].includes("=") ? "" : parts.shift();
@@ -12,22 +12,24 @@
   const address = (at, currency) => `#${[at, currency && `currency=${encodeURIComponent(currency)}`].filter(Boolean).join("&")}`;
   const scrollTo = (at) => { if (at) document.getElementById(at)?.scrollIntoView(); };
 
-  // choose shows the amounts of one currency, or of all: charts, rows and headlines. What
-  // has no currency stays.
-  const pageChoice = document.getElementById("currency");
-  const isAway = (e, currency) => currency !== "" && "currency" in e.dataset && e.dataset.currency !== currency;
-  const nothing = (panel, currency, empty) => {
+  const currencySelect = document.getElementById("currency");
+  const isHidden = (e, currency) => currency !== "" && "currency" in e.dataset && e.dataset.currency !== currency;
+
+  // showEmpty shows or hides the line of a panel without amounts in the currency.
+  const showEmpty = (panel, currency, empty) => {
     let line = panel.querySelector(".nothing");
     if (!line) {
       line = document.createElement("p");
       line.className = "empty nothing";
       panel.querySelector(".source").before(line);
     }
-    // A table that is cut may lack rows that there are.
-    line.textContent = panel.querySelector(".more") ? `Nothing in ${currency} among the rows shown.` : `Nothing in ${currency}.`;
+    // Further rows of a cut table may have the currency.
+    line.textContent = panel.querySelector(".more") ? `No amounts in ${currency} in the rows shown.` : `No amounts in ${currency}.`;
     line.hidden = !empty;
   };
-  const chooseChart = (panel, currency) => {
+
+  // filterChart limits the variants of a chart to a currency. It returns false if none is left.
+  const filterChart = (panel, currency) => {
     const node = panel.querySelector(".chart"), select = panel.querySelector("select.variants");
     if (!node) return false;
     const fits = Charts.read(node).variants.map((v) => currency === "" || !v.currency || v.currency === currency);
@@ -39,38 +41,41 @@
     select?.parentElement.classList.toggle("away", none);
     return !none;
   };
-  const choose = (currency) => {
-    all(".tile").forEach((t) => t.classList.toggle("away", isAway(t, currency)));
+
+  // filterPage shows the headlines, rows and charts of one currency, and those without a
+  // currency. An empty currency shows all.
+  const filterPage = (currency) => {
+    all(".tile").forEach((t) => t.classList.toggle("away", isHidden(t, currency)));
     for (const panel of all(".panel")) {
       const rows = all("tbody tr", panel);
-      rows.forEach((r) => r.classList.toggle("away", isAway(r, currency)));
+      rows.forEach((r) => r.classList.toggle("away", isHidden(r, currency)));
       all("tbody", panel).forEach(refold);
-      const drawn = chooseChart(panel, currency), left = rows.some((r) => !r.classList.contains("away"));
-      if (rows.length > 0) nothing(panel, currency, !left && !drawn);
+      const drawn = filterChart(panel, currency), left = rows.some((r) => !r.classList.contains("away"));
+      if (rows.length > 0) showEmpty(panel, currency, !left && !drawn);
     }
     all(".jump a").forEach((a) => { a.setAttribute("href", address(a.dataset.at, currency)); });
     Charts.drawAll();
   };
-  const follow = () => {
+  const applyAddress = () => {
     const { at, currency } = readAddress();
-    const known = [...(pageChoice?.options || [])].some((o) => o.value === currency);
-    if (pageChoice) pageChoice.value = known ? currency : "";
-    choose(known ? currency : "");
+    const known = [...(currencySelect?.options || [])].some((o) => o.value === currency);
+    if (currencySelect) currencySelect.value = known ? currency : "";
+    filterPage(known ? currency : "");
     scrollTo(at);
   };
   all(".jump a").forEach((a) => {
     a.dataset.at = a.getAttribute("href").slice(1);
     a.addEventListener("click", () => setTimeout(() => scrollTo(a.dataset.at)));
   });
-  if (pageChoice) {
-    pageChoice.addEventListener("change", () => {
-      history.replaceState(null, "", address(readAddress().at, pageChoice.value) || " ");
-      choose(pageChoice.value);
+  if (currencySelect) {
+    currencySelect.addEventListener("change", () => {
+      history.replaceState(null, "", address(readAddress().at, currencySelect.value) || " ");
+      filterPage(currencySelect.value);
     });
-    addEventListener("hashchange", follow);
+    addEventListener("hashchange", applyAddress);
   }
 
-  // A cell sorts by its exact number where it has one, else by its text.
+  // The sort key of a cell is its exact number, or else its text.
   const key = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
   const compare = (a, b) => {
     const [x, y] = [Number(a), Number(b)];
@@ -78,10 +83,10 @@
     return a.localeCompare(b, "en", { numeric: true });
   };
   const blank = (text) => text === "" || text === "\u2013";
-  const fold = 10;
+  const foldedRows = 10;
   const refold = (body) => {
     const long = "folds" in body.parentElement.dataset;
-    [...body.rows].filter((r) => !r.classList.contains("away")).forEach((row, i) => row.classList.toggle("over", long && i >= fold));
+    [...body.rows].filter((r) => !r.classList.contains("away")).forEach((row, i) => row.classList.toggle("over", long && i >= foldedRows));
   };
   const sort = (table, head, column) => {
     const down = head.ariaSort ? head.ariaSort === "ascending" : head.classList.contains("n");
@@ -105,7 +110,7 @@
       head.append(b);
     });
     const body = table.tBodies[0];
-    if (body.rows.length <= fold + 3) continue;
+    if (body.rows.length <= foldedRows + 3) continue;
     table.dataset.folds = "";
     refold(body);
     const more = document.createElement("button");
@@ -116,5 +121,5 @@
     table.parentElement.after(more);
   }
 
-  follow();
+  applyAddress();
 })();

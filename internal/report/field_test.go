@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// compareTexts runs one function over inputs and compares what comes back.
+// compareTexts calls a function with each input and compares the result.
 func compareTexts(t *testing.T, name string, do func(string) string, cases map[string]string) {
 	t.Helper()
 	for in, want := range cases {
@@ -16,28 +16,28 @@ func compareTexts(t *testing.T, name string, do func(string) string, cases map[s
 	}
 }
 
-func TestSignsAreWritten(t *testing.T) {
+func TestFormatSigned(t *testing.T) {
 	compareTexts(t, "formatSigned", formatSigned, map[string]string{
 		"5": "+5", "1234.50": "+1,234.50", "-5": "−5", "-1234.50": "−1,234.50", "0": "0", "0.00": "0.00", "000": "000", "": "",
 	})
 }
 
-func TestMonthsHaveNoDay(t *testing.T) {
+func TestFormatMonth(t *testing.T) {
 	compareTexts(t, "formatMonth", formatMonth, map[string]string{
 		"2026-11-01": "2026-11", "2026-11": "2026-11", "2026": "2026", "": "", "2026-11-01T02:00:00Z": "2026-11",
 	})
 }
 
-func TestCellsAreWrittenByShape(t *testing.T) {
+func TestFormatCell(t *testing.T) {
 	for name, c := range map[string]struct {
 		as   shape
 		cell query.Value
 		want string
 	}{
 		"text":           {asText, query.Value{Text: "1234"}, "1234"},
-		"no text":        {asText, query.Value{}, ""},
+		"empty text":     {asText, query.Value{}, ""},
 		"NULL":           {asText, query.Value{Null: true}, "–"},
-		"no number":      {asNumber, query.Value{Null: true}, "–"},
+		"NULL number":    {asNumber, query.Value{Null: true}, "–"},
 		"number":         {asNumber, query.Value{Text: "1234.50"}, "1,234.50"},
 		"negative":       {asNumber, query.Value{Text: "-0.5"}, "−0.5"},
 		"percent":        {asPercent, query.Value{Text: "12.5"}, "12.5 %"},
@@ -49,7 +49,7 @@ func TestCellsAreWrittenByShape(t *testing.T) {
 		"month":          {asMonth, query.Value{Text: "2026-11-01"}, "2026-11"},
 		"yes":            {asYes, query.Value{Text: "true"}, "yes"},
 		"no":             {asYes, query.Value{Text: "false"}, "no"},
-		"neither":        {asYes, query.Value{Null: true}, "–"},
+		"NULL boolean":   {asYes, query.Value{Null: true}, "–"},
 		"tag":            {asTag, query.Value{Text: "best_effort"}, "best_effort"},
 		"grade":          {asGrade, query.Value{Text: "best_effort"}, "best_effort"},
 		"text of digits": {asText, query.Value{Text: "0012"}, "0012"},
@@ -60,7 +60,7 @@ func TestCellsAreWrittenByShape(t *testing.T) {
 	}
 }
 
-func TestUnitsHaveANameAlways(t *testing.T) {
+func TestUnitName(t *testing.T) {
 	for _, c := range []struct {
 		cell query.Value
 		want string

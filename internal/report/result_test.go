@@ -9,15 +9,15 @@ import (
 	"placementsync/internal/query"
 )
 
-// answerOf makes an answer of a line of column names and a line a row, fields
-// parted by a bar. An empty text is NULL, and ” is an empty text.
-func answerOf(text string) answer {
+// parseResult parses a line of column names and one line per row, with bars between the fields.
+// An empty field is NULL, ” is an empty text.
+func parseResult(text string) queryResult {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	var columns []query.Column
 	for name := range strings.SplitSeq(strings.TrimSpace(lines[0]), "|") {
 		columns = append(columns, query.Column{Name: name})
 	}
-	a := answer{query.Result{Columns: columns, Total: int64(len(lines) - 1)}, map[string]bool{}}
+	a := queryResult{query.Result{Columns: columns, Total: int64(len(lines) - 1)}, map[string]bool{}}
 	for _, line := range lines[1:] {
 		var row []query.Value
 		for cell := range strings.SplitSeq(strings.TrimSpace(line), "|") {
@@ -28,8 +28,8 @@ func answerOf(text string) answer {
 	return a
 }
 
-func TestValuesAreFoundByTheirColumn(t *testing.T) {
-	a := answerOf(`
+func TestValueOf(t *testing.T) {
+	a := parseResult(`
 		name|amount|note
 		x|12.5|''
 		y||z`)
@@ -46,25 +46,25 @@ func TestValuesAreFoundByTheirColumn(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if err := a.missingColumnsErr("q"); err != nil {
-		t.Errorf("got %v, though every column was there", err)
+		t.Errorf("got %v, want no error: all columns exist", err)
 	}
 }
 
-func TestEveryMissingColumnIsNamed(t *testing.T) {
-	a := answerOf("name\nx")
+func TestMissingColumnsErrListsAllColumns(t *testing.T) {
+	a := parseResult("name\nx")
 	for _, column := range []string{"zebra", "apple", "zebra"} {
 		if got := a.valueOf(a.Rows[0], column); !got.Null {
 			t.Errorf("%s: got %+v, want NULL", column, got)
 		}
 	}
-	want := `read the answer of "prices": it has no column apple, zebra`
+	want := `read the result of "prices": it has no column apple, zebra`
 	if err := a.missingColumnsErr("prices"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
-func TestRowsAreFilteredAndTold(t *testing.T) {
-	a := answerOf(`
+func TestFilterRowsAndDistinctLabels(t *testing.T) {
+	a := parseResult(`
 		tier|price
 		pro|1
 		basic|2
@@ -80,7 +80,7 @@ func TestRowsAreFilteredAndTold(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if len(a.Rows) != 5 || pro.Total != 5 {
-		t.Errorf("the answer itself has %d rows, total %d", len(a.Rows), pro.Total)
+		t.Errorf("after filterRows: the result has %d rows, want 5; the filtered one has total %d, want 5", len(a.Rows), pro.Total)
 	}
 	labels := a.distinctLabels(func(row query.Record) string { return a.textOf(row, "tier") })
 	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
@@ -92,7 +92,7 @@ func TestRowsAreFilteredAndTold(t *testing.T) {
 }
 
 func TestLabelsJoinColumns(t *testing.T) {
-	a := answerOf(`
+	a := parseResult(`
 		tier|currency|outlet_name
 		pro|USD|Daily
 		||
@@ -106,19 +106,19 @@ func TestLabelsJoinColumns(t *testing.T) {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}
 	}
-	long := answerOf("name\n" + strings.Repeat("n", 200))
-	if got := rowLabel(long, long.Rows[0], "name"); len([]rune(got)) != longest+1 {
-		t.Errorf("a label has %d characters", len([]rune(got)))
+	long := parseResult("name\n" + strings.Repeat("n", 200))
+	if got := rowLabel(long, long.Rows[0], "name"); len([]rune(got)) != maxText+1 {
+		t.Errorf("a label has %d characters, want %d", len([]rune(got)), maxText+1)
 	}
 }
 
-func TestACurrencyIsNeverLong(t *testing.T) {
+func TestLongCurrenciesAreClipped(t *testing.T) {
 	long := strings.Repeat("\u20ac", 100_000)
-	a := answerOf("currency|price\n" + long + "|1")
+	a := parseResult("currency|price\n" + long + "|1")
 	b := builder{}
 	b.addCurrencies(a)
 	table := panel{fields: []field{{column: "price"}}, shown: 1}.buildTable(a, false)
 	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
-		t.Errorf("a row has %d bytes, the choice %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
+		t.Errorf("the currency of a row has %d bytes, that of the choice %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
 	}
 }
