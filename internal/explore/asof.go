@@ -10,26 +10,26 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// asOfView is the choice of the snapshot that a page shows.
+// asOfView is the form that chooses the snapshot of a page.
 type asOfView struct {
 	Options []option
-	// Others are the other keys of the address, which the choice keeps.
+	// Others are the other parameters of the address, which the form keeps.
 	Others []pair
 }
 
-// pair is one key of an address with its value.
+// pair is a parameter of an address.
 type pair struct{ Key, Value string }
 
-// mostSnapshots is how many snapshots the choice offers, the newest ones.
-const mostSnapshots = 1000
+// maxSnapshots limits the options of the form to the newest snapshots.
+const maxSnapshots = 1000
 
-// listSnapshots offers all snapshots, later ones too when the page shows an earlier one.
+// listSnapshots lists all snapshots, including those later than the shown one.
 func (v *visit) listSnapshots() (asOfView, error) {
 	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {
 		database = "newest"
 	}
-	a, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": mostSnapshots}))}, nil)
+	a, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots}))}, nil)
 	if err != nil {
 		return asOfView{}, err
 	}
@@ -42,18 +42,18 @@ func (v *visit) listSnapshots() (asOfView, error) {
 		run := r.Get("run_id").Text
 		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.Earlier && run == v.snapshot.Run})
 	}
-	view.Others = othersOf(v.asked)
+	view.Others = othersOf(v.params)
 	return view, nil
 }
 
-// newestAddress is that of the page in the newest snapshot.
+// newestAddress returns the address of the page for the newest snapshot.
 func (v *visit) newestAddress() string {
-	asked := maps.Clone(v.asked)
+	asked := maps.Clone(v.params)
 	asked.Del(asOfKey)
 	return "?" + asked.Encode()
 }
 
-// othersOf are the keys of an address without that of the snapshot, in a fixed order.
+// othersOf returns the parameters of an address other than as_of, sorted by key.
 func othersOf(asked url.Values) []pair {
 	var others []pair
 	for _, key := range slices.Sorted(maps.Keys(asked)) {

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// newOwnSite serves the pages of a catalog with queries of the user, by their names.
+// newOwnSite serves the pages of a catalog with the given user queries.
 func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*site, *explore.Explorer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,10 +31,10 @@ func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*si
 	return s, pages
 }
 
-// TestQueriesThatCannotBeStoppedAreFew: DuckDB looks for an interruption between calls of
-// a function, not within one. Such a page is answered all the same, its connection stays
-// in use, and when there are four nothing more is asked.
-func TestQueriesThatCannotBeStoppedAreFew(t *testing.T) {
+// TestUninterruptibleQueriesAreLimited runs a query within which DuckDB cannot be interrupted. The
+// page must have a response at its time limit. While four such queries are running, all requests
+// are rejected.
+func TestUninterruptibleQueriesAreLimited(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	s, explorer := newOwnSite(t, 3*time.Second, map[string]string{
 		"runaway": "-- title: Runaway\nSELECT levenshtein(repeat('a', 30000), repeat('b', 30000)) AS n"})
@@ -45,15 +45,15 @@ func TestQueriesThatCannotBeStoppedAreFew(t *testing.T) {
 			began := time.Now()
 			res, _, err := s.fetch(t.Context(), "/questions/runaway")
 			if err != nil || res.StatusCode != http.StatusServiceUnavailable {
-				t.Errorf("a page of a query that cannot be stopped ended with %v %v", res, err)
+				t.Errorf("uninterruptible query: got %v, %v, want status 503", res, err)
 			}
 			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it was answered after %s", took)
+				t.Errorf("uninterruptible query: the response took %s", took)
 			}
 		})
 	}
 	pages.Wait()
-	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries that took too long cannot be stopped and are still at work")
+	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries are still running after their time limit")
 	for explorer.Stuck() > 0 {
 		_, _, err := s.fetch(t.Context(), "/snapshot")
 		fatal(t, err)
@@ -61,9 +61,9 @@ func TestQueriesThatCannotBeStoppedAreFew(t *testing.T) {
 	s.get(t, "/snapshot", http.StatusOK)
 }
 
-// TestASecondConnectionThatCannotBeStoppedHoldsNobody: its query is counted, and the request
-// ends.
-func TestASecondConnectionThatCannotBeStoppedHoldsNobody(t *testing.T) {
+// TestUninterruptibleQueryOfASecondSession checks that an uninterruptible query of the second
+// session of a request is counted, and that the request ends.
+func TestUninterruptibleQueryOfASecondSession(t *testing.T) {
 	t.Parallel()
 	s, explorer := newOwnSite(t, 3*time.Second, nil)
 	s.askUntil(t, "/snapshot", http.StatusOK, "") // the snapshot is open
@@ -80,8 +80,9 @@ func TestASecondConnectionThatCannotBeStoppedHoldsNobody(t *testing.T) {
 	s.get(t, "/snapshot", http.StatusOK)
 }
 
-// TestALookAtADownloadAsksNothing: a HEAD has the headers of the file, at no cost.
-func TestALookAtADownloadAsksNothing(t *testing.T) {
+// TestHeadDoesNotRunTheQuery checks that HEAD returns the headers of a download without running
+// its query, which would exceed the time limit.
+func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	t.Parallel()
 	s, _ := newOwnSite(t, 3*time.Second, map[string]string{
 		"slow": "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"})
@@ -89,12 +90,12 @@ func TestALookAtADownloadAsksNothing(t *testing.T) {
 	fatal(t, err)
 	fatal(t, res.Body.Close())
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow.csv"` {
-		t.Errorf("answered %d with %v: the query has run", res.StatusCode, res.Header)
+		t.Errorf("got status %d with %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}
 }
 
-// TestAnIndexThatFailedIsMadeAgain lets the first one fail.
-func TestAnIndexThatFailedIsMadeAgain(t *testing.T) {
+// TestFailedIndexIsBuiltAgain lets the first attempt fail.
+func TestFailedIndexIsBuiltAgain(t *testing.T) {
 	t.Parallel()
 	s, pages := newOwnSite(t, 3*time.Second, nil)
 	s.get(t, "/snapshot", http.StatusOK)

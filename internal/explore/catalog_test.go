@@ -20,7 +20,7 @@ var (
 	link      = regexp.MustCompile(`<td><a href="/explore/listings/([^"]*)">`)
 )
 
-// addresses are filters of the fixture with what they ask, in SQL of the test's own.
+// addresses are filters of the fixture with the equivalent SQL conditions.
 func addresses() map[string]string {
 	return map[string]string{
 		"":                                     "true",
@@ -57,9 +57,8 @@ func addresses() map[string]string {
 	}
 }
 
-// testFiltersFindWhatSQLFinds compares the page, the download and the statement that the
-// page shows with SQL of the test.
-func testFiltersFindWhatSQLFinds(t *testing.T, s *site) {
+// testFilters compares the page, the download and the statement on the page with SQL of the test.
+func testFilters(t *testing.T, s *site) {
 	for address, where := range addresses() {
 		t.Run(address, func(t *testing.T) {
 			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
@@ -72,16 +71,16 @@ func testFiltersFindWhatSQLFinds(t *testing.T, s *site) {
 				t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
 			}
 			if diff := cmp.Diff(download, s.sql(t, shownStatement(t, body))); diff != "" {
-				t.Errorf("the statement of the page answers otherwise (-CSV +SQL):\n%s", diff)
+				t.Errorf("the statement of the page has other rows (-CSV +SQL):\n%s", diff)
 			}
 			if n := len(want); n > 0 && total.FindStringSubmatch(textOf(body))[1] != strconv.Itoa(n) {
-				t.Errorf("the page says %q of %d", total.FindString(textOf(body)), n)
+				t.Errorf("the page shows %q, want %d listings", total.FindString(textOf(body)), n)
 			}
 		})
 	}
 }
 
-// listed are the ids of the listings in the table.
+// listed returns the ids of the listings in the table.
 func listed(t *testing.T, body string) []string {
 	t.Helper()
 	ids := []string{}
@@ -97,12 +96,12 @@ func shownStatement(t *testing.T, body string) string {
 	t.Helper()
 	m := statement.FindStringSubmatch(body)
 	if m == nil {
-		t.Fatalf("the page shows no statement:\n%s", textOf(body))
+		t.Fatalf("the page has no statement:\n%s", textOf(body))
 	}
 	return html.UnescapeString(m[1])
 }
 
-// column is one column of records, without its name.
+// column returns the values of one column, without its name.
 func column(records [][]string, at int) []string {
 	values := []string{}
 	for _, r := range records[1:] {
@@ -111,9 +110,8 @@ func column(records [][]string, at int) []string {
 	return values
 }
 
-// testEverySortIsThatOfSQL sorts by each head, up and down, and compares with the order of
-// the statement that the page shows.
-func testEverySortIsThatOfSQL(t *testing.T, s *site) {
+// testSort sorts by each column in both directions and compares with the statement on the page.
+func testSort(t *testing.T, s *site) {
 	for _, key := range []string{"name", "outlet", "authority", "ranking", "days", "price", "created"} {
 		for _, sign := range []string{"", "-"} {
 			address := "currency=USD&sort=" + sign + key
@@ -126,13 +124,13 @@ func testEverySortIsThatOfSQL(t *testing.T, s *site) {
 	want := []string{"80.500000", "99.999999", "200.000000", "300.250000"}
 	records := s.csv(t, "/catalog.csv?currency=USD&sort=price")
 	if got := column(records, slices.Index(records[0], "price")); !slices.Equal(got, want) {
-		t.Errorf("prices from below: %v, want %v", got, want)
+		t.Errorf("ascending prices: got %v, want %v", got, want)
 	}
 }
 
-// testFilesHaveThePricesOfThePage: the lowest price is that of the chosen tiers and
-// currencies, in the file as on the page.
-func testFilesHaveThePricesOfThePage(t *testing.T, s *site) {
+// testPricesOfDownloads checks that the download contains the lowest price of the chosen tiers and
+// currencies, as the page does.
+func testPricesOfDownloads(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"q=guest":                           `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":80.500000}]`,
 		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":100.000000}]`,
@@ -147,66 +145,66 @@ func testFilesHaveThePricesOfThePage(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
 }
 
-// TestAChosenValueIsCounted chooses the rarest of more values than a facet shows.
-func TestAChosenValueIsCounted(t *testing.T) {
+// TestRareChosenValuesAreCounted chooses the rarest of more values than a facet counts.
+func TestRareChosenValuesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "states.sql")
 	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listings, 1 to 1")
 	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listings, 1 to 1")
-	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listing was found.")
+	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listings found.")
 }
 
-// testWhatCannotBeAskedIsRefused holds that no part of an address is left out in silence.
-func testWhatCannotBeAskedIsRefused(t *testing.T, s *site) {
+// testInvalidAddresses checks that invalid parameters are errors and are never ignored.
+func testInvalidAddresses(t *testing.T, s *site) {
 	for address, want := range map[string]string{
-		"sort=price":                            "refuse to sort prices of different currencies",
-		"price_min=1":                           "refuse to compare prices of different currencies",
-		"price_min=1&currency=USD&currency=EUR": "refuse to compare prices of different currencies",
-		"price_min=1e3&currency=USD":            `refuse price_min "1e3": it is not a number`,
+		"sort=price":                            "prices of different currencies cannot be sorted",
+		"price_min=1":                           "prices of different currencies cannot be compared",
+		"price_min=1&currency=USD&currency=EUR": "prices of different currencies cannot be compared",
+		"price_min=1e3&currency=USD":            `price_min "1e3" is not a number`,
 		"authority_max=1);DROP+TABLE+x":         "read the address: invalid semicolon",
-		"country_min=1":                         `refuse the parameter "country_min"`,
-		"utm=1":                                 `refuse the parameter "utm"`,
-		"col=row_hash":                          `find no column "row_hash"`,
-		"sort=id%27":                            "refuse to sort",
-		"page=0":                                `refuse page "0"`,
-		"q=%00":                                 `refuse the parameter "q"`,
-		"q=%ff":                                 `refuse the parameter "q"`,
-		"q=" + strings.Repeat("a+", 20):         "refuse more than 12 words",
+		"country_min=1":                         `unknown parameter "country_min"`,
+		"utm=1":                                 `unknown parameter "utm"`,
+		"col=row_hash":                          `unknown column "row_hash"`,
+		"sort=id%27":                            "the catalog cannot be sorted by",
+		"page=0":                                `page "0" is not a number`,
+		"q=%00":                                 `the parameter "q" is not a text`,
+		"q=%ff":                                 `the parameter "q" is not a text`,
+		"q=" + strings.Repeat("a+", 20):         "more than 12 words",
 	} {
 		wantTexts(t, s.get(t, "/catalog?"+address, http.StatusBadRequest), want)
 		s.get(t, "/catalog.csv?"+address, http.StatusBadRequest)
 	}
 	s.get(t, "/catalog?as_of=2026-11-01", http.StatusBadRequest)
 	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
-		t.Error("where a currency must be chosen, none can be")
+		t.Error("the form has no currencies to choose")
 	}
 	typing := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)
 	for _, kept := range []string{`name="authority_min" id="authority_min" value="5."`, `name="q" id="q" value="news"`, `value="United States" checked`,
 		`id="ranking_max" value="9"`, `name="sort" value="name"`, `name="col" value="city"`} {
 		if !strings.Contains(typing, kept) {
-			t.Errorf("the form lost what was typed: %s", kept)
+			t.Errorf("the form lacks the given value %s", kept)
 		}
 	}
 	wantTexts(t, s.get(t, "/catalog?currency=USD&currency=EUR&sort=price&country=Spain", http.StatusBadRequest), "Country Spain 0")
 	wantTexts(t, s.get(t, "/catalog?country=Spain&q=a"+strings.Repeat("+a", 12), http.StatusBadRequest), "Country Spain State not counted")
-	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: there is no such page")
+	wantTexts(t, s.get(t, "/catalog?page=2", http.StatusOK), "8 listings: this page does not exist")
 }
 
-// testHostileNamesStayText holds that nothing of the service becomes markup or a link.
-func testHostileNamesStayText(t *testing.T, s *site) {
+// testHostileNames checks that texts of the service are escaped, in the page and in downloads.
+func testHostileNames(t *testing.T, s *site) {
 	body := s.get(t, "/catalog?"+url.Values{"col": {"outlet", "website", "state", "tags", "price", "country"}}.Encode(), http.StatusOK)
 	for _, bad := range []string{"<script>alert", "<img", "<b>Land", "<u>tag", "<i>tier", `href="javascript`, "user:pass"} {
 		if strings.Contains(strings.ReplaceAll(body, "https://user:pass@evil.example/</bdi>", ""), bad) {
-			t.Errorf("the page has %q", bad)
+			t.Errorf("the page contains %q", bad)
 		}
 	}
 	wantTexts(t, body, "<script>alert(1)</script>", "javascript:alert(1)", "שלום עולם", "not stated")
 	for _, m := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
 		if !strings.Contains(m, `rel="noopener noreferrer nofollow"`) {
-			t.Errorf("a link of the service: %s", m)
+			t.Errorf("an external link lacks its rel: %s", m)
 		}
 	}
-	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing fits.", "Outlets: Morning <i>Star</i>")
+	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing matches.", "Outlets: Morning <i>Star</i>")
 	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
 	fatal(t, err)
 	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {
@@ -214,14 +212,14 @@ func testHostileNamesStayText(t *testing.T, s *site) {
 	}
 }
 
-// TestAnEmptyCatalogIsShown has no listing, no price and no tag: a list that was never read
-// is not an empty one.
-func TestAnEmptyCatalogIsShown(t *testing.T) {
+// TestEmptyCatalog checks that the page distinguishes a list that was never read from an empty
+// one.
+func TestEmptyCatalog(t *testing.T) {
 	t.Parallel()
-	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listing was found.", "not read", "missing scope products.read")
+	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listings found.", "not read", "missing scope products.read")
 	s := newSite(t)
-	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing", "streams: not known")
+	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing", "streams: unknown")
 	if got := s.csv(t, "/catalog.csv"); len(got) != 1 {
-		t.Errorf("the CSV has %d lines", len(got))
+		t.Errorf("the CSV has %d lines, want 1", len(got))
 	}
 }

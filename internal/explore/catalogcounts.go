@@ -6,27 +6,26 @@ import (
 	"strings"
 )
 
-// counts are how many listings a filter finds, and how many it would find with each value
-// of a facet in place of what is chosen of that facet.
+// counts contains the number of listings of a filter. Facets contains the number of listings for
+// each value of a facet if it replaced the chosen values of this facet.
 type counts struct {
 	Total  int64
 	Facets map[string][]count
 }
 
-// count is a value of a facet and its listings.
+// count is the number of listings with a value of a facet.
 type count struct {
 	choice
 	N int64
 }
 
-// mostValues is how many values of a facet are counted: the chosen ones, then the most
-// frequent ones.
-const mostValues = 100
+// maxValues limits the counted values of a facet: the chosen ones, then the most frequent ones.
+const maxValues = 100
 
-// countStatement counts the listings and the values of every facet. Search and ranges
-// choose the rows of found once; each chosen facet is a column of it, which the counts of
-// that facet itself leave out.
-func (s *state) countStatement(b *binder) string {
+// countStatement returns the statement that counts the listings and the values of all facets.
+// The table found contains the listings that match the search and the ranges. It has a boolean
+// column for each chosen facet, which the counts of the other facets filter by.
+func (s *catalogState) countStatement(b *binder) string {
 	t := derivedTables()
 	columns := []string{"l.id"}
 	for _, f := range facets() {
@@ -64,7 +63,7 @@ func (s *state) countStatement(b *binder) string {
 			where := append(s.offered(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+foundWithout(priceFacet)+")")
 			bounds := s.Ranges["price"]
 			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
-			if len(s.Chosen[other]) > 1 { // then a listing can have several rows of a value
+			if len(s.Chosen[other]) > 1 { // a listing can have several rows with the same value
 				values += whereAll(where) + " GROUP BY product_listing_id, value"
 				if having := bounds.on("min(unit_amount)"); len(having) > 0 {
 					values += " HAVING " + strings.Join(having, " AND ")
@@ -80,16 +79,16 @@ func (s *state) countStatement(b *binder) string {
 			first = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
 		}
 		parts = append(parts, fmt.Sprintf("(SELECT '%s', value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
-			f.key, values, first, max(mostValues, len(s.Chosen[f.key]))))
+			f.key, values, first, max(maxValues, len(s.Chosen[f.key]))))
 	}
 	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(always) + ")\n" +
 		strings.Join(parts, "\nUNION ALL ")
 }
 
-// countListings counts what the address finds, unless that was counted lately.
-func countListings(v *visit, ix *index, s *state) (counts, error) {
+// countListings returns the counts of an address, from the cache if possible.
+func countListings(v *visit, ix *index, s *catalogState) (counts, error) {
 	filter := s.filters().Encode()
-	if known, ok := ix.remembered(filter); ok {
+	if known, ok := ix.cachedCounts(filter); ok {
 		return known, nil
 	}
 	b := &binder{values: map[string]string{}}
@@ -109,6 +108,6 @@ func countListings(v *visit, ix *index, s *state) (counts, error) {
 			c.Facets[key] = append(c.Facets[key], count{choice{r.Get("value").Text, r.Get("value").Null}, n})
 		}
 	}
-	ix.remember(filter, c)
+	ix.cacheCounts(filter, c)
 	return c, nil
 }

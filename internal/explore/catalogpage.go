@@ -17,23 +17,23 @@ import (
 
 // catalogView is the data of catalog.html.
 type catalogView struct {
-	State           *state
+	State           *catalogState
 	Problem, Advice string
 	Facets          []facetView
 	Spans           []spanView
 	Choosers        []chooser
 	Table           page.Table
-	// Sources says that listings were not read, are carried or not proven.
+	// Sources is a note if the listings are not proven.
 	Sources string
-	// Outlets are some whose own name or address has the words of the search.
+	// Outlets are some outlets whose name or address contains the words of the search.
 	Outlets []page.Cell
-	// First and Last are the places of the rows in all that were found.
+	// First and Last are the positions of the first and the last row among the Total listings.
 	Total, First, Last int64
 	Previous, Next     string
 	CSV, Parquet       string
 	Clear              string
 	SQL, Program       string
-	// Order is the sort of the address, which a form would lose.
+	// Order is the sort order of the address, for a hidden field of the form.
 	Order string
 }
 
@@ -42,15 +42,16 @@ type facetView struct {
 	Key, Label string
 	Values     []valueView
 	Chosen     int
-	// Few are the values before "more"; Cut says that there are more than were counted.
+	// Few is the number of values before "more". Cut reports that not all values were counted.
 	Few int
 	Cut bool
-	// Counted is false where no count was read.
+	// Counted is false if the page has no counts.
 	Counted bool
 }
 
-// valueView is one value of a facet: Value as the address has it.
+// valueView is one value of a facet.
 type valueView struct {
+	// Value is the value in the address.
 	Value, Label string
 	N            int64
 	Chosen       bool
@@ -60,25 +61,25 @@ type valueView struct {
 // spanView is a range in the form.
 type spanView struct{ Key, Label, Min, Max string }
 
-// chooser is a column that can be shown.
+// chooser is the check box of a column.
 type chooser struct {
 	Key, Label string
 	Shown      bool
 }
 
-// patience is how long a page waits for the index before it says so.
-const patience = 4 * time.Second
+// indexWait is the time that a page waits for the index.
+const indexWait = 4 * time.Second
 
-// showCatalog searches the listings.
+// showCatalog shows the listings that match the address.
 func showCatalog(v *visit) (reply, error) {
-	s, err := readState(v.asked)
+	s, err := readState(v.params)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
 	if err != nil {
 		return view.refuse(v, err)
 	}
-	ix, err := v.snapshot.useIndex(v.Context(), patience)
+	ix, err := v.snapshot.useIndex(v.Context(), indexWait)
 	if errors.Is(err, errNotReady) {
-		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page loads again by itself."
+		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page reloads automatically."
 		view.Facets, view.Spans, view.Choosers = facetViewsOf(&s, counts{}), spanViewsOf(&s), choosersOf(&s)
 		return htmlPage{Heading: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Reload: 2}, nil
 	}
@@ -101,9 +102,9 @@ func showCatalog(v *visit) (reply, error) {
 	return htmlPage{Heading: "Catalog", Template: "catalog", Data: view}, nil
 }
 
-// countAndRead counts what the address finds and reads its page, both at once where
-// another connection is free.
-func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []listing, err error) {
+// countAndRead counts the listings of an address and reads one page of them. It does both
+// concurrently if another session is idle.
+func (s *catalogState) countAndRead(v *visit, ix *index) (c counts, rows []listing, err error) {
 	other := v.snapshot.borrowIdle()
 	if other == nil {
 		if c, err = countListings(v, ix, s); err == nil {
@@ -123,8 +124,8 @@ func (s *state) countAndRead(v *visit, ix *index) (c counts, rows []listing, err
 	return c, rows, errors.Join(err, reading.Wait())
 }
 
-// findOutlets finds outlets by the words of the search, also such as have no listing now.
-func (s *state) findOutlets(v *visit) ([]page.Cell, error) {
+// findOutlets finds outlets by the words of the search, including outlets without listings.
+func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	const most = 8
 	if len(s.words()) == 0 {
 		return nil, nil
@@ -142,8 +143,8 @@ func (s *state) findOutlets(v *visit) ([]page.Cell, error) {
 	return outlets, err
 }
 
-// refuse shows what is wrong with an address, and the form, so that it can be corrected:
-// whoever must choose a currency first finds them there.
+// refuse shows a mistake in the address with the form, in which it can be corrected. The form
+// has counts, for example to choose a currency.
 func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	wrong, ok := errors.AsType[*statusError](err)
 	if !ok {
@@ -156,24 +157,24 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	if possible.Sort == "price" {
 		possible.Sort = "authority"
 	}
-	if ix, err := v.snapshot.useIndex(v.Context(), patience); err == nil && possible.check() == nil {
+	if ix, err := v.snapshot.useIndex(v.Context(), indexWait); err == nil && possible.check() == nil {
 		if c, err = countListings(v, ix, &possible); err != nil {
 			return nil, err
 		}
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
 	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
-	for i := range view.Spans { // what was typed stays, also when it is no number yet
+	for i := range view.Spans { // keep the typed texts, which may not be numbers
 		r := &view.Spans[i]
-		r.Min, r.Max = v.asked.Get(r.Key+"_min"), v.asked.Get(r.Key+"_max")
+		r.Min, r.Max = v.params.Get(r.Key+"_min"), v.params.Get(r.Key+"_max")
 	}
 	return htmlPage{Heading: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
 }
 
-// sendCatalog answers with all rows of an address as a file.
+// sendCatalog returns a handler that sends all rows of an address as a file.
 func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
-		s, err := readState(v.asked)
+		s, err := readState(v.params)
 		if err != nil {
 			return nil, err
 		}
@@ -215,14 +216,14 @@ func (view *catalogView) fill(c counts, rows []listing) {
 	view.SQL = s.asSQL()
 }
 
-func (s *state) link() string { return base + "/catalog?" + s.encode() }
+func (s *catalogState) link() string { return base + "/catalog?" + s.encode() }
 
-// listing is a row of the page by its columns, with the tags and prices of other tables.
+// listing is a row of the table by column. It includes tags and prices.
 type listing map[string]query.Value
 
-// readRows reads the listings of a page, in its order: the index finds them, main has
-// their columns.
-func (s *state) readRows(v *visit) ([]listing, error) {
+// readRows reads one page of listings. It finds them in the index and reads their columns from
+// main.
+func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{values: map[string]string{}}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
 	found, err := v.run(b.query(text), b.values)
@@ -240,7 +241,7 @@ func (s *state) readRows(v *visit) ([]listing, error) {
 	for _, r := range found.Rows {
 		sources, ids = append(sources, r.Get("source").Text), append(ids, r.Get("rank").Text)
 	}
-	// A subquery lets DuckDB skip the blocks that hold none of the rows; a list does not.
+	// With a subquery, unlike a list, DuckDB skips blocks that contain none of the rows.
 	full, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
 		strings.Join(sources, ", ") + "]))"}, nil)
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *state) readRows(v *visit) ([]listing, error) {
 }
 
 // addLists adds the tags and the lowest price in each currency to the listings of a page.
-func (s *state) addLists(v *visit, byRank map[string]listing, picked string) error {
+func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked string) error {
 	b := &binder{values: map[string]string{}}
 	t := derivedTables()
 	where := append(s.offered(t, b, "currency"), picked)
@@ -298,14 +299,14 @@ func (s *state) addLists(v *visit, byRank map[string]listing, picked string) err
 	return nil
 }
 
-// facetViewsOf sets the counts beside what is chosen. A chosen value that nothing has is
-// shown with none.
-func facetViewsOf(s *state, c counts) []facetView {
+// facetViewsOf combines counts and chosen values. A chosen value that no listing has is shown
+// with the count 0.
+func facetViewsOf(s *catalogState, c counts) []facetView {
 	const few = 8
 	var views []facetView
 	for _, f := range facets() {
 		chosen := slices.Clone(s.Chosen[f.key])
-		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) >= mostValues, Counted: c.Facets != nil}
+		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) >= maxValues, Counted: c.Facets != nil}
 		for _, one := range c.Facets[f.key] {
 			at := slices.Index(chosen, one.choice)
 			if at >= 0 {
@@ -316,7 +317,7 @@ func facetViewsOf(s *state, c counts) []facetView {
 		for _, missing := range chosen {
 			view.Values = append(view.Values, newValueView(f, count{missing, 0}, true, view.Counted))
 		}
-		// What is chosen stands first, where it can be taken back.
+		// Chosen values are first, so that they can be removed easily.
 		slices.SortStableFunc(view.Values, func(a, b valueView) int {
 			switch {
 			case a.Chosen == b.Chosen:
@@ -346,7 +347,7 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 	return valueView{c.encode(), label, c.N, chosen, counted}
 }
 
-func spanViewsOf(s *state) []spanView {
+func spanViewsOf(s *catalogState) []spanView {
 	var views []spanView
 	for _, r := range spans() {
 		views = append(views, spanView{r.key, r.label, s.Ranges[r.key].Min, s.Ranges[r.key].Max})
@@ -354,20 +355,20 @@ func spanViewsOf(s *state) []spanView {
 	return views
 }
 
-func choosersOf(s *state) []chooser {
+func choosersOf(s *catalogState) []chooser {
 	shown := s.shownColumns()
 	var all []chooser
-	for _, c := range columns() {
+	for _, c := range catalogColumns() {
 		if c.key != "name" {
-			all = append(all, chooser{c.key, c.label, slices.ContainsFunc(shown, func(one column) bool { return one.key == c.key })})
+			all = append(all, chooser{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
 		}
 	}
 	return all
 }
 
-// head sorts by its column when it is chosen: numbers from above first, and the other way
-// round the second time.
-func (s *state) head(c column) page.Head {
+// head returns the header of a column. Its link sorts numbers in descending order first, and
+// reverses the order of the sorted column.
+func (s *catalogState) head(c catalogColumn) page.Head {
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
 	_, single := s.currency()
 	if c.sort == "" || c.key == "price" && !single {
@@ -383,8 +384,8 @@ func (s *state) head(c column) page.Head {
 	return h
 }
 
-// cell is a value of the table.
-func (s *state) cell(c column, r listing) page.Cell {
+// cell returns a cell of the table.
+func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 	value, ok := r[c.plain[len(c.plain)-1]]
 	missing := value.Null || !ok
 	cell := page.Cell{Text: value.Text}

@@ -9,29 +9,29 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// tables are the relations that a statement of the catalog reads: those of main for
-// downloads and for the statement that a page shows, or the narrow ones of the index for
-// the page itself. Their columns have the same names, so that each filter is written once.
-type tables struct {
+// catalogTables are the tables that a statement of the catalog reads. Downloads and the shown
+// statement read the tables of main, the page reads the narrow tables of the index. Both have
+// the same column names, so that each filter is written once.
+type catalogTables struct {
 	listings, prices, tags string
-	// search is the text of a listing l that words are looked for in.
+	// search is the expression that the words of a search are compared with.
 	search string
-	// isDerived says that prices has one row for a listing, currency and tier, and others
-	// for any_currency and any_tier.
+	// isDerived reports that prices has one row for each listing, currency and tier, with
+	// additional rows for any_currency and any_tier.
 	isDerived bool
 }
 
-func mainTables() tables {
-	return tables{"main.product_listings", "main.product_listing_prices", "main.product_listing_tags",
+func mainTables() catalogTables {
+	return catalogTables{"main.product_listings", "main.product_listing_prices", "main.product_listing_tags",
 		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
 }
 
-func derivedTables() tables {
-	return tables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
+func derivedTables() catalogTables {
+	return catalogTables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
 }
 
-// binder puts values into a statement: as parameters, or as literals where the statement
-// is shown to be copied.
+// binder adds values to a statement: as parameters, or as literals in a statement that the user
+// can copy.
 type binder struct {
 	values  map[string]string
 	literal bool
@@ -46,7 +46,7 @@ func (b *binder) text(value string) string {
 	return "$" + name
 }
 
-// query is a statement with the parameters that were bound in it.
+// query returns a query with the bound parameters.
 func (b *binder) query(text string) query.Query {
 	q := query.Query{Name: "catalog", SQL: text}
 	for i := range len(b.values) {
@@ -55,7 +55,7 @@ func (b *binder) query(text string) query.Query {
 	return q
 }
 
-// anyOf compares an expression with choices.
+// anyOf returns the condition that an expression equals one of the choices.
 func (b *binder) anyOf(expression string, chosen []choice) string {
 	var texts, parts []string
 	for _, c := range chosen {
@@ -74,14 +74,14 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// condition is one filter of an address. facet is the key of the facet that it belongs to,
-// priceFacet for currency, tier and a range of prices together, empty for the others.
+// condition is one filter of an address. facet is the key of its facet; priceFacet for the
+// common condition of currency, tier and price range; or empty for search and ranges.
 type condition struct{ facet, text string }
 
 const priceFacet = "price"
 
-// conditions are the filters of an address, over the listings l.
-func (s *state) conditions(t tables, b *binder) []condition {
+// conditions returns the filters of an address for the listings l.
+func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 	var all []condition
 	for _, word := range s.words() {
 		all = append(all, condition{"", "contains(" + t.search + ", lower(" + b.text(word) + "))"})
@@ -111,8 +111,8 @@ func (s *state) conditions(t tables, b *binder) []condition {
 	return all
 }
 
-// hasTag finds listings with one of the tags, or with none.
-func hasTag(t tables, b *binder, chosen []choice) string {
+// hasTag returns the condition that a listing has one of the tags. The NULL choice means no tag.
+func hasTag(t catalogTables, b *binder, chosen []choice) string {
 	tagged := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
 	named := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
@@ -125,10 +125,9 @@ func hasTag(t tables, b *binder, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// offered are the conditions of a price that the address asks for, all of one price. One
-// of the facets currency and tier can be counted: its values are then kept apart, and its
-// choice is left out.
-func (s *state) offered(t tables, b *binder, counted string) []string {
+// offered returns the conditions that a price must meet. If counted is "currency" or "tier", the
+// statement groups by this facet, and its chosen values are no condition.
+func (s *catalogState) offered(t catalogTables, b *binder, counted string) []string {
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
 	all := []string{"unit_amount IS NOT NULL"}
 	if t.isDerived {
@@ -143,7 +142,7 @@ func (s *state) offered(t tables, b *binder, counted string) []string {
 	return all
 }
 
-// on compares an expression with the bounds, whose digits were checked.
+// on returns the conditions that an expression is within the limits, which are valid numbers.
 func (l limits) on(expression string) []string {
 	var all []string
 	if l.Min != "" {
@@ -155,9 +154,9 @@ func (l limits) on(expression string) []string {
 	return all
 }
 
-// statement selects columns of the listings l that the address finds, in its order. p is
-// the lowest price where one currency is chosen.
-func (s *state) statement(t tables, b *binder, columns []string) string {
+// statement selects columns of the listings l of an address in its order. If one currency is
+// chosen, p.price is the lowest price.
+func (s *catalogState) statement(t catalogTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
 		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price\n    FROM " + t.prices + "\n    WHERE " +
@@ -181,9 +180,8 @@ func (s *state) statement(t tables, b *binder, columns []string) string {
 	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
 }
 
-// plainStatement is the answer of an address over the tables of main: all rows with the
-// columns that are shown.
-func (s *state) plainStatement(b *binder) string {
+// plainStatement selects all rows of an address from main, with the shown columns.
+func (s *catalogState) plainStatement(b *binder) string {
 	var columns []string
 	for _, c := range s.shownColumns() {
 		for _, name := range c.plain {
@@ -193,8 +191,8 @@ func (s *state) plainStatement(b *binder) string {
 	return s.statement(mainTables(), b, columns)
 }
 
-// plainColumns are the columns of the answer behind one name.
-func (s *state) plainColumns(name string, b *binder) []string {
+// plainColumns returns the expressions for a name in catalogColumn.plain.
+func (s *catalogState) plainColumns(name string, b *binder) []string {
 	switch name {
 	case "tags":
 		return []string{"(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags"}
@@ -212,7 +210,7 @@ func (s *state) plainColumns(name string, b *binder) []string {
 	return []string{"l." + name}
 }
 
-// whereAll joins conditions. Without any, all rows are meant.
+// whereAll returns a WHERE clause. It is empty without conditions.
 func whereAll(conditions []string) string {
 	if len(conditions) == 0 {
 		return ""
@@ -220,11 +218,11 @@ func whereAll(conditions []string) string {
 	return " WHERE " + strings.Join(conditions, " AND ")
 }
 
-// plainQuery is the query of a download.
-func (s *state) plainQuery() (query.Query, map[string]string) {
+// plainQuery returns the query of a download.
+func (s *catalogState) plainQuery() (query.Query, map[string]string) {
 	b := &binder{values: map[string]string{}}
 	return query.Text(s.plainStatement(b)), b.values
 }
 
-// asSQL is the statement as a user can copy it.
-func (s *state) asSQL() string { return s.plainStatement(&binder{literal: true}) }
+// asSQL returns the statement of a download with literal values.
+func (s *catalogState) asSQL() string { return s.plainStatement(&binder{literal: true}) }

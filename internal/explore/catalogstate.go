@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// facet is a trait of listings that has counts and can be chosen.
+// facet is a property of listings that can be filtered by, with counts.
 type facet struct {
 	// key is its parameter in the address.
 	key, label string
-	// column is that of product_listings; "": the trait is in a table beside it.
+	// column is a column of product_listings. It is empty for properties in other tables, of
+	// which a listing can have several values.
 	column string
 }
 
-// facets are those of the catalog, in the order of the page. tag, tier and currency are
-// those that a listing can have several values of.
+// facets lists the facets in the order of the page.
 func facets() []facet {
 	return []facet{
 		{"country", "Country", "country"}, {"state", "State", "state"}, {"channel", "Channel type", "channel_type"},
@@ -29,7 +29,7 @@ func facets() []facet {
 	}
 }
 
-// span is a quantity with a range.
+// span is a number that can be filtered by a range.
 type span struct {
 	key, label, column string
 }
@@ -41,19 +41,19 @@ func spans() []span {
 	}
 }
 
-// column is one that the table can show. plain are the columns of the answer; name and
-// id are always there.
-type column struct {
+// catalogColumn is a column that the table can show.
+type catalogColumn struct {
 	key, label string
-	// sort is the expression that the head sorts by; "": it does not.
+	// plain are the columns of main.product_listings, or price or tags.
 	plain []string
-	sort  string
-	// usual columns are shown unless the address chooses.
+	// sort is the column to sort by. Empty means that the header does not sort.
+	sort string
+	// usual columns are shown unless the address chooses columns.
 	usual bool
 }
 
-func columns() []column {
-	return []column{
+func catalogColumns() []catalogColumn {
+	return []catalogColumn{
 		{"name", "Listing", []string{"id", "name"}, "name", true},
 		{"price", "Price from", []string{"price"}, "price", true},
 		{"outlet", "Outlet", []string{"outlet_id", "outlet_name"}, "outlet_name", true},
@@ -73,23 +73,22 @@ func columns() []column {
 	}
 }
 
-func columnOf(key string) (column, bool) {
-	i := slices.IndexFunc(columns(), func(c column) bool { return c.key == key })
+func columnOf(key string) (catalogColumn, bool) {
+	i := slices.IndexFunc(catalogColumns(), func(c catalogColumn) bool { return c.key == key })
 	if i < 0 {
-		return column{}, false
+		return catalogColumn{}, false
 	}
-	return columns()[i], true
+	return catalogColumns()[i], true
 }
 
-// choice is a value of a facet: a text, or what is not stated.
+// choice is a value of a facet, which can be NULL.
 type choice struct {
 	Text string
 	Null bool
 }
 
-// notStated is the choice of NULL in an address and emptyText that of an empty text, which
-// a form cannot send. A text that begins with a bracket gets another one, so that every
-// text has an address of its own.
+// notStated is NULL in an address, and emptyText an empty text, which a form cannot send. A text
+// that begins with a bracket is escaped by another bracket.
 const (
 	notStated = "(none)"
 	emptyText = "(empty)"
@@ -119,15 +118,15 @@ func decodeChoice(text string) choice {
 	return choice{Text: text}
 }
 
-// limits are the bounds of a range, as digits; "": none.
+// limits are the limits of a range as decimal texts. Empty means no limit.
 type limits struct{ Min, Max string }
 
-// state is what the address of the catalog asks for.
-type state struct {
+// catalogState contains the parameters of a catalog address.
+type catalogState struct {
 	Search  string
 	Chosen  map[string][]choice
 	Ranges  map[string]limits
-	Sort    string // a key of columns
+	Sort    string // the key of a catalogColumn
 	Down    bool
 	Page    int
 	Columns []string
@@ -136,17 +135,16 @@ type state struct {
 const (
 	usualSort = "-authority"
 	pageRows  = 50
-	// mostWords and mostChoices bound the statement that an address makes.
-	mostWords   = 12
-	mostChoices = 200
-	longestText = 500
+	// Limits of an address, so that its statement is not too large.
+	maxWords   = 12
+	maxChoices = 200
+	maxText    = 500 // bytes
 )
 
-// readState reads an address. What it cannot ask for is an error, and never left out:
-// the answer would be that of another question. The state has all the rest then, since the
-// form that shows the error is made of it.
-func readState(values url.Values) (state, error) {
-	s := state{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
+// readState parses an address. Invalid parameters are errors, so that the result is never that
+// of another address. With an error, the state contains all valid parameters for the form.
+func readState(values url.Values) (catalogState, error) {
+	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
 	var problem error // the first
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
@@ -161,14 +159,14 @@ func readState(values url.Values) (state, error) {
 	return s, problem
 }
 
-// apply reads one parameter. An empty one is a field of the form that nobody filled.
-func (s *state) apply(key, text string) error {
+// apply parses one parameter. Empty ones are empty fields of the form.
+func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")
 	isSpan := slices.ContainsFunc(spans(), func(r span) bool { return r.key == stem }) && (end == "min" || end == "max")
 	switch {
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > longestText:
-		return usageErr(fmt.Sprintf("refuse the parameter %q: it is not text of up to %d bytes", key, longestText), "Change the address.")
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxText:
+		return usageErr(fmt.Sprintf("the parameter %q is not a text of up to %d bytes", key, maxText), "Change the address.")
 	case text == "" && (isFacet || isSpan || key == "q" || key == "sort" || key == "page"):
 	case key == "q":
 		s.Search = strings.TrimSpace(text)
@@ -183,35 +181,35 @@ func (s *state) apply(key, text string) error {
 	case key == "page":
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1_000_000 {
-			return usageErr(fmt.Sprintf("refuse page %q: it is not a number from 1 on", text), "Change page in the address.")
+			return usageErr(fmt.Sprintf("page %q is not a number from 1 on", text), "Change page in the address.")
 		}
 		s.Page = n
 	case key == "col":
 		if _, ok := columnOf(text); !ok {
-			return usageErr(fmt.Sprintf("find no column %q", text), "Columns are "+columnKeys()+".")
+			return usageErr(fmt.Sprintf("unknown column %q", text), "The columns are "+columnKeys()+".")
 		}
 		s.Columns = append(s.Columns, text)
 	default:
-		return usageErr(fmt.Sprintf("refuse the parameter %q: the catalog does not know it", key), "Remove it from the address.")
+		return usageErr(fmt.Sprintf("unknown parameter %q", key), "Remove it from the address.")
 	}
 	return nil
 }
 
 func columnKeys() string {
 	var keys []string
-	for _, c := range columns() {
+	for _, c := range catalogColumns() {
 		keys = append(keys, c.key)
 	}
 	return strings.Join(keys, ", ")
 }
 
-// number is what the amounts of the catalog can be compared with.
+// number matches the limits of a range.
 var number = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)
 
-func (s *state) applyLimit(stem, end, text string) error {
+func (s *catalogState) applyLimit(stem, end, text string) error {
 	text = strings.TrimSpace(text)
 	if !number.MatchString(text) {
-		return usageErr(fmt.Sprintf("refuse %s_%s %q: it is not a number such as 12.50", stem, end, text), "Change it in the form or the address.")
+		return usageErr(fmt.Sprintf("%s_%s %q is not a number such as 12.50", stem, end, text), "Change it in the form or the address.")
 	}
 	l := s.Ranges[stem]
 	if end == "min" {
@@ -223,17 +221,17 @@ func (s *state) applyLimit(stem, end, text string) error {
 	return nil
 }
 
-func (s *state) applySort(text string) error {
+func (s *catalogState) applySort(text string) error {
 	key, down := strings.CutPrefix(text, "-")
 	if c, ok := columnOf(key); !ok || c.sort == "" {
-		return usageErr(fmt.Sprintf("refuse to sort by %q: the catalog cannot", text), "Choose the head of a column.")
+		return usageErr(fmt.Sprintf("the catalog cannot be sorted by %q", text), "Click the header of a column.")
 	}
 	s.Sort, s.Down = key, down
 	return nil
 }
 
-// check refuses what no single parameter is wrong in.
-func (s *state) check() error {
+// check checks the combination of parameters.
+func (s *catalogState) check() error {
 	chosen := 0
 	for _, all := range s.Chosen {
 		chosen += len(all)
@@ -241,20 +239,20 @@ func (s *state) check() error {
 	_, priced := s.Ranges["price"]
 	currencies := len(s.Chosen["currency"])
 	switch {
-	case len(s.words()) > mostWords || chosen > mostChoices:
-		return usageErr(fmt.Sprintf("refuse more than %d words or %d choices", mostWords, mostChoices), "Choose fewer.")
+	case len(s.words()) > maxWords || chosen > maxChoices:
+		return usageErr(fmt.Sprintf("the address has more than %d words or %d choices", maxWords, maxChoices), "Choose fewer.")
 	case priced && currencies != 1:
-		return usageErr("refuse to compare prices of different currencies", "Choose one currency, then a range of prices.")
+		return usageErr("prices of different currencies cannot be compared", "Choose one currency, then a range of prices.")
 	case s.Sort == "price" && currencies != 1:
-		return usageErr("refuse to sort prices of different currencies", "Choose one currency, then sort by price.")
+		return usageErr("prices of different currencies cannot be sorted", "Choose one currency, then sort by price.")
 	}
 	return nil
 }
 
-func (s *state) words() []string { return strings.Fields(s.Search) }
+func (s *catalogState) words() []string { return strings.Fields(s.Search) }
 
-// encode is the address again, in one order. Parts at their usual value are left out.
-func (s *state) encode() string {
+// encode returns the address in a canonical form, without default values.
+func (s *catalogState) encode() string {
 	v := s.filters()
 	if order := s.order(); order != "" {
 		v.Set("sort", order)
@@ -268,8 +266,8 @@ func (s *state) encode() string {
 	return v.Encode()
 }
 
-// order is the parameter sort; "": the usual one.
-func (s *state) order() string {
+// order returns the parameter sort. It is empty for the default order.
+func (s *catalogState) order() string {
 	text := s.Sort
 	if s.Down {
 		text = "-" + text
@@ -280,8 +278,8 @@ func (s *state) order() string {
 	return text
 }
 
-// filters are the parameters that choose rows: equal ones have equal counts.
-func (s *state) filters() url.Values {
+// filters returns the parameters that choose rows. They determine the counts.
+func (s *catalogState) filters() url.Values {
 	v := url.Values{}
 	if s.Search != "" {
 		v.Set("q", s.Search)
@@ -302,10 +300,10 @@ func (s *state) filters() url.Values {
 	return v
 }
 
-// shownColumns are those that the address chooses, in the order of the page.
-func (s *state) shownColumns() []column {
-	var shown []column
-	for _, c := range columns() {
+// shownColumns returns the shown columns in the order of the page.
+func (s *catalogState) shownColumns() []catalogColumn {
+	var shown []catalogColumn
+	for _, c := range catalogColumns() {
 		if c.key == "name" || slices.Contains(s.Columns, c.key) || len(s.Columns) == 0 && c.usual {
 			shown = append(shown, c)
 		}
@@ -313,8 +311,8 @@ func (s *state) shownColumns() []column {
 	return shown
 }
 
-// currency is the one that prices are shown in; ok is false unless one is chosen.
-func (s *state) currency() (c choice, ok bool) {
+// currency returns the chosen currency. ok is false unless exactly one is chosen.
+func (s *catalogState) currency() (c choice, ok bool) {
 	if len(s.Chosen["currency"]) != 1 {
 		return c, false
 	}

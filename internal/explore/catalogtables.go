@@ -11,40 +11,40 @@ import (
 	"placementsync/internal/query"
 )
 
-// index is the narrow tables of the catalog page: made when the catalog of a snapshot is
-// first asked for, in the memory of the sandbox and within its limit.
+// index contains the state of the narrow in-memory tables of the catalog page. They are created
+// by the first request for the catalog of a snapshot, and count towards its memory limit.
 type index struct {
-	// done is closed when the tables exist, or when err says why they do not.
+	// done is closed when the tables are created or when creating them failed with err.
 	done chan struct{}
 	err  error
-	// counted holds the counts of the last filters: sorting and paging do not count again.
-	mu      sync.Mutex // guards counted
-	counted []counted
+	// recent is a cache of counts, for sorting and paging.
+	mu     sync.Mutex // guards recent
+	recent []filterCounts
 }
 
-// counted are the counts of a filter.
-type counted struct {
+// filterCounts are the counts of a filter.
+type filterCounts struct {
 	filter string
 	counts counts
 }
 
-// mostCounted is how many filters are remembered.
-const mostCounted = 32
+// maxRecent is the number of cached filters.
+const maxRecent = 32
 
-var errNotReady = errors.New("prepare the catalog: it takes some time once for each snapshot")
+var errNotReady = errors.New("the catalog of the snapshot is being prepared")
 
-// The times before an index that could not be made is made again.
+// The first and the longest interval before a failed index is built again.
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// startIndex returns the index of a snapshot. The first to ask begins it; it is made also
-// when that one goes away, since a search as one types ends most of its requests. One that
-// failed is made again after a while, each time a longer one.
-func (s *snapshot) startIndex(ctx context.Context) *index {
-	s.making.Lock()
-	defer s.making.Unlock()
+// startIndex returns the index of a snapshot. The first call starts building it in the
+// background. Building continues if this request ends, because a search while typing cancels most
+// of its requests. A failed index is built again, after increasing intervals.
+func (s *openSnapshot) startIndex(ctx context.Context) *index {
+	s.building.Lock()
+	defer s.building.Unlock()
 	if s.index != nil && (!s.index.hasFailed() || time.Now().Before(s.retryAt)) {
 		return s.index
 	}
@@ -57,8 +57,8 @@ func (s *snapshot) startIndex(ctx context.Context) *index {
 	go func() {
 		defer close(ix.done)
 		if ix.err = ix.build(inner, s.db); ix.err != nil {
-			s.making.Lock()
-			defer s.making.Unlock()
+			s.building.Lock()
+			defer s.building.Unlock()
 			s.retryAt = time.Now().Add(min(firstRetry<<min(s.failures, 10), lastRetry))
 			s.failures++
 		}
@@ -66,18 +66,17 @@ func (s *snapshot) startIndex(ctx context.Context) *index {
 	return ix
 }
 
-// stopMaking stops the making of the index and waits for its end.
-func (s *snapshot) stopMaking() {
-	s.making.Lock()
+// stopBuilding cancels building the index and waits for its end.
+func (s *openSnapshot) stopBuilding() {
+	s.building.Lock()
 	ix, stop := s.index, s.stopIndex
-	s.making.Unlock()
+	s.building.Unlock()
 	if ix != nil {
 		stop()
 		<-ix.done
 	}
 }
 
-// hasFailed reports whether the index could not be made.
 func (ix *index) hasFailed() bool {
 	select {
 	case <-ix.done:
@@ -87,22 +86,22 @@ func (ix *index) hasFailed() bool {
 	}
 }
 
-// useIndex waits for the index of a snapshot.
-func (s *snapshot) useIndex(ctx context.Context, patience time.Duration) (*index, error) {
+// useIndex returns the index of a snapshot. It returns errNotReady if the index is not built
+// within the time wait.
+func (s *openSnapshot) useIndex(ctx context.Context, wait time.Duration) (*index, error) {
 	ix := s.startIndex(ctx)
-	wait := time.NewTimer(patience)
-	defer wait.Stop()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	select {
 	case <-ix.done:
 		return ix, ix.err
-	case <-wait.C:
+	case <-timer.C:
 		return nil, errNotReady
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the index of the catalog: %w", ctx.Err())
 	}
 }
 
-// build makes the tables.
 func (ix *index) build(ctx context.Context, db *query.DB) error {
 	text, err := statements.ReadFile("sql/catalog_tables.sql")
 	if err != nil {
@@ -111,24 +110,25 @@ func (ix *index) build(ctx context.Context, db *query.DB) error {
 	return db.Derive(ctx, string(text))
 }
 
-// remembered returns the counts of a filter that was counted lately.
-func (ix *index) remembered(filter string) (counts, bool) {
+// cachedCounts returns the counts of a filter from the cache.
+func (ix *index) cachedCounts(filter string) (counts, bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	i := slices.IndexFunc(ix.counted, func(c counted) bool { return c.filter == filter })
+	i := slices.IndexFunc(ix.recent, func(c filterCounts) bool { return c.filter == filter })
 	if i < 0 {
 		return counts{}, false
 	}
-	found := ix.counted[i]
-	ix.counted = append(slices.Delete(ix.counted, i, i+1), found)
+	found := ix.recent[i]
+	ix.recent = append(slices.Delete(ix.recent, i, i+1), found)
 	return found.counts, true
 }
 
-func (ix *index) remember(filter string, c counts) {
+// cacheCounts adds counts to the cache and removes the least recently used ones.
+func (ix *index) cacheCounts(filter string, c counts) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if len(ix.counted) == mostCounted {
-		ix.counted = slices.Delete(ix.counted, 0, 1)
+	if len(ix.recent) == maxRecent {
+		ix.recent = slices.Delete(ix.recent, 0, 1)
 	}
-	ix.counted = append(ix.counted, counted{filter, c})
+	ix.recent = append(ix.recent, filterCounts{filter, c})
 }

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// longText is how many characters of a text of the service a table shows.
+	// longText is the maximum length of a text in a table, in characters.
 	longText = 300
-	// wideText is from where on a text may wrap.
+	// wideText is the length, in bytes, above which a text may wrap.
 	wideText = 24
 )
 
-// buildCell shows a value by the type and the name of its column.
+// buildCell formats a value by the type and the name of its column.
 func buildCell(c query.Column, v query.Value) page.Cell {
 	switch {
 	case v.Null && c.Numeric:
@@ -52,7 +52,7 @@ func isAddressColumn(name string) bool {
 	return false
 }
 
-// labelOf makes the head of a column from its name.
+// labelOf returns the label of a column name: outlet_id becomes Outlet ID.
 func labelOf(column string) string {
 	label := strings.ReplaceAll(strings.ReplaceAll(column, "_", " "), "do follow", "do-follow")
 	for _, short := range []string{"url", "id"} {
@@ -66,16 +66,16 @@ func labelOf(column string) string {
 	return strings.ToUpper(label[:1]) + label[1:]
 }
 
-// links makes addresses of pages that stay in the snapshot of the page they stand on.
+// links creates links to pages of the same snapshot.
 type links struct{ asOf string }
 
-// linkRecord is the page of a record of a kind such as listing.
+// linkRecord returns the address of a record of a kind, such as listing.
 func (l links) linkRecord(kind, id string) string { return l.keepAsOf(linkTo(kind+"s", id)) }
 
-// linkQuestion is the page of a named query.
+// linkQuestion returns the address of a named query.
 func (l links) linkQuestion(name string) string { return l.keepAsOf(questionLink(name)) }
 
-// keepAsOf adds the snapshot to an address.
+// keepAsOf adds as_of to an address.
 func (l links) keepAsOf(address string) string {
 	if l.asOf == "" {
 		return address

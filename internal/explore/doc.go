@@ -1,33 +1,30 @@
-// Package explore shows the newest snapshot in the browser: pages to search the catalog,
-// to follow a listing, an order or an article, and to ask the named queries. It reads
-// only, through the sandbox of internal/query, and loads nothing from another host.
+// Package explore is the workbench: web pages to search the catalog, to inspect listings, orders
+// and other records with their history, and to run the named queries. It only reads, through the
+// sandbox of package query, and its pages load no files from other hosts.
 //
-// It must not know the configuration, where the warehouse is or how it is filled: a Warehouse
-// gives it the newest version. Reading order: explore.go (what is served), pool.go
-// (which snapshot), visit.go (how a page asks), reply.go (what it answers), then a page:
-// snapshotpage.go is the smallest.
+// The package must not know the configuration, the warehouse folder or how it is filled: a
+// Warehouse returns the newest version. Reading order: explore.go (routes), pool.go (snapshots),
+// visit.go (requests), reply.go (responses), then a page. The smallest is snapshotpage.go.
 //
 // # How to add a page
 //
-// Write a function from a visit to a reply in a file of its own, as showSnapshot is. It
-// runs a query with v.run, or one of the folder queries with v.askNamed: values are bound
-// as parameters, and at most 1,000 records are kept. Values of the address are
-// v.PathValue("id") and v.asked; the route lists the keys that are allowed. The function
-// returns a page with a title, the name of a template and its data, or a download.
+// Write a function from a visit to a reply in a file of its own, such as showSnapshot. It runs a
+// query with v.run, or a named query with v.runNamed. Values are bound as parameters, and at most
+// 1,000 rows are kept. Parameters of the address are in v.PathValue("id") and v.params; the route
+// lists the allowed ones. The function returns an htmlPage with a title, the name of a template
+// and its data, or a download.
 //
-// Write its template in assets/NAME.html, which defines "content" and finds the data of
-// the page in .Data. internal/page has the layout around it, tables, charts and formats.
-// Names and texts of the service go into <bdi>. The policy forbids style and script within
-// a page: they are in the assets of internal/page. A page with charts adds page.ChartScripts to its scripts.
+// Write the template assets/NAME.html. It defines "content", and the data of the page is in
+// .Data. Package page has the layout, tables, charts and formats. Put names and texts of the
+// service into <bdi>. The content security policy forbids inline styles and scripts: add them to
+// the assets of package page. A page with charts adds page.ChartScripts to its scripts.
 //
-// Add a row to routes (the path as http.ServeMux reads it, the tab of the navigation) and,
-// for a new tab, to tabs.
+// Add a row to routes, with a path for http.ServeMux, and for a new tab also to tabs.
 //
-// Return errors: usageErr and *query.UsageError become a page with status 400, a
-// statusError has its own status, a passed time limit is 503, and anything else is 500
-// with a line in the log. Every page reads
-// an earlier snapshot with ?as_of=TIME, unless its route says newest; links carry it where
-// they are made by v.links() or, in a template, by {{$.Link PATH}}.
+// Return errors: usageErr and *query.UsageError become pages with status 400, a statusError has
+// its own status, an exceeded time limit has status 503. Other errors have status 500 and are
+// logged. All pages accept ?as_of=TIME for an earlier snapshot, unless their route has newest
+// set. Create links with v.links() or, in a template, with {{$.Link PATH}}, which keep as_of.
 //
 // Test it over HTTP with newSite(t), see main_test.go.
 package explore

@@ -8,7 +8,7 @@ import (
 
 var (
 	//go:embed sql/record.sql
-	recordSQL sqltext.File // what the page of any record asks
+	recordSQL sqltext.File // for all kinds of records
 	//go:embed sql/listing.sql
 	listingSQL sqltext.File
 	//go:embed sql/outlet.sql

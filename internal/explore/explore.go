@@ -18,37 +18,38 @@ import (
 	"placementsync/internal/report"
 )
 
-// base is the path below which everything is served.
+// base is the path of all pages.
 const base = "/explore"
 
-// Config is what the pages need to know.
+// Config configures an Explorer.
 type Config struct {
 	Warehouse
-	// MemoryLimit is a size such as "512MB" and Threads a number, for all requests of
-	// a snapshot together. While a new snapshot takes over, the old one can have as
-	// much again, and so can each earlier one that is open.
+	// MemoryLimit is a size such as "512MB". MemoryLimit and Threads apply to all requests for a
+	// snapshot together. Each open snapshot has its own limits: the newest one, the previous one
+	// while its requests end, and earlier ones.
 	MemoryLimit string
 	Threads     int
-	// Program is how a user calls the program, for the commands that pages show.
+	// Program is the beginning of the shown commands.
 	Program string
-	// Timeout is how long a page may take; a download and the report get a minute. Defaults to 20 seconds.
+	// Timeout is the time limit of a page. Downloads and the report have at least a minute.
+	// Defaults to 20 seconds.
 	Timeout time.Duration
 	Log     *slog.Logger
 }
 
-// Warehouse has the snapshots and the queries that pages show.
+// Warehouse returns snapshots and queries.
 type Warehouse interface {
-	// Newest returns the version that readers see. It is called for each request. Its
-	// error is shown, and should say what to do.
+	// Newest returns the newest published version. It is called for each request. Its error is
+	// shown and should tell the user what to do.
 	Newest() (Version, error)
-	// Queries returns the named queries. It is called for each request about them. Its error
-	// says which files were left out; the others can be asked.
+	// Queries returns the named queries. It is called for each request that needs them. With a
+	// *query.FilesError, the library contains the valid queries.
 	Queries() (query.Library, error)
 }
 
 // Version is a published version of the catalog.
 type Version struct {
-	// Run is the id of the run that made it, Catalog the path of its DuckDB file.
+	// Run is the id of its run, Catalog the path of its DuckDB file.
 	Run, Catalog string
 }
 
@@ -62,23 +63,23 @@ type Explorer struct {
 
 // route is one page.
 type route struct {
-	// path is below base, as http.ServeMux reads it.
+	// path is a pattern for http.ServeMux below base.
 	path string
-	// tab is the entry of the navigation that is marked.
+	// tab is the name of the marked tab.
 	tab string
-	// show answers a request.
+	// show handles a request.
 	show func(v *visit) (reply, error)
-	// slow marks files and pages that may take longer than others.
+	// slow routes have a time limit of at least a minute.
 	slow bool
-	// newest marks what reads the newest snapshot only.
+	// newest routes read only the newest snapshot.
 	newest bool
-	// ownKeys marks pages that check the keys of their address themselves.
+	// ownKeys routes check the parameters of the address themselves.
 	ownKeys bool
-	// keys are those of its address beside as_of; paramKey stands for all that begin so.
+	// keys lists the parameters of the address besides as_of. paramKey means all parameters
+	// that begin with it.
 	keys []string
 }
 
-// routes are the pages, in the order of the code.
 func routes() []route {
 	return append(recordRoutes(), []route{
 		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true, ownKeys: true},
@@ -89,7 +90,6 @@ func routes() []route {
 	}...)
 }
 
-// tab is an entry of the navigation.
 type tab struct{ Name, Path string }
 
 func tabs() []tab {
@@ -97,24 +97,24 @@ func tabs() []tab {
 		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Report", base + "/report"}, {"Snapshot", base + "/snapshot"}}
 }
 
-// New reads the assets. Nothing is opened before the first request.
+// New parses the templates. The catalog is opened by the first request.
 func New(cfg Config) (*Explorer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
 	parsed, err := parseTemplates()
 	if err != nil {
-		return nil, fmt.Errorf("read the pages: %w", err)
+		return nil, fmt.Errorf("parse the page templates: %w", err)
 	}
 	assets, err := page.ReadAssets(report.Files())
 	if err != nil {
-		return nil, fmt.Errorf("read the pages: %w", err)
+		return nil, fmt.Errorf("read the page assets: %w", err)
 	}
 	return &Explorer{cfg: cfg, pool: newPool(cfg), templates: parsed, assets: assets}, nil
 }
 
-// Close closes the snapshots. Requests must have ended.
+// Close closes the snapshots. All requests must have ended.
 func (e *Explorer) Close() error { return e.pool.close() }
 
-// Handler serves the pages below /explore.
+// Handler returns the handler for all paths below /explore.
 func (e *Explorer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes() {
@@ -128,13 +128,13 @@ func (e *Explorer) Handler() http.Handler {
 	mux.Handle("GET "+base, start)
 	mux.HandleFunc("GET "+base+"/", func(w http.ResponseWriter, req *http.Request) {
 		e.serve(w, req, route{show: func(*visit) (reply, error) {
-			return nil, &statusError{http.StatusNotFound, "find no page at this address", "Choose one above."}
+			return nil, &statusError{http.StatusNotFound, "no page has this address", "Choose a page above."}
 		}})
 	})
 	return addHeaders(mux)
 }
 
-// policy lets a page load its own style and script and nothing else.
+// policy allows a page to load only the assets of this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -151,23 +151,22 @@ func addHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers one request with a page of its own snapshot, or with an error page. The
-// work ends when the browser goes away.
+// serve handles one request. Its work is cancelled when the client closes the connection.
 func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	limit := e.cfg.Timeout
 	if r.slow {
 		limit = max(limit, downloadTime)
 	}
-	// The server may allow less. One that allows all, as in a test, has no deadline to move.
+	// Servers without write deadlines, as in tests, return an error.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + sendGrace))
 	ctx, cancel := context.WithTimeoutCause(req.Context(), limit, errTooSlow)
 	defer cancel()
 	v, err := e.begin(ctx, req, r)
 	if err == nil {
 		defer e.pool.release(v.snapshot, v.db)
-		var answer reply
-		if answer, err = r.show(v); err == nil {
-			err = answer.send(e, w, v)
+		var response reply
+		if response, err = r.show(v); err == nil {
+			err = response.send(e, w, v)
 		}
 	}
 	switch {
@@ -182,49 +181,48 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	}
 }
 
-// begin borrows the snapshot that the request is about.
+// begin parses the address and borrows the snapshot of the request.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
 	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool, program: e.cfg.Program}
 	var err error
-	if v.asked, err = url.ParseQuery(req.URL.RawQuery); err != nil {
+	if v.params, err = url.ParseQuery(req.URL.RawQuery); err != nil {
 		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
 	}
-	if err := r.checkAddress(v.asked); err != nil {
+	if err := r.checkAddress(v.params); err != nil {
 		return v, err
 	}
-	v.snapshot, v.db, err = e.pool.borrow(ctx, strings.TrimSpace(v.asked.Get(asOfKey)))
+	v.snapshot, v.db, err = e.pool.borrow(ctx, strings.TrimSpace(v.params.Get(asOfKey)))
 	return v, err
 }
 
-// checkAddress refuses what the page does not know, and what is there twice: left out, the
-// answer would be that of another question. The catalog knows its own keys.
+// checkAddress returns an error for unknown and for repeated parameters, so that the page never
+// shows the result of another address.
 func (r route) checkAddress(asked url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(asked)) {
 		isParam := strings.HasPrefix(key, paramKey) && slices.Contains(r.keys, paramKey)
 		switch {
 		case r.newest && key == asOfKey:
-			return usageErr("refuse as_of: this page shows the newest snapshot only", "Remove as_of from the address.")
+			return usageErr("as_of is not supported: this page shows only the newest snapshot", "Remove as_of from the address.")
 		case r.ownKeys || r.path == "":
 		case key != asOfKey && !isParam && !slices.Contains(r.keys, key):
 			advice := "Remove it from the address."
 			if slices.Contains(r.keys, paramKey) {
-				advice = "A parameter is written as " + paramKey + "NAME=value."
+				advice = "Parameters of the query are written as " + paramKey + "NAME=value."
 			}
-			return usageErr(fmt.Sprintf("refuse the parameter %q: this page does not know it", key), advice)
+			return usageErr(fmt.Sprintf("unknown parameter %q", key), advice)
 		case len(asked[key]) > 1:
-			return usageErr(fmt.Sprintf("refuse the parameter %q: it is given %d times", key, len(asked[key])), "Give it once.")
+			return usageErr(fmt.Sprintf("the parameter %q is given %d times", key, len(asked[key])), "Give it once.")
 		}
 	}
 	return nil
 }
 
 const (
-	// downloadTime is how long a download may take at least, its query included.
+	// downloadTime is the minimum time limit of slow routes.
 	downloadTime = time.Minute
-	// sendGrace is how long the last bytes of an answer, or an error, may take after the
-	// time limit: DuckDB may need some of it to stop.
+	// sendGrace is the time after the time limit to stop DuckDB and to send an error page.
 	sendGrace = 15 * time.Second
 )
 
-// asOfKey is the parameter of an address that names an earlier snapshot.
+// asOfKey is the parameter of an address that chooses an earlier snapshot.
 const asOfKey = "as_of"

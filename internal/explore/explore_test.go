@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/explore"
 )
 
-// testPagesAreFramed holds the headers and what every page says of its snapshot.
-func testPagesAreFramed(t *testing.T, s *site) {
+// testLayout checks the response headers, the footer and the assets.
+func testLayout(t *testing.T, s *site) {
 	res, body, err := s.fetch(t.Context(), "/snapshot")
 	fatal(t, err)
 	for name, want := range map[string]string{
@@ -24,7 +24,7 @@ func testPagesAreFramed(t *testing.T, s *site) {
 	}
 	wantTexts(t, body, "Snapshot of 2026-11-01 02:00 UTC , run 20261101T020000Z , complete", "1 not read , 1 proven", "missing scope", "proven (exact)", "not read (skipped)")
 	if res, _, err = s.fetch(t.Context(), "/"); err != nil || res.StatusCode != http.StatusSeeOther {
-		t.Errorf("the start answered %v, %v", res.Status, err)
+		t.Errorf("start page: got %v, %v, want a redirect", res.Status, err)
 	}
 	for _, name := range []string{"page.css", "page.js", "charts.js", "echarts.min.js", "htmx.min.js", "NOTICE"} {
 		s.get(t, "/assets/"+name, http.StatusOK)
@@ -34,43 +34,43 @@ func testPagesAreFramed(t *testing.T, s *site) {
 	}
 }
 
-// TestErrorsArePages holds status and advice of what cannot be shown.
-func TestErrorsArePages(t *testing.T) {
+// TestErrorPages checks the status and the text of error pages.
+func TestErrorPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "listings.sql")
-	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "find no page at this address", "Choose one above.")
+	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "no page has this address", "Choose a page above.")
 	wantTexts(t, s.get(t, "/snapshot?as_of=yesterday", http.StatusBadRequest), `"yesterday" is not a time`)
 	wantTexts(t, s.get(t, "/snapshot?as_of=2026-10-01", http.StatusBadRequest), "before the first snapshot")
-	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC, as the address asks.")
+	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC. Show the newest")
 	s.publish(explore.Version{})
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "nothing is published yet: start a night")
 	gone, stop := context.WithCancel(t.Context())
 	stop()
 	if _, _, err := s.fetch(gone, "/snapshot"); err == nil {
-		t.Error("a browser that went away was answered")
+		t.Error("a cancelled request returned a response")
 	}
 }
 
-// testAddressesAreReadWhole: what a page cannot read or does not know is refused. Left out,
-// the newest snapshot would stand for an earlier one, and all rows for some.
-func testAddressesAreReadWhole(t *testing.T, s *site) {
+// testUnknownParameters checks that unknown parameters are errors. If as_of were ignored, for
+// example, a page would show the newest instead of an earlier snapshot.
+func testUnknownParameters(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"/orders?as_of=2026-10-01;x":                                    "read the address: invalid semicolon",
 		"/orders?as_of=%zz":                                             "read the address: invalid URL escape",
-		"/snapshot?as_of=2026-11-01&as_of=2026-10-01":                   `refuse the parameter "as_of": it is given 2 times`,
-		"/orders?search=x":                                              `refuse the parameter "search": this page does not know it`,
-		"/listings/a?q=x":                                               `refuse the parameter "q"`,
-		"/questions?p.currency=USD":                                     `refuse the parameter "p.currency"`,
-		"/questions/price_by_segment?currency=USD":                      `refuse the parameter "currency"`,
-		"/questions/price_by_segment/csv?p.currency=USD&p.currency=EUR": `refuse the parameter "p.currency": it is given 2 times`,
+		"/snapshot?as_of=2026-11-01&as_of=2026-10-01":                   `the parameter "as_of" is given 2 times`,
+		"/orders?search=x":                                              `unknown parameter "search"`,
+		"/listings/a?q=x":                                               `unknown parameter "q"`,
+		"/questions?p.currency=USD":                                     `unknown parameter "p.currency"`,
+		"/questions/price_by_segment?currency=USD":                      `unknown parameter "currency"`,
+		"/questions/price_by_segment/csv?p.currency=USD&p.currency=EUR": `the parameter "p.currency" is given 2 times`,
 	} {
 		wantTexts(t, s.get(t, address, http.StatusBadRequest), want)
 	}
 	s.get(t, "/nothing?x=1", http.StatusNotFound)
 }
 
-// TestPagesFollowTheNewestVersion publishes another version while the first is open.
-func TestPagesFollowTheNewestVersion(t *testing.T) {
+// TestNewVersionsAreOpened publishes another version while the first is open.
+func TestNewVersionsAreOpened(t *testing.T) {
 	t.Parallel()
 	first := newCatalog(t, "listings.sql")
 	s := newSiteOf(t, first)
@@ -84,13 +84,13 @@ func TestPagesFollowTheNewestVersion(t *testing.T) {
 	fatal(t, os.Remove(first)) // as retention does
 	s.get(t, "/snapshot", http.StatusOK)
 	if log := s.logged(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
-		t.Errorf("the log says:\n%s", log)
+		t.Errorf("the log contains:\n%s", log)
 	}
 }
 
-// TestEarlierSnapshotsAreThoseOfTheNewestVersion asks for a time that only the second
-// version knows, when nobody has asked for the newest snapshot.
-func TestEarlierSnapshotsAreThoseOfTheNewestVersion(t *testing.T) {
+// TestEarlierSnapshotsAreReadFromTheNewestVersion requests an earlier snapshot that only the second
+// version contains, before any request for the newest snapshot.
+func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "listings.sql")
 	const later = "/snapshot?as_of=2026-11-30"

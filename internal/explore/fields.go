@@ -10,21 +10,21 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// fieldsView is a row of a table field by field.
+// fieldsView shows the fields of one row with their history.
 type fieldsView struct {
 	ID, Title string
-	// Folded tables wait behind their title.
+	// Folded hides the fields behind a summary.
 	Folded bool
 	Fields []fieldView
-	// Never are fields that never had a value.
+	// Never lists fields that never had a value.
 	Never string
-	// Gone is when the row vanished; empty: it is there.
+	// Gone is the time when the row was deleted. Empty means that it exists.
 	Gone string
-	// More says that not all versions were read.
+	// More is a note if not all versions were read.
 	More string
 }
 
-// fieldView is one field: what it is, since when, and what it was.
+// fieldView is one field with its current and its earlier values.
 type fieldView struct {
 	Label, About string
 	Now          page.Cell
@@ -32,13 +32,13 @@ type fieldView struct {
 	Before       []stayView
 }
 
-// orEarlier follows a time before which versions were not read.
+// orEarlier follows the time of the oldest version if not all versions were read.
 const orEarlier = " or earlier"
 
-// addFields reads the versions of the record from all its tables. The first table that
-// has it says when it came and went.
+// addFields adds the fields of the record from all its tables. The first table that contains the
+// record determines when it appeared and when it was deleted.
 func (b *recordBuilder) addFields(view *recordView) error {
-	begin, err := b.askPage(recordSQL.Render("begin", nil), nil)
+	begin, err := b.runStatement(recordSQL.Render("begin", nil), nil)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
 			view.Fields = append(view.Fields, views[j])
 		}
-		if len(presence) == 0 || view.First != "" || t.key != "id" { // other keys name rows of something else
+		if len(presence) == 0 || view.First != "" || t.key != "id" { // rows with another key are not the record itself
 			continue
 		}
 		view.First = clockOf(presence[0].from)
@@ -69,9 +69,10 @@ func (b *recordBuilder) addFields(view *recordView) error {
 	return nil
 }
 
-// readFields shows the rows of one table; presence is when the first of them was there.
+// readFields returns the rows of one table. presence contains the periods in which the first row
+// existed.
 func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []stay, err error) {
-	columns, err := b.askPage(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
+	columns, err := b.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
 	if err != nil || len(columns.Rows) == 0 {
 		return nil, nil, err
 	}
@@ -81,9 +82,9 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 		name := r.Get("column_name").Text
 		names[i], about[name] = sqltext.Quote(name), meaningOf(r.Get("comment").Text)
 	}
-	// A record that changed more often shows its newest versions.
-	versions, err := b.askPage(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.key),
-		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": mostRecords}), map[string]string{"id": b.id})
+	// Of more than maxRows versions, the newest are read.
+	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.key),
+		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": b.id})
 	if query.IsMissing(err) {
 		return nil, nil, nil
 	}
@@ -92,21 +93,21 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	}
 	ids, records := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
 	for _, id := range ids {
-		v, there := b.buildFields(t, versions, records[id], about)
+		v, existed := b.buildFields(t, versions, records[id], about)
 		if presence == nil {
-			presence = there
+			presence = existed
 		}
 		views = append(views, v)
 	}
 	return views, presence, nil
 }
 
-// buildFields shows one record by its versions.
+// buildFields returns the fields of one row from its versions.
 func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []stay) {
 	v.Title = t.title
 	earlier := ""
-	if len(all.Rows) == mostRecords {
-		earlier, v.More = orEarlier, "Only the newest "+plural.Number(mostRecords)+" versions were read: what was before them is not shown."
+	if len(all.Rows) == maxRows {
+		earlier, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
 	}
 	if t.name != "" {
 		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), longText)
@@ -142,7 +143,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 	return v, presence
 }
 
-// showField shows a value of a field, which has more room than a column of a table.
+// showField formats a value of a field. Texts are clipped later than in a table.
 func (r columnRole) showField(v query.Value, l links) page.Cell {
 	const most = 5000
 	d := buildCell(r.Column, v)
@@ -155,15 +156,15 @@ func (r columnRole) showField(v query.Value, l links) page.Cell {
 	return d
 }
 
-// meaningOf is the comment of a column without where the service describes it.
+// meaningOf returns the comment of a column without its reference to the service's specification.
 func meaningOf(comment string) string {
 	text, _, _ := strings.Cut(comment, " Spec ")
 	return text
 }
 
-// readEvidence says how it is known that the record vanished.
+// readEvidence returns the reason why the record counts as deleted.
 func (b *recordBuilder) readEvidence(table string) (string, error) {
-	a, err := b.askPage(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
+	a, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
 	if err != nil || len(a.Rows) == 0 {
 		return "", err
 	}

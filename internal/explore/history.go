@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// stay is a time during which a field had one value. Both ends are those of snapshots;
-// a zero end means that it still has it.
+// stay is a period in which a field had one value. Both ends are times of snapshots. to is zero
+// for the current value.
 type stay struct {
 	value    query.Value
 	from, to time.Time
@@ -16,8 +16,8 @@ type stay struct {
 
 func (s stay) isOpen() bool { return s.to.IsZero() }
 
-// mergeStays unites spans of equal values that touch or overlap; spans are in the order
-// of their beginnings. A gap, in which the record was not there, separates two spans.
+// mergeStays merges adjacent and overlapping periods with equal values. spans are sorted by from.
+// Periods with a gap, in which the record did not exist, are not merged.
 func mergeStays(spans []stay) []stay {
 	var merged []stay
 	for _, s := range spans {
@@ -33,8 +33,8 @@ func mergeStays(spans []stay) []stay {
 	return merged
 }
 
-// staysOf reads the spans of one column of records that have valid_from and valid_to.
-// Without a column, they are the times in which there was a record.
+// staysOf returns the periods of a column from records with valid_from and valid_to. If column is
+// empty, it returns the periods in which a record existed.
 func staysOf(records []query.Record, column string) []stay {
 	spans := make([]stay, len(records))
 	for i, r := range records {
@@ -43,7 +43,7 @@ func staysOf(records []query.Record, column string) []stay {
 	return mergeStays(spans)
 }
 
-// groupRecords groups records by a label, in the order of the labels' first records.
+// groupRecords groups records by a label. labels are in the order of their first records.
 func groupRecords(records []query.Record, label func(r query.Record) string) (labels []string, groups map[string][]query.Record) {
 	groups = map[string][]query.Record{}
 	for _, r := range records {
@@ -56,7 +56,7 @@ func groupRecords(records []query.Record, label func(r query.Record) string) (la
 	return labels, groups
 }
 
-// instantOf reads a time; zero for NULL and for what is no time.
+// instantOf parses a time. It is zero for NULL and for other texts.
 func instantOf(c query.Value) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, c.Text)
 	if err != nil {
@@ -65,7 +65,7 @@ func instantOf(c query.Value) time.Time {
 	return at
 }
 
-// clockOf writes an instant for people; empty for none.
+// clockOf formats a time. It is empty for the zero time.
 func clockOf(at time.Time) string {
 	if at.IsZero() {
 		return ""

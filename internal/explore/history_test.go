@@ -16,40 +16,37 @@ func at(day int) time.Time {
 	return time.Date(2026, 11, day, 2, 0, 0, 0, time.UTC)
 }
 
-// TestSpansAreRunsOfEqualValues: versions that other fields caused are no change of this
-// one, a return after a gap begins anew.
-func TestSpansAreRunsOfEqualValues(t *testing.T) {
+func TestMergeStays(t *testing.T) {
 	null := query.Value{Null: true}
 	for _, c := range []struct {
 		name        string
 		spans, want []stay
 	}{
 		{"none", nil, nil},
-		{"touching and equal", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
-		{"touching and other", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}},
-		{"there and back", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},
-		{"a gap", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}},
-		{"NULL is no empty text", []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}, []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}},
-		{"twice at once, as a tag at two places", []stay{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"adjacent, equal", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"adjacent, different", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}},
+		{"changed and reverted", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},
+		{"equal after a gap", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}},
+		{"NULL and an empty text", []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}, []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}},
+		{"contained, such as a tag at two positions", []stay{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
 		{"overlapping", []stay{{query.Value{Text: "a"}, at(1), at(3)}, {query.Value{Text: "a"}, at(2), at(5)}}, []stay{{query.Value{Text: "a"}, at(1), at(5)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, mergeStays(c.spans), cmp.AllowUnexported(stay{})); diff != "" {
-				t.Errorf("the spans are others (-want +got):\n%s", diff)
+				t.Errorf("merged periods (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestLinksByColumn: which columns lead to a page.
-func TestLinksByColumn(t *testing.T) {
+func TestKindOf(t *testing.T) {
 	for column, want := range map[string]string{
 		"product_id": "listing", "listing_id": "listing", "product_listing_id": "listing", "outlet_listing_id": "listing", "outlet_id": "outlet",
 		"order_item_outlet_id": "outlet", "order_id": "order", "article_campaign_id": "campaign", "article_id": "article", "profile_id": "profile",
 		"id": "", "order_item_id": "", "linked_order_line_item_id": "", "client_id": "", "v1_campaign_id": "", "channel_id": "", "order": "",
 	} {
 		if got := kindOf(column); got != want {
-			t.Errorf("%s leads to %q, want %q", column, got, want)
+			t.Errorf("kindOf(%q) = %q, want %q", column, got, want)
 		}
 	}
 }

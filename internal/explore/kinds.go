@@ -9,24 +9,24 @@ func listingKind() recordKind {
 		},
 		sections: []section{
 			{statement: "prices", title: "Prices", form: asPrices,
-				about: "By tier and currency, from snapshot to snapshot. Amounts of different currencies never share an axis.",
-				empty: "No price is known."},
+				about: "History by tier and currency. Each currency has its own chart.",
+				empty: "No prices."},
 			{statement: "tags", title: "Tags", form: asStays, empty: "No tags."},
-			{statement: "includes", title: "Includes", form: asStays, empty: "Nothing is included."},
+			{statement: "includes", title: "Includes", form: asStays, empty: "No includes."},
 			{statement: "links", title: "Example links", form: asStays, empty: "No example links."},
 			{statement: "channels", title: "Channels and disclaimers",
-				about: "As the outlet catalog describes them."},
-			{statement: "orders", title: "Ordered here",
-				about: "Line items of orders that name this product, newest first. The service names no currency for them.",
-				empty: "Never ordered."},
-			{statement: "items", title: "Paid and earned here",
-				about: "Sold items with their price in the catalog at that time, what was paid, and the commission. Margin is the sale price less all known costs.",
-				empty: "No item was sold."},
+				about: "From the outlet catalog."},
+			{statement: "orders", title: "Orders",
+				about: "Line items with this product, newest first. The service sends no currency for them.",
+				empty: "No orders."},
+			{statement: "items", title: "Sold items",
+				about: "With the catalog price at that time, the paid price and the commission. Margin is the sale price minus all known costs.",
+				empty: "No sold items."},
 			{statement: "delivery", title: "Promised and actual delivery",
-				about: "Days are of 24 hours, from the payment of the order to the first publication; promised is the longest time that the product states now.",
-				empty: "No article was ordered here."},
+				about: "Days of 24 hours from the payment of the order to the first publication. Promised is the current maximum delivery time of the product.",
+				empty: "No articles."},
 			{statement: "beside", title: "Other listings of the outlet",
-				about: "With the lowest price of all tiers, a row per currency."},
+				about: "With the lowest price of all tiers, one row per currency."},
 		}}
 }
 
@@ -35,15 +35,15 @@ func outletKind() recordKind {
 		tables: []fieldTable{{table: "outlets", key: "id", title: "Outlet"}},
 		sections: []section{
 			{statement: "listings", title: "Listings",
-				about: "On sale now, with the lowest and highest price of all tiers, a row per currency.", empty: "Nothing is on sale."},
+				about: "Current listings with the lowest and highest price of all tiers, one row per currency.", empty: "No listings."},
 			{statement: "tags", title: "Tags", form: asStays, empty: "No tags."},
 			{statement: "channels", title: "Channels", empty: "No channels."},
 			{statement: "social", title: "Social links"},
 			{statement: "products", title: "Products", empty: "No products."},
-			{statement: "gone", title: "No longer here", about: "Listings that the outlet had in an earlier snapshot."},
-			{statement: "items", title: "Ordered here",
-				about: "Sold items, newest first. The service names no currency for them.", empty: "Nothing was ordered."},
-			{statement: "owed", title: "Owed", about: "Commissions and shares of sold items that are not settled, oldest first."},
+			{statement: "gone", title: "Former listings", about: "Listings of the outlet in earlier snapshots."},
+			{statement: "items", title: "Sold items",
+				about: "Newest first. The service sends no currency for them.", empty: "No sold items."},
+			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares of sold items, oldest first."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 		}}
 }
@@ -56,12 +56,12 @@ func orderKind() recordKind {
 		},
 		sections: []section{
 			{statement: "lines", title: "Line items",
-				about: "As ordered. The service names no currency.", empty: "No line items."},
+				about: "The ordered items. The service sends no currency for them.", empty: "No line items."},
 			{statement: "items", title: "Sold items and commissions",
-				about: "Items exist once the order is paid. Margin is the sale price less all known costs.", empty: "No sold items: the order is not paid, or they are not listed yet."},
-			{statement: "owed", title: "Owed and settled", about: "Commissions and the shares of publishers and resellers."},
-			{statement: "articles", title: "Articles", empty: "No article has begun."},
-			{statement: "waiting", title: "Waiting for an article", about: "Paid items without an article."},
+				about: "An order has sold items once it is paid. Margin is the sale price minus all known costs.", empty: "No sold items: the order is not paid, or the service does not list them yet."},
+			{statement: "owed", title: "Payables", about: "Open and paid commissions and shares of publishers and resellers."},
+			{statement: "articles", title: "Articles", empty: "No articles."},
+			{statement: "waiting", title: "Items without an article", about: "Paid items for which no article exists."},
 		}}
 }
 
@@ -72,7 +72,7 @@ func campaignKind() recordKind {
 			{table: "questionnaires", key: "campaign_id", title: "Questionnaire", open: true},
 		},
 		sections: []section{
-			{statement: "counts", title: "Articles by status", bars: "articles", about: "As the service counts them.", empty: "No counts."},
+			{statement: "counts", title: "Articles by status", bars: "articles", about: "Counts of the service.", empty: "No counts."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "items", title: "Items of the campaign"},
 		}}
@@ -85,14 +85,14 @@ func articleKind() recordKind {
 			{table: "campaign_articles", key: "id", title: "Row in the campaign"},
 		},
 		sections: []section{
-			{statement: "statuses", title: "Way through the statuses", bars: "days_in_it",
-				about: "Days are of 24 hours; those of the present status count up to the snapshot.", empty: "No status is known."},
-			{statement: "announced", title: "Announced changes", about: "Status changes as webhooks announced them."},
+			{statement: "statuses", title: "Status history", bars: "days_in_it",
+				about: "Days of 24 hours. The current status is counted up to the snapshot.", empty: "No statuses."},
+			{statement: "announced", title: "Status changes from webhooks"},
 			{statement: "comments", title: "Comments", form: asTalk, empty: "No comments."},
-			{statement: "archived", title: "Changed and archived comments", about: "As webhooks announced them."},
+			{statement: "archived", title: "Edited and archived comments from webhooks"},
 			{statement: "files", title: "Files", empty: "No files."},
-			{statement: "items", title: "Paid for by", empty: "No order item is known."},
-			{statement: "addons", title: "Add-ons and what is included"},
+			{statement: "items", title: "Order items", empty: "No order items."},
+			{statement: "addons", title: "Add-ons and includes"},
 		}}
 }
 
@@ -102,7 +102,7 @@ func profileKind() recordKind {
 		sections: []section{
 			{statement: "goals", title: "Goals", form: asStays, empty: "No goals."},
 			{statement: "campaigns", title: "Campaigns", empty: "No campaigns."},
-			{statement: "orders", title: "Orders", about: "The service names no currency.", empty: "No orders."},
+			{statement: "orders", title: "Orders", about: "The service sends no currency for them.", empty: "No orders."},
 			{statement: "items", title: "Order items"},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 		}}

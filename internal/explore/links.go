@@ -5,15 +5,13 @@ import (
 	"strings"
 )
 
-// Links to the pages of one record. An id is any text of the service.
-
 func listingLink(id string) string { return linkTo("listings", id) }
 func outletLink(id string) string  { return linkTo("outlets", id) }
 
-// questionLink is the page of a named query.
 func questionLink(name string) string { return linkTo("questions", name) }
 
-// linkTo escapes an id as one segment of a path. A dot alone would be a step in it.
+// linkTo escapes an id, which may be any text, as one segment of a path. Segments of dots only
+// would be relative.
 func linkTo(kind, id string) string {
 	segment := url.PathEscape(id)
 	if strings.Trim(segment, ".") == "" {
@@ -22,8 +20,8 @@ func linkTo(kind, id string) string {
 	return base + "/" + kind + "/" + segment
 }
 
-// webLink is an address of the service that a page may link to: http or https, with a
-// host and nothing of a user before it. Anything else is "" and stays text.
+// webLink returns an external address that is safe to link to: http or https, with a host and
+// without user information. It is empty for other texts.
 func webLink(text string) string {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
@@ -32,7 +30,7 @@ func webLink(text string) string {
 	return u.String()
 }
 
-// domainOf is the host of an address, without www; "" of what is none.
+// domainOf returns the host of an address without www. It is empty for invalid addresses.
 func domainOf(text string) string {
 	u, err := url.Parse(webLink(text))
 	if err != nil {

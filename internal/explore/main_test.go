@@ -29,18 +29,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// night is the time of the only snapshot of the fixtures, run its run.
+// night is the time of the first snapshot in the fixtures, run its run id.
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 const run = "20261101T020000Z"
 
-// made are the files of newCatalog, by their fixtures: each is made once for all tests.
+// made caches the files of newCatalog by their fixtures.
 var made = struct {
 	sync.Mutex // guards files
 	files      map[string][]byte
 }{files: map[string][]byte{}}
 
-// newCatalog copies a DuckDB file with the rows of files of testdata.
+// newCatalog creates a DuckDB file with the rows of fixtures in testdata.
 func newCatalog(t testing.TB, fixtures ...string) string {
 	t.Helper()
 	made.Lock()
@@ -54,8 +54,8 @@ func newCatalog(t testing.TB, fixtures ...string) string {
 	return path
 }
 
-// makeCatalog makes a DuckDB file as the warehouse does, with every table and view. The
-// rows are those of files of testdata; one without valid_from begins at night.
+// makeCatalog creates a DuckDB file with all tables and views and the rows of fixtures. The
+// default of valid_from is night.
 func makeCatalog(t testing.TB, fixtures ...string) []byte {
 	t.Helper()
 	tables := stream.Tables(stream.All())
@@ -93,17 +93,17 @@ func fatal(t testing.TB, err error) {
 	}
 }
 
-// site is the pages of a catalog on a real server.
+// site is a server with the pages of a catalog.
 type site struct {
 	*httptest.Server
 	mu      sync.Mutex
 	version explore.Version
-	// queries is the folder of own queries; empty for none.
+	// queries is the folder of the user's queries. Empty means none.
 	queries string
 	log     strings.Builder
 }
 
-// newSite serves the pages of a catalog with the rows of files of testdata.
+// newSite serves the pages of a catalog with the rows of fixtures in testdata.
 func newSite(t testing.TB, fixtures ...string) *site {
 	t.Helper()
 	return newSiteOf(t, newCatalog(t, fixtures...))
@@ -123,14 +123,14 @@ func newSiteOf(t testing.TB, catalog string) *site {
 	return s
 }
 
-// Write collects the log.
+// Write appends to the log.
 func (s *site) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.Write(p)
 }
 
-// logged is the log so far.
+// logged returns the log.
 func (s *site) logged() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,14 +147,14 @@ func (s *site) Newest() (explore.Version, error) {
 	return s.version, nil
 }
 
-// publish lets the pages see another version.
+// publish replaces the newest version.
 func (s *site) publish(v explore.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version = v
 }
 
-// fetch asks for a path below /explore.
+// fetch requests a path below /explore. It does not follow redirects.
 func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/explore"+path, nil)
 	if err != nil {
@@ -171,18 +171,18 @@ func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, 
 	return res, string(body), err
 }
 
-// get asks for a page and wants a status.
+// get requests a page and checks its status.
 func (s *site) get(t testing.TB, path string, status int) string {
 	t.Helper()
 	res, body, err := s.fetch(t.Context(), path)
 	fatal(t, err)
 	if res.StatusCode != status {
-		t.Fatalf("%s answered %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logged())
+		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logged())
 	}
 	return body
 }
 
-// csv asks for a download and returns its records.
+// csv requests a download and returns its records.
 func (s *site) csv(t testing.TB, path string) [][]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(s.get(t, path, http.StatusOK))).ReadAll()
@@ -190,7 +190,7 @@ func (s *site) csv(t testing.TB, path string) [][]string {
 	return records
 }
 
-// sql asks the catalog, as placementsync query does, and returns the records of the CSV.
+// sql runs a query on the catalog and returns the records of its CSV.
 func (s *site) sql(t testing.TB, text string) [][]string {
 	t.Helper()
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
@@ -209,18 +209,18 @@ var (
 	blanks = regexp.MustCompile(`\s+`)
 )
 
-// textOf is what a page says, without its tags.
+// textOf returns the text of a page without tags.
 func textOf(body string) string {
 	return strings.TrimSpace(html.UnescapeString(blanks.ReplaceAllString(tags.ReplaceAllString(body, " "), " ")))
 }
 
-// wantTexts wants a page to say each of some texts.
+// wantTexts checks that a page contains texts.
 func wantTexts(t testing.TB, body string, texts ...string) {
 	t.Helper()
-	said := textOf(body)
+	got := textOf(body)
 	for _, text := range texts {
-		if !strings.Contains(said, text) {
-			t.Errorf("the page does not say %q:\n%s", text, said)
+		if !strings.Contains(got, text) {
+			t.Errorf("the page lacks %q:\n%s", text, got)
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/explore"
 )
 
-// TestOwnQuestionsAreAskedInTheSandbox: a user's files are listed and answered, stopped
-// when they take too long, refused when they would write, and their texts are texts.
-func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
+// TestOwnQueries checks that the user's queries are listed and run, stopped at the time limit and
+// refused if they do more than read, and that their texts are escaped.
+func TestOwnQueries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -37,52 +37,51 @@ func TestOwnQuestionsAreAskedInTheSandbox(t *testing.T) {
 		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewUnstartedServer(pages.Handler())
-	s.Config.WriteTimeout = time.Second // a page moves the deadline of its answer
+	s.Config.WriteTimeout = time.Second // pages must extend the write deadline
 	s.Start()
 	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
 
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as name type default")
-	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in the form first: Least has no default.")
+	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
 	wantTexts(t, body, "1 row", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")
 	for _, bad := range []string{"<script>alert", "<img", "<u>", "<b>"} {
 		if strings.Contains(body, bad) {
-			t.Errorf("the page has %s", bad)
+			t.Errorf("the page contains %s", bad)
 		}
 	}
 	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refused to write")
 	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refused access to files")
-	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), `The answer has two columns of the name "a"`)
+	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), `The result has two columns named "a"`)
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
-	wantTexts(t, mixed, "No chart: the answer has several currencies.")
+	wantTexts(t, mixed, "No chart: the result has several currencies.")
 	if strings.Contains(mixed, `class="share"`) {
-		t.Error("amounts of two currencies have bars side by side")
+		t.Error("amounts of two currencies have bars in the same column")
 	}
 	long := s.get(t, "/questions/long", http.StatusOK)
-	wantTexts(t, long, "2,500 rows; the table has the first 1,000, CSV and Parquet have all")
+	wantTexts(t, long, "2,500 rows; the table shows the first 1,000, CSV and Parquet contain all")
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {
-		t.Errorf("the CSV has %d lines", rows)
+		t.Errorf("the CSV has %d lines, want 2501", rows)
 	}
-	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The answer took too long and was stopped.")
+	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The query took too long and was stopped.")
 	s.get(t, "/questions/long", http.StatusOK)
-	testEarlierSnapshotsAreFew(t, s)
+	testEarlierSnapshotsAreLimited(t, s)
 }
 
-// testEarlierSnapshotsAreFew: each open snapshot has memory of its own, also while its last
-// request takes long.
-func testEarlierSnapshotsAreFew(t *testing.T, s *site) {
+// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use and requests a third.
+func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	ctx, stop := context.WithCancel(t.Context())
 	var slow sync.WaitGroup
 	for _, asOf := range []string{"2026-11-01", "2026-11-02"} {
 		slow.Go(func() {
-			for ctx.Err() == nil { // it may be refused for the page below, too
+			for ctx.Err() == nil { // the request may be rejected while the third snapshot is open
 				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
 			}
 		})
 	}
 	defer slow.Wait()
 	defer stop()
-	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests of 2 earlier ones are in progress"),
+	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier ones are in progress"),
 		"Try again in a moment.")
 	s.get(t, "/snapshot", http.StatusOK)
 	stop()
@@ -90,7 +89,7 @@ func testEarlierSnapshotsAreFew(t *testing.T, s *site) {
 	s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK, "")
 }
 
-// askUntil asks for a page again and again until it has a status and says a text.
+// askUntil requests a page until it has a status and contains a text.
 func (s *site) askUntil(t *testing.T, path string, status int, text string) string {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; {
@@ -100,6 +99,6 @@ func (s *site) askUntil(t *testing.T, path string, status int, text string) stri
 			return body
 		}
 	}
-	t.Fatalf("%s never answered %d with %q", path, status, text)
+	t.Fatalf("%s: got no status %d with %q within a minute", path, status, text)
 	return ""
 }

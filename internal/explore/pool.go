@@ -16,34 +16,36 @@ import (
 )
 
 const (
-	// sessions is how many requests of a snapshot are answered side by side; more wait.
+	// sessions is the number of concurrent requests for a snapshot. More requests wait.
 	sessions = 4
-	// mostStuck is how many queries that DuckDB cannot stop may be at work. Then nothing is
-	// asked until one has ended: each has a core and a connection.
-	mostStuck = sessions
-	// mostEarlier is how many earlier snapshots are open at a time.
-	mostEarlier = 2
+	// maxStuck is the number of queries running after their time limit at which new requests
+	// are rejected: each of them uses a core and a session.
+	maxStuck = sessions
+	// maxEarlier is the number of earlier snapshots that can be open.
+	maxEarlier = 2
 )
 
-// pool opens snapshots and lends them to requests: the newest, which changes when a
-// night is published, and some earlier ones.
+// pool opens snapshots and lends them to requests: the newest one, which a published night
+// replaces, and earlier ones.
 type pool struct {
 	cfg Config
-	// turn is held while the lists change or a snapshot opens.
+	// turn is a mutex for newest, earlier and the borrowed snapshots. Waiting for it can be
+	// cancelled.
 	turn    chan struct{}
-	newest  *snapshot
-	earlier []*snapshot // the last used one last
-	// stuck counts the queries that DuckDB could not stop and that are still at work.
+	newest  *openSnapshot
+	earlier []*openSnapshot // the most recently used is last
+	// stuck counts the queries that DuckDB cannot interrupt and that are still running.
 	stuck atomic.Int32
 }
 
-// snapshot is one open snapshot.
-type snapshot struct {
+// openSnapshot is an open snapshot.
+type openSnapshot struct {
 	Run string
 	At  time.Time
-	// Earlier says that the address asked for it.
+	// Earlier reports that as_of chose the snapshot.
 	Earlier bool
-	// Outcome is how its run ended, Standings how sure its streams are, the least first.
+	// Outcome is the outcome of its run. Standings counts its streams by standing, the worst
+	// first.
 	Outcome   string
 	Standings []standingCount
 
@@ -52,18 +54,18 @@ type snapshot struct {
 	file      os.FileInfo
 	db        *query.DB
 	idle      chan *query.DB
-	making    sync.Mutex // guards index, stopIndex, failures and retryAt
+	building  sync.Mutex // guards index, stopIndex, failures and retryAt
 	index     *index
 	stopIndex context.CancelFunc
-	// failures counts the indexes that could not be made; retryAt is when to try again.
+	// failures counts the failed attempts to build the index, retryAt is the time of the next.
 	failures int
 	retryAt  time.Time
-	// borrowed counts its requests; dropped: the last one closes it.
+	// borrowed counts requests. A dropped snapshot is closed when its last request ends.
 	borrowed int
 	dropped  bool
 }
 
-// standingCount is how many streams stand so.
+// standingCount is the number of streams with a standing.
 type standingCount struct {
 	Standing ledger.Standing
 	Streams  int
@@ -82,11 +84,11 @@ func (p *pool) lock(ctx context.Context) error {
 
 func (p *pool) unlock() { <-p.turn }
 
-// borrow lends a snapshot, and a handle on it for one request. Both go back by release.
-func (p *pool) borrow(ctx context.Context, asOf string) (*snapshot, *query.DB, error) {
-	if n := p.stuck.Load(); n >= mostStuck {
-		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("ask the snapshot: %d queries that took too long cannot be stopped and are still at work", n),
-			"Try again later. A restart ends them."}
+// borrow returns a snapshot and a handle for one request. The caller returns them with release.
+func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
+	if n := p.stuck.Load(); n >= maxStuck {
+		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("query the snapshot: %d queries are still running after their time limit", n),
+			"Try again later. A restart of the program ends them."}
 	}
 	s, err := p.find(ctx, asOf)
 	if err != nil {
@@ -101,8 +103,8 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*snapshot, *query.DB, e
 	}
 }
 
-// find opens the snapshot unless it is open, and counts the request in.
-func (p *pool) find(ctx context.Context, asOf string) (*snapshot, error) {
+// find returns the snapshot, which it opens if necessary, and counts the request.
+func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	if err := p.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -115,8 +117,8 @@ func (p *pool) find(ctx context.Context, asOf string) (*snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot %s: %w", v.Run, err)
 	}
-	// A version that was made again has the run of the one before.
-	isOld := func(s *snapshot) bool { return s.version != v || !os.SameFile(s.file, file) }
+	// A rebuilt version has the same run id.
+	isOld := func(s *openSnapshot) bool { return s.version != v || !os.SameFile(s.file, file) }
 	if p.newest != nil && isOld(p.newest) || slices.ContainsFunc(p.earlier, isOld) {
 		p.dropAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
@@ -136,12 +138,12 @@ func (p *pool) find(ctx context.Context, asOf string) (*snapshot, error) {
 	return s, nil
 }
 
-// opened is the snapshot if it is open, which makes it the last used one.
-func (p *pool) opened(asOf string) *snapshot {
+// opened returns the snapshot if it is open, and marks it as the most recently used.
+func (p *pool) opened(asOf string) *openSnapshot {
 	if asOf == "" {
 		return p.newest
 	}
-	i := slices.IndexFunc(p.earlier, func(s *snapshot) bool { return s.asOf == asOf })
+	i := slices.IndexFunc(p.earlier, func(s *openSnapshot) bool { return s.asOf == asOf })
 	if i < 0 {
 		return nil
 	}
@@ -150,20 +152,21 @@ func (p *pool) opened(asOf string) *snapshot {
 	return s
 }
 
-// findReplaced is the place of the earlier snapshot that another one replaces; -1: none has
-// to go. One in use would stay open, with memory of its own, so none is opened beside it.
+// findReplaced returns the index of the earlier snapshot to close before another one is opened.
+// It is -1 if none must be closed. Snapshots in use are not closed: if all are in use, no other
+// is opened, because each needs its own memory.
 func (p *pool) findReplaced(asOf string) (int, error) {
-	if asOf == "" || len(p.earlier) < mostEarlier {
+	if asOf == "" || len(p.earlier) < maxEarlier {
 		return -1, nil
 	}
-	idle := slices.IndexFunc(p.earlier, func(s *snapshot) bool { return s.borrowed == 0 })
+	idle := slices.IndexFunc(p.earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
 	if idle < 0 {
-		return idle, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests of %d earlier ones are in progress", mostEarlier), "Try again in a moment."}
+		return idle, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier ones are in progress", maxEarlier), "Try again in a moment."}
 	}
 	return idle, nil
 }
 
-func (p *pool) add(s *snapshot, replaced int) {
+func (p *pool) add(s *openSnapshot, replaced int) {
 	if s.asOf == "" {
 		p.newest = s
 		return
@@ -175,13 +178,13 @@ func (p *pool) add(s *snapshot, replaced int) {
 	p.earlier = append(p.earlier, s)
 }
 
-func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf string) (*snapshot, error) {
+func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
 	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, AsOf: asOf, Sessions: sessions,
 		Timeout: max(p.cfg.Timeout, downloadTime)})
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, sessions)}
+	s := &openSnapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, sessions)}
 	if err := s.readFacts(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
 	}
@@ -191,13 +194,13 @@ func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf strin
 	return s, nil
 }
 
-// readFacts reads what the foot of every page says.
-func (s *snapshot) readFacts(ctx context.Context) error {
+// readFacts reads the fields for the footer of all pages.
+func (s *openSnapshot) readFacts(ctx context.Context) error {
 	text, err := statements.ReadFile("sql/facts.sql")
 	if err != nil {
 		return err
 	}
-	facts, err := s.db.Collect(ctx, query.Text(string(text)), nil, mostRecords)
+	facts, err := s.db.Collect(ctx, query.Text(string(text)), nil, maxRows)
 	if err != nil {
 		return err
 	}
@@ -214,8 +217,7 @@ func (s *snapshot) readFacts(ctx context.Context) error {
 	return nil
 }
 
-// countStanding counts one stream more.
-func (s *snapshot) countStanding(standing ledger.Standing) {
+func (s *openSnapshot) countStanding(standing ledger.Standing) {
 	if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
 		s.Standings[i].Streams++
 		return
@@ -223,15 +225,15 @@ func (s *snapshot) countStanding(standing ledger.Standing) {
 	s.Standings = append(s.Standings, standingCount{standing, 1})
 }
 
-// release ends a request. A handle whose query could not be stopped goes back when that has
-// ended.
-func (p *pool) release(s *snapshot, db *query.DB) {
+// release returns the snapshot and the handle of a request. If a query of the handle is still
+// running, release returns the handle when the query has ended.
+func (p *pool) release(s *openSnapshot, db *query.DB) {
 	if db == nil || db.Abandoned() == nil {
 		p.giveBack(s, db)
 		return
 	}
 	p.stuck.Add(1)
-	p.cfg.Log.Warn("query of a page not stopped, it is still at work", "run", s.Run)
+	p.cfg.Log.Warn("query of a page still running after its time limit", "run", s.Run)
 	go func() {
 		<-db.Abandoned()
 		p.stuck.Add(-1)
@@ -239,9 +241,9 @@ func (p *pool) release(s *snapshot, db *query.DB) {
 	}()
 }
 
-// borrowIdle lends a second handle to a request that has the snapshot, if one is free now;
-// nil: none is. It goes back by releaseIdle.
-func (s *snapshot) borrowIdle() *query.DB {
+// borrowIdle returns a second handle for a request, or nil if none is idle. The caller returns
+// it with releaseIdle.
+func (s *openSnapshot) borrowIdle() *query.DB {
 	select {
 	case db := <-s.idle:
 		return db
@@ -250,19 +252,19 @@ func (s *snapshot) borrowIdle() *query.DB {
 	}
 }
 
-// releaseIdle is release for the second handle of a request.
-func (p *pool) releaseIdle(s *snapshot, db *query.DB) {
+// releaseIdle returns the second handle of a request.
+func (p *pool) releaseIdle(s *openSnapshot, db *query.DB) {
 	if db.Abandoned() == nil {
 		s.idle <- db
 		return
 	}
 	p.turn <- struct{}{}
-	s.borrowed++ // until its query has ended, also when the request has
+	s.borrowed++ // until the running query has ended
 	p.unlock()
 	p.release(s, db)
 }
 
-func (p *pool) giveBack(s *snapshot, db *query.DB) {
+func (p *pool) giveBack(s *openSnapshot, db *query.DB) {
 	if db != nil {
 		s.idle <- db
 	}
@@ -272,8 +274,8 @@ func (p *pool) giveBack(s *snapshot, db *query.DB) {
 	p.closeUnused(s)
 }
 
-// drop takes a snapshot out of use: it closes with its last request.
-func (p *pool) drop(s *snapshot) {
+// drop closes a snapshot when its last request has ended.
+func (p *pool) drop(s *openSnapshot) {
 	s.dropped = true
 	p.closeUnused(s)
 }
@@ -288,11 +290,11 @@ func (p *pool) dropAll() {
 	p.newest, p.earlier = nil, nil
 }
 
-func (p *pool) closeUnused(s *snapshot) {
+func (p *pool) closeUnused(s *openSnapshot) {
 	if !s.dropped || s.borrowed > 0 {
 		return
 	}
-	s.stopMaking()
+	s.stopBuilding()
 	if err := s.db.Close(); err != nil {
 		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
 	}

@@ -8,29 +8,28 @@ import (
 	"placementsync/internal/query"
 )
 
-// priceView is the prices of a listing in one currency: a chart, and the same values as a
-// table.
+// priceView shows the prices of a listing in one currency, as a chart and as a table.
 type priceView struct {
 	Currency string
 	Chart    *page.Chart
 	Rows     []priceRow
-	// More says what the chart leaves out.
+	// More is a note if the chart does not show all prices.
 	More string
 }
 
-// priceRow is one price: what it is, since when, and what it was.
+// priceRow is one price with its current and its earlier amounts.
 type priceRow struct {
 	Tier   string
 	Colour int
 	Now    page.Cell
 	Since  string
-	// Gone is when the price vanished.
+	// Gone is the time when the price was deleted.
 	Gone   string
 	Before []stayView
 }
 
-// buildPrices shows each currency for itself. The records are in the order of currency,
-// tier, place and time; the charts end at the snapshot.
+// buildPrices returns one view per currency. The records are sorted by currency, tier, position
+// and time. The charts end at the time of the snapshot.
 func buildPrices(records []query.Record, end time.Time) []priceView {
 	var views []priceView
 	currencies, byCurrency := groupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
@@ -55,7 +54,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	return views
 }
 
-// nameTier names a price among those of its currency.
+// nameTier returns the tier of a price, with a number if the tier has several prices.
 func nameTier(r query.Record) string {
 	name := r.Get("tier").Text
 	if name == "" {
@@ -83,7 +82,7 @@ func newPriceRow(tier string, colour int, currency string, spans []stay) priceRo
 	return row
 }
 
-// chartPrices draws the prices of a currency. It is nil before the second snapshot.
+// chartPrices returns the chart of a currency. It is nil before the second snapshot.
 func chartPrices(tiers []string, series [][]stay, currency string, end time.Time) *page.Chart {
 	first, hasValue := end, false
 	var v page.Variant
@@ -99,7 +98,7 @@ func chartPrices(tiers []string, series [][]stay, currency string, end time.Time
 			switch last := n == len(spans)-1; {
 			case span.isOpen():
 				s.AddAt(end, span.value.Text, "")
-			case last || span.to.Before(spans[n+1].from): // the price was gone
+			case last || span.to.Before(spans[n+1].from): // the price did not exist for some time
 				s.AddAt(span.to, span.value.Text, "")
 				s.AddAt(span.to, "", "")
 			}
@@ -109,5 +108,5 @@ func chartPrices(tiers []string, series [][]stay, currency string, end time.Time
 	if !hasValue || !end.After(first) {
 		return nil
 	}
-	return &page.Chart{Title: "Prices in " + currency + " from snapshot to snapshot", Kind: page.Steps, Unit: currency, Variants: []page.Variant{v}}
+	return &page.Chart{Title: "Price history in " + currency, Kind: page.Steps, Unit: currency, Variants: []page.Variant{v}}
 }

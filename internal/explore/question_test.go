@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// testQuestionsAreListed: every named query has a page that can be opened.
+// testQuestionsAreListed checks that each named query is listed and has a page.
 func testQuestionsAreListed(t *testing.T, s *site) {
 	body := s.get(t, "/questions", http.StatusOK)
 	all, err := query.List()
@@ -23,8 +23,8 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	s.get(t, "/questions/none", http.StatusNotFound)
 }
 
-// testQuestionsAnswerAsSQLDoes compares the table of a page and its CSV with the query.
-func testQuestionsAnswerAsSQLDoes(t *testing.T, s *site) {
+// testQuestionResult compares the table of a page and its CSV with SQL of the test.
+func testQuestionResult(t *testing.T, s *site) {
 	const address = "/questions/price_by_segment?p.currency=USD&p.min_listings=1"
 	want := s.sql(t, `SELECT l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, count(DISTINCT l.id), min(unit_amount)::DECIMAL(18,2)
 		FROM product_listings l JOIN product_listing_prices p ON p.product_listing_id = l.id WHERE p.currency = 'USD' AND unit_amount IS NOT NULL GROUP BY ALL ORDER BY ALL`)
@@ -37,7 +37,7 @@ func testQuestionsAnswerAsSQLDoes(t *testing.T, s *site) {
 	}
 	body := s.get(t, address, http.StatusOK)
 	if rows := strings.Count(body, "<tr>") - 1; rows != len(want)-1 {
-		t.Errorf("the page has %d rows, the SQL %d", rows, len(want)-1)
+		t.Errorf("the page has %d rows, want %d", rows, len(want)-1)
 	}
 	wantTexts(t, body, "4 rows", "United States website article pro USD 1 80.50 80.50", "placementsync query price_by_segment --param currency=USD --param min_listings=1")
 	if strings.Contains(textOf(body), "EUR") && strings.Contains(body, "<td>EUR") {
@@ -45,25 +45,25 @@ func testQuestionsAnswerAsSQLDoes(t *testing.T, s *site) {
 	}
 }
 
-// testWrongParametersAreSaidAtTheForm: the form stays, and says what is wrong.
-func testWrongParametersAreSaidAtTheForm(t *testing.T, s *site) {
+// testWrongParameters checks that the form keeps wrong values and shows the mistakes.
+func testWrongParameters(t *testing.T, s *site) {
 	body := s.get(t, "/questions/price_by_segment?p.min_listings=few&p.currency=%3Cb%3E", http.StatusBadRequest)
-	wantTexts(t, body, "There is no answer: a parameter is wrong.", `parameter "min_listings": "few" is not a whole number from 0 on`)
+	wantTexts(t, body, "The query was not run: a parameter is invalid.", `parameter "min_listings": "few" is not a whole number from 0 on`)
 	if !strings.Contains(body, `value="few"`) || !strings.Contains(body, `aria-invalid="true"`) || strings.Contains(body, "<b>") {
-		t.Errorf("the form lost what was typed:\n%s", body)
+		t.Errorf("the form lacks the given values:\n%s", body)
 	}
 	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour"`)
-	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `refuse the parameter "currency"`, "p.NAME=value")
+	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `unknown parameter "currency"`, "p.NAME=value")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
-	wantTexts(t, s.get(t, "/questions/price_by_segment/xlsx", http.StatusBadRequest), "refuse the format")
+	wantTexts(t, s.get(t, "/questions/price_by_segment/xlsx", http.StatusBadRequest), "unknown format")
 }
 
-// testQuestionsAsOf: the snapshot of the address answers, and downloads stay in it.
+// testQuestionsAsOf checks that the page and its downloads read the snapshot of the address.
 func testQuestionsAsOf(t *testing.T, s *site) {
 	body := s.get(t, "/questions/price_by_segment?as_of=20261101T020000Z&p.currency=USD", http.StatusOK)
 	wantTexts(t, body, "1,100.00", "--as-of 20261101T020000Z")
 	if strings.Contains(body, "1,234.57") {
-		t.Error("the first snapshot has a price of the second")
+		t.Error("the page of the first snapshot has a price of the second")
 	}
 	wantLinks(t, body, "/explore/questions/price_by_segment/csv?as_of=20261101T020000Z&amp;p.currency=USD")
 	for _, row := range s.csv(t, "/questions/price_by_segment/csv?as_of=20261101T020000Z&p.currency=USD") {
@@ -73,17 +73,18 @@ func testQuestionsAsOf(t *testing.T, s *site) {
 	}
 }
 
-// testQuestionsDraw: dates become a chart, texts bars, several currencies nothing.
-func testQuestionsDraw(t *testing.T, s *site) {
+// testQuestionCharts checks that dates are drawn as a chart and texts with bars, and that results
+// with several currencies are not drawn.
+func testQuestionCharts(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
 		{"/questions/weekly_throughput?chart=started", `class="chart"`, "No chart"},
 		{"/questions/payables_ageing", `class="share"`, `class="chart"`},
-		{"/questions/price_by_segment", "No chart: the answer has several currencies.", `class="share"`},
+		{"/questions/price_by_segment", "No chart: the result has several currencies.", `class="share"`},
 		{"/questions/price_by_segment?p.currency=EUR", "EUR", `class="share"`}, // one row
 	} {
 		body := s.get(t, c.path, http.StatusOK)
 		if !strings.Contains(body, c.has) || strings.Contains(body, c.lacks) {
-			t.Errorf("%s: want %s and no %s:\n%s", c.path, c.has, c.lacks, body)
+			t.Errorf("%s: want a page with %s and without %s:\n%s", c.path, c.has, c.lacks, body)
 		}
 	}
 }

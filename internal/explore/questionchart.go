@@ -9,12 +9,11 @@ import (
 	"placementsync/internal/query"
 )
 
-// mostPoints is how many places along its width a chart has room for.
-const mostPoints = 400
+// maxPoints is the maximum number of dates in a chart.
+const maxPoints = 400
 
-// addChart draws a column of numbers against the first column: dates as a chart above the
-// table, texts as bars in it. An answer that mixes currencies, or where a place along the
-// width would have several values, gets none.
+// addChart draws a numeric column: as a chart if the first column contains dates, or as bars in
+// the table if it contains texts. Results with several currencies are not drawn.
 func (q *question) addChart(a query.Result, wanted string) {
 	numbers := slices.DeleteFunc(slices.Clone(a.Columns), func(c query.Column) bool { return !c.Numeric })
 	if len(a.Rows) < 2 || len(numbers) == 0 || a.Columns[0].Numeric || a.Total > int64(len(a.Rows)) {
@@ -22,7 +21,7 @@ func (q *question) addChart(a query.Result, wanted string) {
 	}
 	for _, c := range a.Columns {
 		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(a.Rows, c.Name) > 1 {
-			q.view.NoChart = "No chart: the answer has several currencies."
+			q.view.NoChart = "No chart: the result has several currencies."
 			return
 		}
 	}
@@ -56,8 +55,8 @@ func countValues(records []query.Record, column string) int {
 	return len(values)
 }
 
-// addBars puts a bar below each value of a column, as long as its share of the largest. A
-// column with a value below zero gets none.
+// addBars adds a bar to each value of a column, with a length relative to the largest value. It
+// returns false without adding bars if a value is negative.
 func addBars(t *page.Table, records []query.Record, column string) bool {
 	largest := 0.0
 	for _, r := range records {
@@ -79,27 +78,27 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 	return true
 }
 
-// point is one value of a chart by time.
+// point is one value of a time chart.
 type point struct {
 	at time.Time
-	// value is the exact value, when its date for people.
+	// value is the exact value, when the formatted date.
 	value, when string
 }
 
-// chartByTime draws a column against dates. It is nil where that is not possible. Where
-// dates repeat, the texts of the second column tell the lines apart.
+// chartByTime draws a column against dates. If dates repeat, each text of the second column is a
+// line. It returns nil if the result cannot be drawn.
 func chartByTime(a query.Result, column query.Column) *page.Chart {
 	names, series := splitSeries(a, column)
 	if len(names) == 0 || len(names) > page.MostSeries {
 		return nil
 	}
-	places := map[time.Time]bool{}
+	dates := map[time.Time]bool{}
 	for _, points := range series {
 		for _, p := range points {
-			places[p.at] = true
+			dates[p.at] = true
 		}
 	}
-	if len(places) < 2 || len(places) > mostPoints {
+	if len(dates) < 2 || len(dates) > maxPoints {
 		return nil
 	}
 	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(a.Columns[0].Name))}
@@ -107,7 +106,7 @@ func chartByTime(a query.Result, column query.Column) *page.Chart {
 	for i, points := range series {
 		s := page.Series{Name: names[i], Colour: i}
 		for _, p := range points {
-			if len(series) == 1 { // a column for each date, side by side
+			if len(series) == 1 { // one bar per date
 				v.Categories = append(v.Categories, p.when)
 				s.Add(p.value, page.Amount(p.value))
 			} else {
@@ -123,8 +122,8 @@ func chartByTime(a query.Result, column query.Column) *page.Chart {
 	return c
 }
 
-// splitSeries gives the points by line, in the order of time. There is none where a date
-// has several values in a line.
+// splitSeries returns the points of each line, sorted by time. It returns nil if a line has
+// several values for a date.
 func splitSeries(a query.Result, column query.Column) (names []string, series [][]point) {
 	second := ""
 	if len(a.Columns) > 1 && a.Columns[1].Type == "VARCHAR" && countValues(a.Rows, a.Columns[0].Name) < len(a.Rows) {

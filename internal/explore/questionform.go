@@ -6,31 +6,31 @@ import (
 	"placementsync/internal/query"
 )
 
-// formField is one parameter in the form of a question.
+// formField is one parameter in the form of a query.
 type formField struct {
-	// Param is its name, Key that in the address.
+	// Param is the name of the parameter, Key its name in the address.
 	Param, Key, Label, About string
 	Value                    string
-	// Hint stands in an empty field.
+	// Hint is shown in an empty field.
 	Hint string
-	// Numeric fields get the keys for numbers on a phone.
+	// Numeric fields show a numeric keyboard on phones.
 	Numeric bool
-	// Options are all values that can be chosen; Known some that can be typed.
+	// Options are the values of a selection. Known are suggestions for a text field.
 	Options []option
 	Known   []string
-	// Problem says what is wrong with the value.
+	// Problem describes a mistake in the value.
 	Problem string
 	// Required fields have no default.
 	Required bool
 }
 
-// option is one value of a choice.
+// option is one value of a selection.
 type option struct {
 	Value, Label string
 	Chosen       bool
 }
 
-// buildForm makes the fields of the parameters, with the values of the address.
+// buildForm returns the fields of the parameters with the values of the address.
 func (q *question) buildForm() ([]formField, error) {
 	var fields []formField
 	for _, p := range q.query.Params {
@@ -51,7 +51,7 @@ func (q *question) buildForm() ([]formField, error) {
 	return fields, nil
 }
 
-// addChoices offers the values of a parameter: few as a choice, many beside the typing.
+// addChoices adds the values of a parameter: few as a selection, many as suggestions.
 func (q *question) addChoices(f *formField, p query.Param) error {
 	const few, many = 40, 500
 	if p.Type == "DATE" {
@@ -60,7 +60,7 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	}
 	values, more, err := q.db.ParamValues(q.Context(), p, many)
 	switch {
-	case query.IsMissing(err): // the question itself says what the snapshot lacks
+	case query.IsMissing(err): // running the query reports it
 		return nil
 	case err != nil || len(values) == 0:
 		return err
@@ -80,13 +80,13 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	return nil
 }
 
-// hintOf says what an empty field means.
+// hintOf returns the meaning of an empty field.
 func hintOf(p query.Param) string {
 	switch {
 	case p.TakesNull():
 		return "any"
 	case p.Default == "":
-		return "needed"
+		return "required"
 	}
 	return p.Default
 }

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// subjectView is the named queries of one subject.
+// subjectView lists the named queries of one subject.
 type subjectView struct {
 	Subject string
 	Queries []queryEntry
@@ -22,14 +22,14 @@ type subjectView struct {
 
 type queryEntry struct {
 	Title, About, Link string
-	// Own ones are files of the user.
+	// Own marks the user's own queries.
 	Own bool
 }
 
-// questionsView is the list of the named queries.
+// questionsView is the list of named queries.
 type questionsView struct {
 	Subjects []subjectView
-	// Problems say which files of the user were left out, and why.
+	// Problems are the mistakes in the user's files.
 	Problems []string
 }
 
@@ -66,25 +66,25 @@ type questionView struct {
 	Name, Title, About, Grain, SQL string
 	Own                            bool
 	Fields                         []formField
-	// Problem says why there is no answer.
+	// Problem explains why there is no result.
 	Problem string
 	Table   *page.Table
-	// Total says how many rows the answer has, and how many of them are here.
+	// Total is the number of rows, with a note if the table does not contain all.
 	Total string
-	// Empty lines say why there may be no rows.
+	// Empty lists possible reasons for a result without rows.
 	Empty   []string
 	Sources string
 	Chart   *page.Chart
-	// Choices are the columns that a chart can show, the first chosen.
+	// Choices are the columns that the chart can show.
 	Choices []option
-	// NoChart says why there is none where one could be.
+	// NoChart explains why there is no chart.
 	NoChart      string
 	CSV, Parquet string
 	Command      string
 	AsOf         asOfView
 }
 
-// sentenceOf makes a sentence of what a header says.
+// sentenceOf converts a text of a header to a sentence.
 func sentenceOf(text string) string {
 	if text == "" {
 		return ""
@@ -92,7 +92,7 @@ func sentenceOf(text string) string {
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
-// question is one request of a named query.
+// question is one request for a named query.
 type question struct {
 	*visit
 	query  query.Query
@@ -100,10 +100,10 @@ type question struct {
 	view   questionView
 }
 
-// chartKey chooses the column that the chart shows.
+// chartKey is the parameter of the address that chooses the column of the chart.
 const chartKey = "chart"
 
-// showQuestion answers a named query. What is wrong with a parameter is said at the form.
+// showQuestion runs a named query. Mistakes in parameters are shown in the form.
 func showQuestion(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
@@ -117,19 +117,19 @@ func showQuestion(v *visit) (reply, error) {
 		return nil, err
 	}
 	q.view.CSV, q.view.Parquet, q.view.Command = q.downloadLink(query.CSV), q.downloadLink(query.Parquet), q.commandLine()
-	status, err := q.answerForm()
+	status, err := q.runForm()
 	if err != nil {
 		return nil, err
 	}
-	answer := htmlPage{Heading: q.query.Title, Template: "question", Data: q.view, Status: status}
+	p := htmlPage{Heading: q.query.Title, Template: "question", Data: q.view, Status: status}
 	if q.view.Chart != nil {
-		answer.More = page.ChartScripts()
+		p.More = page.ChartScripts()
 	}
-	return answer, nil
+	return p, nil
 }
 
-// sendAnswer is the whole answer as a file.
-func sendAnswer(v *visit) (reply, error) {
+// sendResult sends the whole result as a file.
+func sendResult(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func sendAnswer(v *visit) (reply, error) {
 	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: query.Format(v.PathValue("format"))}, nil
 }
 
-// findQuestion reads the name and the parameters of an address.
+// findQuestion finds the query of an address and parses its parameters.
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
 	library, err := v.pool.cfg.Queries()
@@ -146,10 +146,10 @@ func (v *visit) findQuestion() (*question, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("find no named query %q", name), "Questions lists them all."}
+		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("no query is named %q", name), "The page Questions lists all queries."}
 	}
 	q := &question{visit: v, query: found, values: map[string]string{}}
-	asked := v.asked
+	asked := v.params
 	for _, p := range found.Params {
 		text := strings.TrimSpace(asked.Get(paramKey + p.Name))
 		switch {
@@ -162,51 +162,51 @@ func (v *visit) findQuestion() (*question, error) {
 	for key := range asked {
 		name, isParam := strings.CutPrefix(key, paramKey)
 		if isParam && !slices.ContainsFunc(found.Params, func(p query.Param) bool { return p.Name == name }) {
-			q.values[name] = asked.Get(key) // the query refuses it by its name
+			q.values[name] = asked.Get(key) // running the query reports the unknown parameter
 		}
 	}
 	return q, nil
 }
 
-// paramKey begins the keys of an address that hold parameters.
+// paramKey is the prefix of query parameters in an address.
 const paramKey = "p."
 
-// answerForm runs the query and shows its answer, or why there is none; status is that of
-// HTTP.
-func (q *question) answerForm() (status int, err error) {
+// runForm runs the query and adds its result or a problem to the view. It returns the HTTP
+// status.
+func (q *question) runForm() (status int, err error) {
 	for _, p := range q.query.Params {
 		if _, given := q.values[p.Name]; p.Default == "" && !given {
-			q.view.Problem = "Fill in the form first: " + labelOf(p.Name) + " has no default."
+			q.view.Problem = "Fill in " + labelOf(p.Name) + ", which has no default."
 			return http.StatusOK, nil
 		}
 	}
-	a, err := q.db.Ask(q.Context(), q.query, q.values, mostRecords)
+	a, err := q.db.Ask(q.Context(), q.query, q.values, maxRows)
 	misuse, misused := errors.AsType[*query.UsageError](err)
 	switch {
 	case err == nil:
-		return http.StatusOK, q.addAnswer(a)
+		return http.StatusOK, q.addResult(a)
 	case misused:
 		q.placeProblem(misuse.Problem)
 		return http.StatusBadRequest, nil
 	case errors.Is(context.Cause(q.Context()), errTooSlow):
-		q.view.Problem = "The answer took too long and was stopped. Narrow the parameters, download it as CSV, or ask on the command line."
+		q.view.Problem = "The query took too long and was stopped. Narrow the parameters, download the result as CSV, or use the command line."
 		return http.StatusServiceUnavailable, nil
 	case query.IsMissing(err) && !q.view.Own:
-		q.view.Problem = "This snapshot lacks a table or column that the question reads; the next night adds it."
+		q.view.Problem = "This snapshot lacks a table or column that the query reads. The next night adds it."
 		return http.StatusOK, nil
 	case q.view.Own:
-		q.view.Problem = "The query cannot be answered: " + err.Error()
+		q.view.Problem = "The query failed: " + err.Error()
 		return http.StatusBadRequest, nil
 	}
 	return 0, err
 }
 
-// addAnswer shows the answer, what stands behind it and its chart.
-func (q *question) addAnswer(a query.Result) error {
+// addResult adds the result, its sources and its chart to the view.
+func (q *question) addResult(a query.Result) error {
 	names := map[string]bool{}
 	for _, c := range a.Columns {
 		if names[c.Name] {
-			q.view.Problem = fmt.Sprintf("The answer has two columns of the name %q: a page cannot tell them apart. The CSV has both.", c.Name)
+			q.view.Problem = fmt.Sprintf("The result has two columns named %q, which a page cannot show. The CSV file contains both.", c.Name)
 			return nil
 		}
 		names[c.Name] = true
@@ -218,7 +218,7 @@ func (q *question) addAnswer(a query.Result) error {
 	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
 	if q.view.Table.More != "" {
 		q.view.Table.More = ""
-		q.view.Total += "; the table has the first " + plural.Number(len(a.Rows)) + ", CSV and Parquet have all"
+		q.view.Total += "; the table shows the first " + plural.Number(len(a.Rows)) + ", CSV and Parquet contain all"
 	}
 	q.view.Sources = query.DescribeSources(a.Sources)
 	if len(a.Rows) == 0 {
@@ -228,24 +228,24 @@ func (q *question) addAnswer(a query.Result) error {
 		}
 		return err
 	}
-	q.addChart(a, q.asked.Get(chartKey))
+	q.addChart(a, q.params.Get(chartKey))
 	return nil
 }
 
-// placeProblem shows what is wrong at the field that it is about.
+// placeProblem adds a problem to its field in the form.
 func (q *question) placeProblem(problem string) {
 	for i := range q.view.Fields {
 		f := &q.view.Fields[i]
 		if strings.Contains(problem, fmt.Sprintf("parameter %q", f.Param)) {
 			f.Problem = problem
-			q.view.Problem = "There is no answer: a parameter is wrong."
+			q.view.Problem = "The query was not run: a parameter is invalid."
 			return
 		}
 	}
 	q.view.Problem = problem
 }
 
-// downloadLink is the address of the whole answer as a file.
+// downloadLink returns the address of the whole result as a file.
 func (q *question) downloadLink(format query.Format) string {
 	keys := url.Values{}
 	for name, value := range q.values {
@@ -261,7 +261,7 @@ func (q *question) downloadLink(format query.Format) string {
 	return address
 }
 
-// commandLine asks the same on the command line.
+// commandLine returns the command that runs the same query.
 func (q *question) commandLine() string {
 	words := []string{q.program}
 	if asOf := q.links().asOf; asOf != "" {

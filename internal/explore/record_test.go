@@ -11,91 +11,90 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPages opens the pages of two small worlds, each made once.
+// TestPages runs tests that share the catalogs of two fixtures.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	for _, world := range []struct {
+	for _, c := range []struct {
 		fixture string
 		tests   map[string]func(t *testing.T, s *site)
 	}{
 		{"records.sql", map[string]func(t *testing.T, s *site){
-			"a listing shows its history":  testListingShowsItsHistory,
-			"vanished records stay known":  testVanishedRecordsStayKnown,
-			"each record links the others": testEachRecordLinksTheOthers,
-			"records known by others":      testRecordsKnownByOthers,
-			"records as they were":         testRecordsAsTheyWere,
-			"hostile texts stay texts":     testHostileTextsOfRecordsStayTexts,
-			"comments are in threads":      testTalkIsInThreads,
-			"lists find records":           testListsFindRecords,
-			"questions are listed":         testQuestionsAreListed,
-			"questions as of":              testQuestionsAsOf,
-			"questions draw":               testQuestionsDraw,
-			"the report is the file":       testTheReportIsTheFile,
+			"history of a listing":          testListingHistory,
+			"deleted records":               testDeletedRecords,
+			"links between records":         testLinksBetweenRecords,
+			"records known from references": testReferencedRecords,
+			"records as of a snapshot":      testRecordsAsOf,
+			"texts of records are escaped":  testHostileRecords,
+			"threads of comments":           testThreads,
+			"lists of records":              testLists,
+			"questions are listed":          testQuestionsAreListed,
+			"questions as of a snapshot":    testQuestionsAsOf,
+			"charts of questions":           testQuestionCharts,
+			"report equals its file":        testReportEqualsFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
-			"not read is not none":                  testNotReadIsNotNone,
-			"questions answer as SQL does":          testQuestionsAnswerAsSQLDoes,
-			"wrong parameters are said at the form": testWrongParametersAreSaidAtTheForm,
-			"addresses are read whole":              testAddressesAreReadWhole,
-			"pages are framed":                      testPagesAreFramed,
-			"filters find what SQL finds":           testFiltersFindWhatSQLFinds,
-			"every sort is that of SQL":             testEverySortIsThatOfSQL,
-			"files have the prices of the page":     testFilesHaveThePricesOfThePage,
-			"what cannot be asked is refused":       testWhatCannotBeAskedIsRefused,
-			"hostile names stay text":               testHostileNamesStayText,
+			"unread tables are not empty":      testUnreadTables,
+			"result of a question":             testQuestionResult,
+			"wrong parameters":                 testWrongParameters,
+			"unknown parameters":               testUnknownParameters,
+			"layout":                           testLayout,
+			"filters of the catalog":           testFilters,
+			"sort order of the catalog":        testSort,
+			"prices of downloads":              testPricesOfDownloads,
+			"invalid addresses":                testInvalidAddresses,
+			"texts of the catalog are escaped": testHostileNames,
 		}},
 	} {
-		t.Run(world.fixture, func(t *testing.T) {
+		t.Run(c.fixture, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, world.fixture)
-			for name, test := range world.tests {
+			s := newSite(t, c.fixture)
+			for name, test := range c.tests {
 				t.Run(name, func(t *testing.T) { test(t, s) })
 			}
 		})
 	}
 }
 
-// testListingShowsItsHistory compares prices, fields and lists with the fixture: what is,
-// since when, and what it was.
-func testListingShowsItsHistory(t *testing.T, s *site) {
+// testListingHistory checks the history of prices, fields and lists.
+func testListingHistory(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L1", http.StatusOK)
-	wantTexts(t, body, "Guest post", "Promised delivery 2 to 7 days", "In the snapshots since 2026-11-01 02:00 (the first one)",
+	wantTexts(t, body, "Guest post", "Promised delivery 2 to 7 days", "In snapshots since 2026-11-01 02:00 (the first one)",
 		"standard 1,234.567 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
-		"pro 80.50 USD 2026-11-01 02:00", // its position changed, its amount did not
+		"pro 80.50 USD 2026-11-01 02:00", // only the position changed
 		"standard 90.00 EUR 2026-11-01 02:00",
 		"news since 2026-11-01 02:00", "politics 2026-11-01 02:00 to 2026-11-02 02:00",
 		"Domain authority 55 2026-11-02 02:00 1 earlier 40 2026-11-01 02:00 to 2026-11-02 02:00",
 		"Max delivery days 7 2026-11-03 02:00 1 earlier 9",
 		"Country Spain 2026-11-03 02:00 1 earlier – 2026-11-01 02:00 to 2026-11-03 02:00",
-		"Never had a value: ", "Did not fit",
+		"Never had a value: ", "Rejected values",
 		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 approved", // margin: 1200.25 - 700 - 99.50
 		"Ten facts Published 2026-10-01 10:00 2026-10-20 00:00 2026-10-12 10:00 11.0 7")
 	wantLinks(t, body, "/explore/outlets/O1", "/explore/orders/R1", "/explore/profiles/P1", "/explore/articles/A1", "https://www.morning.example/sample")
 	if charts := strings.Count(body, `class="chart"`); charts != 2 {
-		t.Errorf("%d charts, want one for each currency", charts)
+		t.Errorf("the page has %d charts, want one for each of 2 currencies", charts)
 	}
 }
 
-// testVanishedRecordsStayKnown: what is gone has its page, with when and why.
-func testVanishedRecordsStayKnown(t *testing.T, s *site) {
+// testDeletedRecords checks that the page of a deleted record shows the time and the reason.
+func testDeletedRecords(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L2", http.StatusOK)
-	wantTexts(t, body, "Gone slot", "Vanished. The snapshots since 2026-11-03 02:00 UTC do not have it: absent from a proven walk.",
-		"70.00 USD gone since 2026-11-03 02:00", "PO-17")
-	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "No longer here", "Gone slot newsletter 2026-11-03 02:00")
-	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In the snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions were read",
+	wantTexts(t, body, "Gone slot", "Deleted. Snapshots from 2026-11-03 02:00 UTC on do not contain this record: absent from a proven walk.",
+		"70.00 USD deleted 2026-11-03 02:00", "PO-17")
+	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "Former listings", "Gone slot newsletter 2026-11-03 02:00")
+	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
 		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
 	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
-		t.Errorf("an article that was live before its payment took less than no time:\n%s", early)
+		t.Errorf("an article that was live before its payment has a negative time:\n%s", early)
 	}
 	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
-	if strings.Contains(textOf(before), "Vanished") {
-		t.Error("the listing had not vanished then")
+	if strings.Contains(textOf(before), "Deleted") {
+		t.Error("the listing is shown as deleted before its deletion")
 	}
-	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `find no listing with the id "none" in this snapshot`)
+	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `this snapshot has no listing with the id "none"`)
 }
 
-// testEachRecordLinksTheOthers drills down and back.
-func testEachRecordLinksTheOthers(t *testing.T, s *site) {
+// testLinksBetweenRecords checks that the pages of related records link to each other.
+func testLinksBetweenRecords(t *testing.T, s *site) {
 	for _, c := range []struct {
 		path  string
 		texts []string
@@ -116,93 +115,94 @@ func testEachRecordLinksTheOthers(t *testing.T, s *site) {
 	}
 }
 
-// testRecordsKnownByOthers: what other records name has a page, though no list has it.
-func testRecordsKnownByOthers(t *testing.T, s *site) {
-	const hint = "No list that was read has the record itself"
+// testReferencedRecords checks that records which are in no list, but referenced by other records,
+// have a page.
+func testReferencedRecords(t *testing.T, s *site) {
+	const hint = "No list contains this record."
 	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 5.00")
 	wantTexts(t, s.get(t, "/campaigns/C9", http.StatusOK), "Unseen", hint, "A9")
 	wantTexts(t, s.get(t, "/profiles/P9", http.StatusOK), "Profile P9", hint, "A9")
 }
 
-// testRecordsAsTheyWere: the snapshot of the address is that of all values and links.
-func testRecordsAsTheyWere(t *testing.T, s *site) {
+// testRecordsAsOf checks that values and links belong to the snapshot of the address.
+func testRecordsAsOf(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L1?as_of=20261101T020000Z", http.StatusOK)
 	wantTexts(t, body, "standard 1,100.00 USD 2026-11-01 02:00", "Domain authority 40 2026-11-01 02:00", "newest, 2026-11-03 02:00")
-	if said := textOf(body); strings.Contains(said, "1,234.567") || strings.Contains(said, "Spain") {
-		t.Errorf("the page of the first snapshot knows what came later:\n%s", said)
+	if text := textOf(body); strings.Contains(text, "1,234.567") || strings.Contains(text, "Spain") {
+		t.Errorf("the page of the first snapshot has later values:\n%s", text)
 	}
 	wantLinks(t, body, "/explore/outlets/O1?as_of=20261101T020000Z", "/explore/orders/R1?as_of=20261101T020000Z")
 	wantLinks(t, body, "/explore/catalog", "/explore/orders?as_of=20261101T020000Z")
 	wantLinks(t, s.get(t, "/orders?as_of=20261101T020000Z&q=acme", http.StatusOK), "?q=acme")
 	if !strings.Contains(body, `<option value="20261101T020000Z" selected>`) {
-		t.Error("the choice does not stand at the snapshot")
+		t.Error("the form does not select the snapshot of the page")
 	}
 }
 
-// testHostileTextsOfRecordsStayTexts: nothing of the service is markup, and only http and
-// https become links.
-func testHostileTextsOfRecordsStayTexts(t *testing.T, s *site) {
+// testHostileRecords checks that texts of the service are escaped, and that only http and https
+// addresses become links.
+func testHostileRecords(t *testing.T, s *site) {
 	for _, path := range []string{"/listings/" + url.PathEscape("x/../y?#%"), "/listings/L1", "/articles/A1", "/outlets/O1"} {
 		body := s.get(t, path, http.StatusOK)
 		for _, bad := range []string{"<script>alert", "<img src=x", "<u>tag", "<i>draft", "<b>at last", "<b>many", `href="javascript:`, `href="data:`} {
 			if strings.Contains(body, bad) {
-				t.Errorf("%s has %s", path, bad)
+				t.Errorf("%s contains %s", path, bad)
 			}
 		}
 		for _, a := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
 			if !strings.Contains(a, `rel="noopener noreferrer nofollow"`) {
-				t.Errorf("%s links to the service without care: %s", path, a)
+				t.Errorf("%s: an external link lacks its rel: %s", path, a)
 			}
 		}
 	}
 	wantTexts(t, s.get(t, "/listings/"+url.PathEscape("x/../y?#%"), http.StatusOK), "<script>alert(1)</script>", "<u>tag</u>")
 }
 
-// testNotReadIsNotNone: an empty section says when its streams were not read.
-func testNotReadIsNotNone(t *testing.T, s *site) {
-	said := textOf(s.get(t, "/listings/a", http.StatusOK))
-	if !strings.Contains(said, "missing scope orders.read") || strings.Contains(said, "Never ordered.") {
-		t.Errorf("orders were not read, and the page says:\n%s", said)
+// testUnreadTables checks that a section without rows has a note if its tables were not read.
+func testUnreadTables(t *testing.T, s *site) {
+	text := textOf(s.get(t, "/listings/a", http.StatusOK))
+	if !strings.Contains(text, "missing scope orders.read") || strings.Contains(text, "No orders.") {
+		t.Errorf("orders were not read, but the page shows:\n%s", text)
 	}
-	wantTexts(t, s.get(t, "/orders/R1", http.StatusNotFound), `find no order with the id "R1"`, "missing scope orders.read")
+	wantTexts(t, s.get(t, "/orders/R1", http.StatusNotFound), `this snapshot has no order with the id "R1"`, "missing scope orders.read")
 }
 
-// testTalkIsInThreads: a reply stands behind what it answers.
-func testTalkIsInThreads(t *testing.T, s *site) {
-	said := textOf(s.get(t, "/articles/A1", http.StatusOK))
+// testThreads checks that replies follow their comments.
+func testThreads(t *testing.T, s *site) {
+	text := textOf(s.get(t, "/articles/A1", http.StatusOK))
 	want := []string{"First <i>draft</i>", "A reply to the first", "Another"}
 	got := slices.Clone(want)
-	slices.SortFunc(got, func(a, b string) int { return strings.Index(said, a) - strings.Index(said, b) })
+	slices.SortFunc(got, func(a, b string) int { return strings.Index(text, a) - strings.Index(text, b) })
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the comments stand otherwise (-want +got):\n%s", diff)
+		t.Errorf("order of comments (-want +got):\n%s", diff)
 	}
 }
 
-// testListsFindRecords searches the lists of records.
-func testListsFindRecords(t *testing.T, s *site) {
+// testLists searches the lists of records.
+func testLists(t *testing.T, s *site) {
 	for path, want := range map[string]string{
-		"/orders": "PO-17 Acme paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "Nothing was found.",
+		"/orders": "PO-17 Acme paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
 		"/campaigns?q=AUTUMN": "Autumn Acme active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
-		"/profiles?q=%25": "Nothing was found.", "/profiles?q=binder": "Binder 1 0",
+		"/profiles?q=%25": "No records found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)
 	}
 	for path, unwanted := range map[string]string{"/profiles/P2": "Winter", "/profiles/P2?as_of=20261103T020000Z": "PO-DELETED", "/listings/L1": "PO-DELETED"} {
 		if strings.Contains(textOf(s.get(t, path, http.StatusOK)), unwanted) {
-			t.Errorf("%s shows what is marked deleted", path)
+			t.Errorf("%s shows %q, which has deleted_at", path, unwanted)
 		}
 	}
-	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Waiting for an article") {
-		t.Error("an item without a payment is among those that are paid")
+	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Items without an article") {
+		t.Error("an unpaid item is shown as a paid one")
 	}
 }
 
-// wantLinks wants a page to link to each of some addresses.
+// wantLinks checks that a page links to addresses.
 func wantLinks(t testing.TB, body string, addresses ...string) {
 	t.Helper()
 	for _, address := range addresses {
 		if !strings.Contains(body, `href="`+address+`"`) {
-			t.Errorf("the page does not link to %s", address)
+			t.Errorf("the page has no link to %s", address)
 		}
 	}
 }

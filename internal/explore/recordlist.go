@@ -11,22 +11,22 @@ import (
 type listView struct {
 	Title, About, Search string
 	Table                *page.Table
-	// Sources says what was not read or not proven.
+	// Sources is a note if the records are not proven.
 	Sources string
 	AsOf    asOfView
 }
 
-// listLimit is how many records a list shows. The search narrows it.
+// listLimit is the maximum number of records in a list.
 const listLimit = 200
 
-// searchKey is the text that a list is searched for.
+// searchKey is the parameter of the address with the search text.
 const searchKey = "q"
 
-// showRecords makes the function of the list of a kind of record.
+// showRecords returns the handler for the list of a kind of record.
 func showRecords(kind recordKind, about string) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		b := &recordBuilder{visit: v, kind: kind, links: v.links()}
-		view := listView{Title: kind.label + "s", About: about, Search: strings.TrimSpace(v.asked.Get(searchKey))}
+		view := listView{Title: kind.label + "s", About: about, Search: strings.TrimSpace(v.params.Get(searchKey))}
 		values := map[string]string{"search": view.Search}
 		statement := b.queryOf(kind.sql.Render("list", nil), "search")
 		a, err := b.db.Ask(v.Context(), statement, values, listLimit)
@@ -35,8 +35,8 @@ func showRecords(kind recordKind, about string) func(v *visit) (reply, error) {
 		}
 		view.Sources = query.DescribeSources(a.Sources)
 		view.Table = buildTable(view.Title, a, b.links, true)
-		if view.Table.Empty = "Nothing was found."; view.Sources != "" && view.Search == "" {
-			view.Table.Empty = "" // rows that were not read may exist
+		if view.Table.Empty = "No records found."; view.Sources != "" && view.Search == "" {
+			view.Table.Empty = "" // unread records may exist
 		}
 		if view.AsOf, err = v.listSnapshots(); err != nil {
 			return nil, err

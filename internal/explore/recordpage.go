@@ -13,87 +13,87 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// recordKind is a kind of record that has a page, as data: which tables hold it and what
-// is linked to it.
+// recordKind specifies the page of a kind of record.
 type recordKind struct {
-	// name is that of the page in addresses, label for people.
+	// name is the kind in addresses, label on pages.
 	name, label string
 	sql         sqltext.File
-	// tables hold the record's own fields, the first of them the record itself.
+	// tables contain the record's fields. The record itself is in the first one.
 	tables   []fieldTable
 	sections []section
 }
 
-// fieldTable is a table whose rows a page shows field by field.
+// fieldTable is a table whose rows a page shows with the history of their fields.
 type fieldTable struct {
-	// key is the column that names the page's record; of several rows, name tells them apart.
+	// key is the column with the id of the page's record. name is a column that distinguishes
+	// several rows.
 	table, key, title, name string
-	// open tables are shown unfolded, as the first is.
+	// open tables are not folded. The first table is always open.
 	open bool
 }
 
-// section is one question of a page.
+// section specifies one query of a page.
 type section struct {
-	// statement of the page's SQL file; also the anchor on the page.
+	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
-	// empty says what no row means; without it an empty section is left out.
+	// empty is shown for a result without rows. If it is empty, the section is left out.
 	empty string
 	form  sectionForm
-	// bars is the column whose values get bars; empty: none.
+	// bars is the column with bars. Empty means none.
 	bars string
 }
 
-// sectionForm is how the rows of a section are shown.
+// sectionForm is the form in which a section shows its rows.
 type sectionForm int
 
 const (
 	asTable  sectionForm = iota
-	asStays              // one value a row, with valid_from and valid_to
+	asStays              // one value per row, with valid_from and valid_to
 	asPrices             // amounts by tier and currency, with a chart
-	asTalk               // comments, one below the other
+	asTalk               // comments
 )
 
 const (
-	// rowLimit is how many rows of a section a page shows.
+	// rowLimit is the maximum number of rows in the table of a section.
 	rowLimit = 100
-	// mostVersions bounds what a page reads of a history, or of comments.
-	mostVersions = 20_000
+	// maxVersions is the maximum number of rows of a history or of comments.
+	maxVersions = 20_000
 )
 
 // recordView is the page of one record.
 type recordView struct {
 	Kind, Label, ID, Title string
 	Facts                  []fact
-	// Gone says since when the record is not there, and Evidence how that is known.
+	// Gone is the time when the record was deleted, Evidence the reason why it counts as deleted.
 	Gone, Evidence string
-	// First is the first snapshot that has the record, Begin the first of all.
+	// First is the first snapshot with the record, Begin the first snapshot of all.
 	First, Begin string
 	Sections     []sectionView
 	Fields       []fieldsView
 	AsOf         asOfView
 }
 
-// fact is one line under the title.
+// fact is one value below the title.
 type fact struct {
 	Label string
 	page.Cell
 }
 
-// sectionView is one answered question of a page.
+// sectionView shows the result of one query.
 type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
 	Spans            []stayView
 	Prices           []priceView
 	Talk             []remark
-	// Empty stands in place of rows. Sources says which tables behind the answer were not
-	// read, are carried or not proven.
+	// Empty is shown if there are no rows. Sources is a note about source tables that are not
+	// proven.
 	Empty, Sources string
-	// More says that the page does not have all.
+	// More is a note if the page does not show all rows.
 	More string
 }
 
-// recordBuilder asks what a page of a record needs.
+// recordBuilder builds the page of a record.
 type recordBuilder struct {
 	*visit
 	kind  recordKind
@@ -101,7 +101,7 @@ type recordBuilder struct {
 	links links
 }
 
-// showRecord makes the function of the pages of a kind of record.
+// showRecord returns the handler for the pages of a kind of record.
 func showRecord(kind recordKind) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id"), links: v.links()}
@@ -109,11 +109,11 @@ func showRecord(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer := htmlPage{Heading: view.Title, Template: "record", Data: view}
+		p := htmlPage{Heading: view.Title, Template: "record", Data: view}
 		if view.hasCharts() {
-			answer.More = page.ChartScripts()
+			p.More = page.ChartScripts()
 		}
-		return answer, nil
+		return p, nil
 	}
 }
 
@@ -123,13 +123,12 @@ func (view recordView) hasCharts() bool {
 	})
 }
 
-// links are those of the page's own snapshot.
-func (v *visit) links() links { return links{asOf: v.asked.Get(asOfKey)} }
+func (v *visit) links() links { return links{asOf: v.params.Get(asOfKey)} }
 
-// buildRecord makes the page of a record. No table may know its id.
+// buildRecord builds the page of a record. It returns an error if no table contains the id.
 func (b *recordBuilder) buildRecord() (recordView, error) {
 	view := recordView{Kind: b.kind.name, Label: b.kind.label, ID: b.id}
-	head, err := b.askOfID("head", 1)
+	head, err := b.askByID("head", 1)
 	if err != nil {
 		return view, err
 	}
@@ -158,12 +157,12 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 	return view, b.addRejects(&view)
 }
 
-// askPage runs a statement of a page. Its name says to DuckDB's errors where they are from.
-func (b *recordBuilder) askPage(statement sqltext.SQL, values map[string]string) (query.Result, error) {
+// runStatement runs a statement and binds all values.
+func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
 	return b.run(b.queryOf(statement, slices.Sorted(maps.Keys(values))...), values)
 }
 
-// queryOf is a statement of the program, with its parameters.
+// queryOf returns the query of a trusted statement. Errors contain its name.
 func (b *recordBuilder) queryOf(statement sqltext.SQL, params ...string) query.Query {
 	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
 	for _, name := range params {
@@ -172,12 +171,12 @@ func (b *recordBuilder) queryOf(statement sqltext.SQL, params ...string) query.Q
 	return q
 }
 
-// askOfID asks a statement about the record, and for the tables behind the answer.
-func (b *recordBuilder) askOfID(statement string, most int) (query.Result, error) {
+// askByID runs a statement with the id of the record, and finds its sources.
+func (b *recordBuilder) askByID(statement string, most int) (query.Result, error) {
 	return b.db.Ask(b.Context(), b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
 }
 
-// factsOf are the values of the head, its title and what is not known left out.
+// factsOf returns the known values of the head except for its title.
 func factsOf(head query.Result, l links) []fact {
 	var facts []fact
 	for _, r := range rolesOf(head.Columns, true) {
@@ -189,16 +188,16 @@ func factsOf(head query.Result, l links) []fact {
 	return facts
 }
 
-// buildSection answers one question; nil: there is nothing to say.
+// buildSection runs the query of a section. It returns nil if the section is left out.
 func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
-	most := mostVersions
+	most := maxVersions
 	if s.form == asTable {
 		most = rowLimit
 	}
-	a, err := b.askOfID(s.statement, most)
+	a, err := b.askByID(s.statement, most)
 	if query.IsMissing(err) {
-		v.Empty = "This snapshot lacks a table that the question reads; the next night adds it."
+		v.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
 		return v, nil
 	}
 	if err != nil {
@@ -206,7 +205,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	}
 	v.Sources = query.DescribeSources(a.Sources)
 	if len(a.Rows) == 0 {
-		if v.Sources == "" { // what was not read is not none
+		if v.Sources == "" { // rows may exist in an unread table
 			v.Empty = s.empty
 		}
 		if v.Sources == "" && v.Empty == "" {
@@ -215,7 +214,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		return v, nil
 	}
 	if n := len(a.Rows); s.form != asTable && a.Total > int64(n) {
-		v.More = fmt.Sprintf("Only %s of %s versions were read: a page holds no more.", plural.Number(n), plural.Number(a.Total))
+		v.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(a.Total))
 	}
 	switch s.form {
 	case asStays:
@@ -231,26 +230,26 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	return v, nil
 }
 
-// addRejects shows what of the record did not fit its columns.
+// addRejects adds the values of the record that did not fit their columns.
 func (b *recordBuilder) addRejects(view *recordView) error {
 	var tables []string
 	for _, t := range b.kind.tables {
 		tables = append(tables, t.table)
 	}
-	a, err := b.askPage(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
+	a, err := b.runStatement(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
 	if err != nil || len(a.Rows) == 0 {
 		return err
 	}
-	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Did not fit",
-		About: "Values of this record that did not fit their column in some night, as they were sent. The column is empty for as long as the value did not fit.",
-		Table: buildTable("Did not fit", a, b.links, false)})
+	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Rejected values",
+		About: "Values of this record that did not fit their column in some night, unchanged. The column is NULL as long as the value does not fit.",
+		Table: buildTable("Rejected values", a, b.links, false)})
 	return nil
 }
 
-// missingErr says that no table has the id, and which tables were not read or not proven.
+// missingErr reports that no table contains the id, and which sources are not proven.
 func (b *recordBuilder) missingErr(head query.Result) error {
-	return &statusError{http.StatusNotFound, fmt.Sprintf("find no %s with the id %q in this snapshot", b.kind.name, b.id),
-		strings.TrimSpace("It may be of a later or an earlier snapshot. " + query.DescribeSources(head.Sources))}
+	return &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", b.kind.name, b.id),
+		strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 }
 
 // remark is one comment.
@@ -269,14 +268,13 @@ func buildTalk(records []query.Record) []remark {
 	return talk
 }
 
-// stayView is a value with the time in which it was so: an earlier one of a field, or an
-// entry of a list such as a tag.
+// stayView is a value with its period, such as an earlier value of a field or a tag.
 type stayView struct {
 	Value       page.Cell
 	Since, Till string
 }
 
-// buildStays shows the entries of a list: those that are in it now come first.
+// buildStays returns the entries of a list with their periods, the current ones first.
 func buildStays(a query.Result, l links) []stayView {
 	column := a.Columns[0]
 	var now, was []stayView

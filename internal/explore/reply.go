@@ -21,81 +21,80 @@ import (
 //go:embed assets
 var assetFiles embed.FS
 
-// assetFolder is the address of style and scripts.
+// assetFolder is the address of the style sheet and the scripts.
 const assetFolder = base + "/assets/"
 
-// reply is what a page answers with.
+// reply is the response of a page.
 type reply interface {
 	send(e *Explorer, w http.ResponseWriter, v *visit) error
 }
 
-// htmlPage is an answer in the frame of all pages: assets/<Template>.html with Data.
+// htmlPage is a page with the template assets/<Template>.html and its data.
 type htmlPage struct {
-	// Heading is in the title of the window.
+	// Heading is part of the window title.
 	Heading, Template string
 	Data              any
-	// Status is that of HTTP. Defaults to 200.
+	// Status is the HTTP status. Defaults to 200.
 	Status int
-	// Reload is after how many seconds the browser loads the page again. 0 means never.
+	// Reload is the number of seconds after which the browser reloads the page. 0 means never.
 	Reload int
-	// More are the scripts that it runs beside those of all pages.
+	// More lists scripts in addition to those of all pages.
 	More []string
 }
 
-// download is an answer as a file.
+// download is a query result as a file.
 type download struct {
 	Query  query.Query
 	Values map[string]string
-	// Name is that of the file, without its ending; Format is CSV or Parquet.
+	// Name is the file name without ending. Format is CSV or Parquet.
 	Name   string
 	Format query.Format
 }
 
-// sentError is what went wrong when the answer had begun: nothing more can be said of it
-// but that the connection breaks.
+// sentError is an error after the beginning of the response, when no error page can be sent.
 type sentError struct{ err error }
 
 func (e *sentError) Error() string { return e.err.Error() }
 func (e *sentError) Unwrap() error { return e.err }
 
 func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	kind := map[query.Format]string{query.CSV: "text/csv; charset=utf-8", query.Parquet: "application/vnd.apache.parquet"}[d.Format]
-	if kind == "" {
-		return usageErr(fmt.Sprintf("refuse the format %q: a page can be had as csv or parquet", d.Format), "Change format in the address.")
+	mediaType := map[query.Format]string{query.CSV: "text/csv; charset=utf-8", query.Parquet: "application/vnd.apache.parquet"}[d.Format]
+	if mediaType == "" {
+		return usageErr(fmt.Sprintf("unknown format %q: use csv or parquet", d.Format), "Change the format in the address.")
 	}
 	begin := func() {
-		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Type", mediaType)
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.Name+"."+string(d.Format)))
 	}
-	if v.Method == http.MethodHead { // whoever only looks does not let the query run
+	if v.Method == http.MethodHead { // do not run the query
 		begin()
 		return nil
 	}
-	begun := &begunWriter{w: w, begin: begin}
+	out := &downloadWriter{w: w, begin: begin}
 	var err error
 	if d.Format == query.Parquet {
-		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, begun)
+		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, out)
 	} else {
-		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(begun))
+		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(out))
 	}
-	if hasBegun := begun.end(); err != nil && hasBegun {
+	if hasBegun := out.end(); err != nil && hasBegun {
 		e.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
-		panic(http.ErrAbortHandler) // a short file must not look whole
+		panic(http.ErrAbortHandler) // the client must notice that the file is incomplete
 	}
 	return err
 }
 
-// begunWriter sets the headers with the first bytes: an error before them has a page. It
-// writes nothing after its end, since a query that could not be stopped may still write
-// when the connection serves another request.
-type begunWriter struct {
+// downloadWriter calls begin before the first byte, so that an error before it can be shown as a
+// page. After end it rejects writes: a query that DuckDB cannot interrupt may still write when
+// the connection is used for another request.
+type downloadWriter struct {
 	mu    sync.Mutex // guards begin and ended
 	w     http.ResponseWriter
 	begin func()
 	ended bool
 }
 
-func (b *begunWriter) Write(p []byte) (int, error) {
+func (b *downloadWriter) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
@@ -108,8 +107,8 @@ func (b *begunWriter) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// end waits for a Write in progress, and reports whether there was any.
-func (b *begunWriter) end() (hasBegun bool) {
+// end waits for a Write in progress. It reports whether any byte was written.
+func (b *downloadWriter) end() (hasBegun bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
@@ -120,16 +119,15 @@ func (b *begunWriter) end() (hasBegun bool) {
 type frame struct {
 	page.Frame
 	htmlPage
-	// Snapshot is what the page was read from. Nil means that no snapshot could be read.
-	Snapshot *snapshot
-	// AsOf is that of the address, so that links can carry it.
+	// Snapshot is the snapshot of the page. It is nil if none could be opened.
+	Snapshot *openSnapshot
+	// AsOf is the parameter as_of of the address.
 	AsOf string
-	// Newest is the address of the page in the newest snapshot.
+	// Newest is the address of the page for the newest snapshot.
 	Newest string
 }
 
-// Link is a link that stays in the snapshot of the page, if what it leads to has any but
-// the newest.
+// Link adds as_of to the address of a page, unless the page shows only the newest snapshot.
 func (f frame) Link(to string) string {
 	newestOnly := func(r route) bool { return r.newest && to == base+r.path }
 	if f.AsOf == "" || slices.ContainsFunc(routes(), newestOnly) {
@@ -145,16 +143,16 @@ func (f frame) Link(to string) string {
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	t := e.templates[p.Template]
 	if t == nil {
-		return fmt.Errorf("show the page: there is no template %q", p.Template)
+		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
-	f := frame{htmlPage: p, Snapshot: v.snapshot, AsOf: v.asked.Get(asOfKey), Newest: v.newestAddress(),
+	f := frame{htmlPage: p, Snapshot: v.snapshot, AsOf: v.params.Get(asOfKey), Newest: v.newestAddress(),
 		Frame: page.Frame{Title: p.Heading + " – placementsync", Name: "workbench", Refresh: p.Reload, Folder: assetFolder, Scripts: append([]string{"page.js", "htmx.min.js"}, p.More...)}}
 	for _, t := range tabs() {
 		f.Tabs = append(f.Tabs, page.Tab{Name: t.Name, Link: f.Link(t.Path), Current: t.Name == v.route.tab})
 	}
 	var text bytes.Buffer
 	if err := page.Render(&text, t, f); err != nil {
-		return fmt.Errorf("show the page: %w", err)
+		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(max(p.Status, http.StatusOK))
@@ -164,23 +162,23 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// statusError is an error with the status and the advice that its page shows.
+// statusError is an error with an HTTP status and advice, both for the error page.
 type statusError struct {
 	status int
-	// problem is verb first, advice is a sentence.
+	// advice is a sentence.
 	problem, advice string
 }
 
 func (e *statusError) Error() string { return e.problem }
 
-// usageErr says that an address asks for what cannot be.
+// usageErr returns an error for an invalid address.
 func usageErr(problem, advice string) error {
 	return &statusError{http.StatusBadRequest, problem, advice}
 }
 
-var errTooSlow = errors.New("stop a page that takes too long")
+var errTooSlow = errors.New("the page took too long and was stopped")
 
-// sendError shows an error as a page.
+// sendError sends an error page.
 func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	shown, ok := errors.AsType[*statusError](err)
 	misuse, misused := errors.AsType[*query.UsageError](err)
@@ -189,11 +187,11 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	case misused:
 		shown = &statusError{http.StatusBadRequest, misuse.Error(), "Change the address or the form."}
 	case errors.Is(err, errTooSlow) || errors.Is(err, context.DeadlineExceeded):
-		shown = &statusError{http.StatusServiceUnavailable, errTooSlow.Error(), "Ask for less, or try again when the machine is less busy."}
+		shown = &statusError{http.StatusServiceUnavailable, errTooSlow.Error(), "Narrow the request, or try again when the machine is less busy."}
 	case query.IsMissing(err):
-		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier program made this snapshot: the next night adds what it lacks."}
+		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier version of the program created this snapshot. The next night adds the missing tables and columns."}
 	default:
-		shown = &statusError{http.StatusInternalServerError, err.Error(), "placementsync verify says whether the file is damaged."}
+		shown = &statusError{http.StatusInternalServerError, err.Error(), "Run placementsync verify to check the file for damage."}
 	}
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
@@ -205,18 +203,18 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	}
 }
 
-// headingOf says in words what a status means.
+// headingOf returns the heading of an error page.
 func headingOf(status int) string {
 	switch status {
 	case http.StatusNotFound:
 		return "Not found"
 	case http.StatusBadRequest:
-		return "This cannot be asked"
+		return "Invalid address"
 	}
-	return "This cannot be shown now"
+	return "The page cannot be shown now"
 }
 
-// templates are the pages by name, each with the layout and the shared parts.
+// templates contains the parsed templates of all pages by name.
 type templates map[string]*template.Template
 
 func parseTemplates() (templates, error) {

@@ -13,9 +13,8 @@ import (
 	"placementsync/internal/report"
 )
 
-// testTheReportIsTheFile compares the report of the workbench with the file of the same
-// snapshot: only what is around the numbers differs.
-func testTheReportIsTheFile(t *testing.T, s *site) {
+// testReportEqualsFile compares the content of the report page with that of the offline file.
+func testReportEqualsFile(t *testing.T, s *site) {
 	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
 		opts := query.Options{MemoryLimit: "512MB", Threads: 1}
 		if !q.AsOf.IsZero() {
@@ -44,15 +43,15 @@ func testTheReportIsTheFile(t *testing.T, s *site) {
 	wantLinks(t, body, "/explore/questions/report_headlines", "/explore/orders", "#prices")
 	for _, name := range []string{"page.js", "charts.js", "echarts.min.js", "report.js"} {
 		if !strings.Contains(body, `<script src="/explore/assets/`+name+`" defer></script>`) {
-			t.Errorf("the page does not run %s", name)
+			t.Errorf("the page lacks the script %s", name)
 		}
 		s.get(t, "/assets/"+name, http.StatusOK)
 	}
 	for _, bad := range []string{"<style", "<script>", "style="} {
 		if strings.Contains(body, bad) {
-			t.Errorf("the page includes %s, which its policy forbids", bad)
+			t.Errorf("the page contains %s, which its content security policy forbids", bad)
 		}
 	}
-	wantTexts(t, s.get(t, "/report?currency=USD", http.StatusBadRequest), `refuse the parameter "currency"`)
-	wantTexts(t, s.get(t, "/report?as_of=2026-11-01", http.StatusBadRequest), "this page shows the newest snapshot only")
+	wantTexts(t, s.get(t, "/report?currency=USD", http.StatusBadRequest), `unknown parameter "currency"`)
+	wantTexts(t, s.get(t, "/report?as_of=2026-11-01", http.StatusBadRequest), "this page shows only the newest snapshot")
 }

@@ -8,14 +8,13 @@ import (
 	"placementsync/internal/report"
 )
 
-// showReport shows the report of the newest snapshot, as placementsync report writes it to a
-// file.
+// showReport shows the report, which placementsync report writes to a file.
 func showReport(v *visit) (reply, error) {
 	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, Questions: base + "/questions/"})
 	return htmlPage{Heading: "Report", Template: "report", Data: content, More: report.Scripts()}, err
 }
 
-// askReport answers a question of the report, which compares with earlier snapshots.
+// askReport runs a query of the report on the newest or on an earlier snapshot.
 func (v *visit) askReport(ctx context.Context, q report.Question) (query.Result, bool, error) {
 	if q.AsOf.IsZero() {
 		return report.AskDB(ctx, v.db, q)

@@ -7,9 +7,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// showSnapshot says what the pages are read from, and how sure it is that all is there.
+// showSnapshot shows the grades of the streams.
 func showSnapshot(v *visit) (reply, error) {
-	grades, err := v.askNamed("stream_grades", nil)
+	grades, err := v.runNamed("stream_grades", nil)
 	if err != nil {
 		return nil, err
 	}

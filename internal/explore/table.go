@@ -10,18 +10,18 @@ import (
 	"placementsync/internal/query"
 )
 
-// columnRole is what a column is for beside the others of its answer.
+// columnRole relates a column to other columns of its result.
 type columnRole struct {
 	query.Column
 	hidden bool
-	// id is the column that names the record which this one links to, and kind its page.
+	// id is the column with the id of the record to which the values link, kind its kind.
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string
 }
 
-// kindOf is the kind of record that a column of ids names, "" for others. The id of a
-// product is that of its listing.
+// kindOf returns the kind of record to which an id column refers. It is empty for other columns.
+// A product has the id of its listing.
 func kindOf(column string) string {
 	base, ok := strings.CutSuffix(column, "_id")
 	if !ok || column == "v1_campaign_id" {
@@ -36,9 +36,8 @@ func kindOf(column string) string {
 	return ""
 }
 
-// rolesOf finds which columns link, which hold units and, with fold, which need no
-// column of their own because of it. A name and an id stand beside one another as
-// outlet (or outlet_name) and outlet_id.
+// rolesOf finds the columns with links and units. A name column, such as outlet or outlet_name,
+// links to the id in outlet_id. If fold is true, the id and unit columns are hidden.
 func rolesOf(columns []query.Column, fold bool) []columnRole {
 	roles := make([]columnRole, len(columns))
 	byName := map[string]*columnRole{}
@@ -65,9 +64,9 @@ func rolesOf(columns []query.Column, fold bool) []columnRole {
 	return roles
 }
 
-// buildTable shows an answer. With fold, ids stand behind names and currencies behind
-// amounts, and columns without a value are only named; without it, every column of the
-// answer is there.
+// buildTable returns the table of a result. If fold is true, ids become links of names, currencies
+// become units of amounts, and columns without values are only listed. Otherwise the table has
+// all columns.
 func buildTable(caption string, a query.Result, l links, fold bool) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows."}
 	roles := slices.DeleteFunc(rolesOf(a.Columns, fold), func(r columnRole) bool {
@@ -93,8 +92,7 @@ func buildTable(caption string, a query.Result, l links, fold bool) *page.Table 
 	return t
 }
 
-// showValue shows the value of the column in a record. A name that is missing does not
-// hide its id.
+// showValue formats the value of the column in a record. If a name is missing, it shows the id.
 func (r columnRole) showValue(one query.Record, l links, fold bool) page.Cell {
 	v := one.Get(r.Name)
 	d := buildCell(r.Column, v)

@@ -12,23 +12,23 @@ import (
 //go:embed sql
 var statements embed.FS
 
-// mostRecords bounds what a page holds of one answer, whatever its SQL asks for.
-const mostRecords = 1000
+// maxRows is the maximum number of rows that a page keeps of one result.
+const maxRows = 1000
 
-// visit is one request: its address, and the snapshot that answers it.
+// visit is a request with its snapshot.
 type visit struct {
 	*http.Request
 	route route
-	// asked are the keys of the address.
-	asked    url.Values
+	// params contains the parameters of the address.
+	params   url.Values
 	pool     *pool
-	snapshot *snapshot
+	snapshot *openSnapshot
 	db       *query.DB
 	program  string
 }
 
-// askNamed runs a query of the folder queries.
-func (v *visit) askNamed(name string, values map[string]string) (query.Result, error) {
+// runNamed runs a named query.
+func (v *visit) runNamed(name string, values map[string]string) (query.Result, error) {
 	q, err := query.Resolve(name)
 	if err != nil {
 		return query.Result{}, err
@@ -36,12 +36,12 @@ func (v *visit) askNamed(name string, values map[string]string) (query.Result, e
 	return v.run(q, values)
 }
 
-// run runs a query and keeps the records that a page may hold.
+// run runs a query and keeps at most maxRows rows.
 func (v *visit) run(q query.Query, values map[string]string) (query.Result, error) {
-	return v.db.Collect(v.Context(), q, values, mostRecords)
+	return v.db.Collect(v.Context(), q, values, maxRows)
 }
 
-// runWhole is run without a bound on the records, for statements that have one.
+// runWhole runs a query and keeps all rows, for statements with their own limit.
 func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result, error) {
 	return v.db.Collect(v.Context(), q, values, math.MaxInt)
 }

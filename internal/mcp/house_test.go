@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// twoNights are snapshots of 1 and 2 November: listing a is renamed on the 2nd, and has
-// the largest price that a column holds, and a name that is meant for an assistant.
+// twoNights inserts snapshots of 1 and 2 November. Listing a is renamed on the 2nd, to a prompt
+// injection, and has the largest possible price.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -33,7 +33,7 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amou
 	('a', 1, 123456789012.123456, 'EUR', 'standard', '2026-11-01 02:00:00+00', 2), ('b', 1, 10.50, 'USD', 'standard', '2026-11-01 02:00:00+00', 4);
 `
 
-// catalog makes a catalog as a night does, with every table and view.
+// catalog creates a catalog with all tables and views and executes the fixture in it.
 func catalog(t *testing.T, fixture string) string {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
@@ -51,7 +51,7 @@ func catalog(t *testing.T, fixture string) string {
 	return filepath.Join(d.Dir, warehouse.CatalogFile)
 }
 
-// config serves the catalog at a path.
+// config returns a configuration with the catalog at a path.
 func config(path string) mcp.Config {
 	return mcp.Config{
 		Warehouse: served{path},
@@ -60,7 +60,7 @@ func config(path string) mcp.Config {
 	}
 }
 
-// served is the warehouse with the catalog at a path.
+// served is a warehouse with the catalog at a path.
 type served struct{ path string }
 
 // Open implements mcp.Warehouse.
@@ -75,7 +75,7 @@ func (served) Queries() (query.Library, error) { return query.Load("") }
 // Explain implements mcp.Warehouse.
 func (served) Explain(err error) error { return err }
 
-// connect lets the SDK's own client speak to a server in memory.
+// connect connects the SDK's client to an in-memory server.
 func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {
 	t.Helper()
 	near, far := sdk.NewInMemoryTransports()
@@ -96,8 +96,8 @@ func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {
 	return session
 }
 
-// reply is what tools that ask the database answer.
-type reply struct {
+// queryResult is the result of a tool that runs a query.
+type queryResult struct {
 	Snapshot struct {
 		Run      string  `json:"run"`
 		At       string  `json:"at"`
@@ -111,13 +111,13 @@ type reply struct {
 	Rows    []json.RawMessage                                         `json:"rows"`
 }
 
-// call calls a tool and returns the text of its answer, and whether it is an error.
-// What is structured has to be the same as the text.
+// call calls a tool and returns the text of its result. failed reports an error of the tool. It
+// checks that the structured content equals the text.
 func call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) (text string, failed bool) {
 	t.Helper()
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
-		t.Fatalf("%s %v: an error of the protocol: %v", tool, arguments, err)
+		t.Fatalf("%s %v: protocol error %v", tool, arguments, err)
 	}
 	if len(got.Content) != 1 {
 		t.Fatalf("%s: %d contents, want 1", tool, len(got.Content))
@@ -139,25 +139,25 @@ func call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[s
 	return text, false
 }
 
-// ask calls a tool that must answer with rows.
-func ask(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) reply {
+// ask calls a tool that runs a query and returns its result.
+func ask(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) queryResult {
 	t.Helper()
 	text, failed := call(t, session, tool, arguments)
 	if failed {
 		t.Fatalf("%s %v: %s", tool, arguments, text)
 	}
-	var r reply
+	var r queryResult
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
 	if r.Count != len(r.Rows) {
-		t.Errorf("%s: row_count %d of %d rows", tool, r.Count, len(r.Rows))
+		t.Errorf("%s: row_count is %d, want %d", tool, r.Count, len(r.Rows))
 	}
 	return r
 }
 
-// rows are those of an answer, as JSON.
-func (r reply) rows() []string {
+// rows returns the rows as JSON.
+func (r queryResult) rows() []string {
 	rows := make([]string, len(r.Rows))
 	for i, row := range r.Rows {
 		rows[i] = string(row)

@@ -15,17 +15,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxLine is how long a message may be.
+// maxLine is the maximum length of a message in bytes.
 const maxLine = 16 << 20
 
-// lineTransport is the SDK's transport over standard input and output, with two
-// differences. The SDK ends the session at the first line that is no message; here the line
-// is answered with an error of JSON-RPC. The SDK drops calls that are running when the
-// input ends; here they are answered first.
+// lineTransport is the SDK's transport over standard input and output with two differences. The
+// SDK ends the session at the first invalid message; lineTransport responds with a JSON-RPC error
+// and continues. The SDK cancels running calls when the input ends; lineTransport waits for them.
 type lineTransport struct {
 	in  io.ReadCloser
 	out io.WriteCloser
-	// drain bounds how long the calls that were received may run after the input ended.
+	// drain limits the time of running calls after the end of the input.
 	drain time.Duration
 }
 
@@ -39,7 +38,7 @@ func (t *lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	return &lineConn{Connection: conn, out: out, drain: t.drain, open: map[jsonrpc.ID]bool{}, closed: make(chan struct{})}, nil
 }
 
-// lockedWriter writes whole lines, which come from the session and from lineReader.
+// lockedWriter serializes the lines of the session and of lineReader.
 type lockedWriter struct {
 	io.WriteCloser
 	lock sync.Mutex
@@ -51,17 +50,17 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	return w.WriteCloser.Write(p)
 }
 
-// refuse answers a line that is no message. It has no id that the answer could name.
-func (w *lockedWriter) refuse(code int, text string) error {
-	type fault struct {
+// sendError responds to an invalid message, whose id is unknown.
+func (w *lockedWriter) sendError(code int, text string) error {
+	type rpcError struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	}
 	line, err := json.Marshal(struct {
-		Version string `json:"jsonrpc"`
-		ID      any    `json:"id"`
-		Error   fault  `json:"error"`
-	}{"2.0", nil, fault{code, text}})
+		Version string   `json:"jsonrpc"`
+		ID      any      `json:"id"`
+		Error   rpcError `json:"error"`
+	}{"2.0", nil, rpcError{code, text}})
 	if err != nil {
 		return err
 	}
@@ -69,12 +68,12 @@ func (w *lockedWriter) refuse(code int, text string) error {
 	return err
 }
 
-// inputError is an error of reading or refusing, after which there are no more lines.
+// inputError is an I/O error of the input or the output, which ends the session.
 type inputError struct{ error }
 
 func (e inputError) Unwrap() error { return e.error }
 
-// lineReader passes on the lines that are JSON.
+// lineReader reads the lines that are valid JSON and responds to others with an error.
 type lineReader struct {
 	io.ReadCloser
 	lines *bufio.Reader
@@ -90,9 +89,9 @@ func (r *lineReader) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		case len(line) == 0:
 		case len(line) > maxLine:
-			err = r.out.refuse(jsonrpc.CodeInvalidRequest, fmt.Sprintf("a message is one line of at most %d bytes", maxLine))
+			err = r.out.sendError(jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message is longer than %d bytes", maxLine))
 		case !json.Valid(line):
-			err = r.out.refuse(jsonrpc.CodeParseError, "a message is one line of JSON, and this line is not JSON")
+			err = r.out.sendError(jsonrpc.CodeParseError, "the line is not valid JSON: write each message as one line of JSON")
 		default:
 			r.rest, err = append(line, '\n'), nil
 		}
@@ -105,8 +104,8 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readLine reads a line without the space around it. Of a line that is too long it keeps
-// more than maxLine bytes and drops the rest.
+// readLine reads a line and trims spaces. Of a line that is too long, it returns more than
+// maxLine bytes and discards the rest.
 func (r *lineReader) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -120,7 +119,7 @@ func (r *lineReader) readLine() ([]byte, error) {
 	}
 }
 
-// lineConn is a connection that answers the calls that it has read before it ends.
+// lineConn is a connection that waits for running calls at the end of the input.
 type lineConn struct {
 	sdk.Connection
 	out    *lockedWriter
@@ -129,8 +128,8 @@ type lineConn struct {
 	closed chan struct{}
 
 	lock     sync.Mutex          // guards open and answered
-	open     map[jsonrpc.ID]bool // calls without an answer
-	answered chan struct{}       // closed when open is empty; nil before the input ended
+	open     map[jsonrpc.ID]bool // running calls
+	answered chan struct{}       // closed when open is empty; nil before the end of the input
 }
 
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -143,7 +142,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case err != nil && (ctx.Err() != nil || errors.As(err, new(inputError))):
 			return nil, err
 		case err != nil:
-			if err := c.out.refuse(jsonrpc.CodeInvalidRequest, err.Error()); err != nil {
+			if err := c.out.sendError(jsonrpc.CodeInvalidRequest, err.Error()); err != nil {
 				return nil, err
 			}
 			continue
@@ -157,7 +156,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// finish waits until all calls are answered.
+// finish waits for running calls, but no longer than c.drain.
 func (c *lineConn) finish(ctx context.Context) {
 	c.lock.Lock()
 	c.answered = make(chan struct{})
@@ -178,11 +177,11 @@ func (c *lineConn) finish(ctx context.Context) {
 
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, message)
-	if answer, ok := message.(*jsonrpc.Response); ok {
+	if response, ok := message.(*jsonrpc.Response); ok {
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		if c.open[answer.ID] {
-			delete(c.open, answer.ID)
+		if c.open[response.ID] {
+			delete(c.open, response.ID)
 			if len(c.open) == 0 && c.answered != nil {
 				close(c.answered)
 			}

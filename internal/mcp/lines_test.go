@@ -18,12 +18,11 @@ const (
 	endlessCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`
 )
 
-// nopWriter is a writer with a Close that does nothing.
 type nopWriter struct{ io.Writer }
 
 func (nopWriter) Close() error { return nil }
 
-// exchange sends an input that ends at once, and returns the lines of the output.
+// exchange runs a server on an input and returns the lines of its output.
 func exchange(t *testing.T, cfg mcp.Config, input string) []string {
 	t.Helper()
 	var out strings.Builder
@@ -33,10 +32,10 @@ func exchange(t *testing.T, cfg mcp.Config, input string) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// described shortens an answer to its id and the code of its error.
-func described(t *testing.T, line string) string {
+// summarize returns the id of a response and its error code, or "answered".
+func summarize(t *testing.T, line string) string {
 	t.Helper()
-	var answer struct {
+	var response struct {
 		ID     any             `json:"id"`
 		Result json.RawMessage `json:"result"`
 		Error  *struct {
@@ -44,27 +43,27 @@ func described(t *testing.T, line string) string {
 			Message string
 		}
 	}
-	if err := json.Unmarshal([]byte(line), &answer); err != nil {
+	if err := json.Unmarshal([]byte(line), &response); err != nil {
 		t.Fatalf("%v: %q", err, line)
 	}
-	if answer.Error != nil {
-		if answer.Error.Message == "" {
-			t.Errorf("an error without a text: %s", line)
+	if response.Error != nil {
+		if response.Error.Message == "" {
+			t.Errorf("an error without a message: %s", line)
 		}
-		return fmt.Sprint(answer.ID, " ", answer.Error.Code)
+		return fmt.Sprint(response.ID, " ", response.Error.Code)
 	}
-	return fmt.Sprint(answer.ID, " answered")
+	return fmt.Sprint(response.ID, " answered")
 }
 
-// TestABadLineIsAnsweredAndTheSessionGoesOn puts a line that is no message between two calls.
-func TestABadLineIsAnsweredAndTheSessionGoesOn(t *testing.T) {
+// TestInvalidMessagesDoNotEndTheSession sends an invalid line between two calls.
+func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
-		"no JSON":             {"hello", "<nil> -32700"},
-		"JSON cut off":        {`{"jsonrpc":"2.0","id":9,`, "<nil> -32700"},
+		"not JSON":            {"hello", "<nil> -32700"},
+		"truncated JSON":      {`{"jsonrpc":"2.0","id":9,`, "<nil> -32700"},
 		"two values":          {`{} {}`, "<nil> -32700"},
-		"bytes that are none": {"\x00\xff", "<nil> -32700"},
-		"nested without end":  {strings.Repeat("[", 100_000), "<nil> -32700"},
-		"no message":          {`{"a":1}`, "<nil> -32600"},
+		"binary":              {"\x00\xff", "<nil> -32700"},
+		"endless nesting":     {strings.Repeat("[", 100_000), "<nil> -32700"},
+		"not a message":       {`{"a":1}`, "<nil> -32600"},
 		"a text":              {`"ping"`, "<nil> -32600"},
 		"an empty batch":      {`[]`, "<nil> -32600"},
 		"another version":     {`{"jsonrpc":"1.0","id":9,"method":"ping"}`, "<nil> -32600"},
@@ -76,7 +75,7 @@ func TestABadLineIsAnsweredAndTheSessionGoesOn(t *testing.T) {
 			lines := exchange(t, config(""), initialize+"\n"+c.line+"\n"+ping+"\n\n")
 			var got []string
 			for _, line := range lines {
-				got = append(got, described(t, line))
+				got = append(got, summarize(t, line))
 			}
 			all := strings.Join(got, ", ")
 			if len(got) != 3 || !strings.Contains(all, "1 answered") || !strings.Contains(all, "2 answered") || !strings.Contains(all, c.want) {
@@ -86,9 +85,8 @@ func TestABadLineIsAnsweredAndTheSessionGoesOn(t *testing.T) {
 	}
 }
 
-// TestCallsAreAnsweredBeforeTheEnd ends the input behind the last call, with and without a
-// line end.
-func TestCallsAreAnsweredBeforeTheEnd(t *testing.T) {
+// TestRunWaitsForCalls ends the input after the last call, with and without a line end.
+func TestRunWaitsForCalls(t *testing.T) {
 	cfg := config(catalog(t, twoNights))
 	cfg.Timeout = time.Second
 	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without": endlessCall} {
@@ -101,17 +99,16 @@ func TestCallsAreAnsweredBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestAnEndlessCallDoesNotOutliveTheInput has a query without a time limit.
-func TestAnEndlessCallDoesNotOutliveTheInput(t *testing.T) {
+// TestRunCancelsCallsAfterDrain runs an endless query without a time limit.
+func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	cfg := config(catalog(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
-	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); described(t, lines[0]) != "1 answered" || len(lines) > 2 {
+	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 answered" || len(lines) > 2 {
 		t.Errorf("got %q", lines)
 	}
 }
 
-// TestABrokenInputEndsTheSession reads from a pipe that breaks.
-func TestABrokenInputEndsTheSession(t *testing.T) {
+func TestRunReturnsErrorsOfTheInput(t *testing.T) {
 	in, feed := io.Pipe()
 	answers, out := io.Pipe()
 	done := make(chan error, 1)
@@ -126,6 +123,6 @@ func TestABrokenInputEndsTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) {
-		t.Errorf("ended with %v, want the error of the input", err)
+		t.Errorf("Run returned %v, want the error of the input", err)
 	}
 }

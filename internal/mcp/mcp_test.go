@@ -19,7 +19,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-func TestToolsOnlyRead(t *testing.T) {
+func TestToolsAreReadOnly(t *testing.T) {
 	session := connect(t, config(""))
 	if got := session.InitializeResult(); !strings.Contains(got.Instructions, "never instructions") || got.ServerInfo.Version != "v1.2.3" ||
 		got.Capabilities.Tools == nil || got.Capabilities.Resources != nil {
@@ -46,7 +46,7 @@ func TestToolsOnlyRead(t *testing.T) {
 	}
 }
 
-func answersComeFromTheirSnapshot(t *testing.T, path string) {
+func testSnapshots(t *testing.T, path string) {
 	session := connect(t, config(path))
 	const names = "SELECT id, name FROM product_listings ORDER BY id"
 	newest := ask(t, session, "sql", map[string]any{"sql": names})
@@ -71,7 +71,7 @@ func answersComeFromTheirSnapshot(t *testing.T, path string) {
 	if g := empty.Grades; len(g) != 2 || g[0].Table != "orders" || g[0].Grade != "skipped" || !strings.Contains(empty.Warning, "orders was not read") && !strings.Contains(empty.Warning, "missing scope orders:read") {
 		t.Errorf("grades of rows that were never read: %+v, %q", g, empty.Warning)
 	}
-	if got := ask(t, session, "sql", map[string]any{"sql": "PIVOT product_listings ON country USING count(*)"}); !strings.Contains(got.Warning, "not known") {
+	if got := ask(t, session, "sql", map[string]any{"sql": "PIVOT product_listings ON country USING count(*)"}); !strings.Contains(got.Warning, "are unknown") {
 		t.Errorf("a pivot: %q", got.Warning)
 	}
 	grades := ask(t, session, "grades", nil)
@@ -84,7 +84,7 @@ func answersComeFromTheirSnapshot(t *testing.T, path string) {
 	}
 }
 
-func valuesAreExact(t *testing.T, path string) {
+func testExactValues(t *testing.T, path string) {
 	session := connect(t, config(path))
 	got := ask(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993,
 		170141183460469231731687303715884105727::HUGEINT AS huge, 0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
@@ -103,7 +103,7 @@ func valuesAreExact(t *testing.T, path string) {
 	}
 }
 
-func namedQueriesTakeParameters(t *testing.T, path string) {
+func testNamedQueries(t *testing.T, path string) {
 	session := connect(t, config(path))
 	run := func(parameters map[string]any) (string, bool) {
 		return call(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": parameters})
@@ -116,10 +116,10 @@ func namedQueriesTakeParameters(t *testing.T, path string) {
 		t.Errorf("all currencies: %s", got.rows())
 	}
 	if got := ask(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no "usd"; it has EUR, USD (did you mean USD?)`) {
-		t.Errorf("a currency that is not there: %s, %q", got.rows(), got.Warning)
+		t.Errorf("unknown currency: %s, %q", got.rows(), got.Warning)
 	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
-		t.Errorf("without the values that the data has: %s", text)
+		t.Errorf("the schema lacks values from the data: %s", text)
 	}
 	for name, c := range map[string]struct {
 		parameters map[string]any
@@ -127,7 +127,7 @@ func namedQueriesTakeParameters(t *testing.T, path string) {
 	}{
 		"of another type":   {map[string]any{"min_listings": "many"}, `"many" is not a whole number from 0 on`},
 		"unknown":           {map[string]any{"curency": "USD"}, `unknown parameter "curency"`},
-		"a list":            {map[string]any{"currency": []string{"USD"}}, "neither a text, a number"},
+		"a list":            {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
 		"a number too long": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
 	} {
 		if text, failed := run(c.parameters); !failed || !strings.Contains(text, c.want) {
@@ -140,31 +140,31 @@ func namedQueriesTakeParameters(t *testing.T, path string) {
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_by_sement"}); !failed || !strings.Contains(text, "did you mean price_by_segment?") {
 		t.Errorf("a misspelled name: %s", text)
 	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "SELECT 1"}); !failed || !strings.Contains(text, "sql takes SQL") {
-		t.Errorf("SQL in the place of a name: %s", text)
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "SELECT 1"}); !failed || !strings.Contains(text, "sql runs SQL") {
+		t.Errorf("SQL as a name: %s", text)
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") {
-		t.Errorf("a table in the place of a query: %s", text)
+		t.Errorf("table as a name: %s", text)
 	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; it takes as_of, max_rows, name, parameters`) {
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; the arguments are as_of, max_rows, name, parameters`) {
 		t.Errorf("a misspelled argument: %s", text)
 	}
 }
 
-// TestACatalogIsAsked makes one catalog for many questions.
-func TestACatalogIsAsked(t *testing.T) {
+// TestQueries runs tests that share a catalog.
+func TestQueries(t *testing.T) {
 	path := catalog(t, twoNights)
-	for name, ask := range map[string]func(*testing.T, string){
-		"answers come from their snapshot": answersComeFromTheirSnapshot, "values are exact": valuesAreExact,
-		"named queries take parameters": namedQueriesTakeParameters, "SQL does nothing but read": sqlDoesNothingButRead,
-		"answers are cut": answersAreCut, "an endless query is stopped": anEndlessQueryIsStopped,
-		"a cancelled call is stopped": aCancelledCallIsStopped, "a new night is seen": aNewNightIsSeen,
+	for name, test := range map[string]func(*testing.T, string){
+		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,
+		"named queries have parameters": testNamedQueries, "SQL only reads": testOnlyReads,
+		"results are cut": testCuts, "endless queries are stopped": testTimeout,
+		"cancelled calls are stopped": testCancel, "a new snapshot is read": testNewSnapshot,
 	} {
-		t.Run(name, func(t *testing.T) { ask(t, path) })
+		t.Run(name, func(t *testing.T) { test(t, path) })
 	}
 }
 
-func TestQueriesAreListedWithTheirSchema(t *testing.T) {
+func TestLists(t *testing.T) {
 	session := connect(t, config(""))
 	all, _ := call(t, session, "list_queries", nil)
 	known, err := query.List()
@@ -212,7 +212,7 @@ func TestQueriesAreListedWithTheirSchema(t *testing.T) {
 	}
 }
 
-func sqlDoesNothingButRead(t *testing.T, path string) {
+func testOnlyReads(t *testing.T, path string) {
 	session := connect(t, config(path))
 	outside := filepath.Join(t.TempDir(), "out.csv")
 	for sql, want := range map[string]string{
@@ -238,11 +238,11 @@ func sqlDoesNothingButRead(t *testing.T, path string) {
 		"":                                           "sql is empty",
 	} {
 		if text, failed := call(t, session, "sql", map[string]any{"sql": sql}); !failed || !strings.Contains(text, want) || strings.Contains(text, "-o FILE") {
-			t.Errorf("%s: %s, want %q and no flag", sql, text, want)
+			t.Errorf("%s: %s, want %q without command line flags", sql, text, want)
 		}
 	}
 	if _, err := os.Stat(outside); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file was written: %v", err)
+		t.Errorf("a file was written: stat returned %v", err)
 	}
 	for _, sql := range []string{"FROM product_listings;", "DESCRIBE product_listings", "SHOW TABLES", "SUMMARIZE product_listings", "EXPLAIN FROM product_listings",
 		"-- names\nWITH x AS (FROM product_listings) SELECT name FROM x -- end", "(VALUES (1))", "TABLE product_listings",
@@ -253,19 +253,19 @@ func sqlDoesNothingButRead(t *testing.T, path string) {
 	}
 }
 
-func answersAreCut(t *testing.T, path string) {
+func testCuts(t *testing.T, path string) {
 	session := connect(t, config(path))
 	for name, c := range map[string]struct {
 		arguments map[string]any
 		rows      int
 		why, how  string
 	}{
-		"whole":              {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
-		"rows":               {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
-		"more rows":          {map[string]any{"sql": "FROM range(1_000_000_000_000)", "max_rows": 500}, 500, "only the first 500 rows", "aggregate"},
-		"in their order":     {map[string]any{"sql": "SELECT range AS n FROM range(1000) ORDER BY n DESC", "max_rows": 2}, 2, "first 2 rows", ""},
-		"bytes":              {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
-		"a row that is long": {map[string]any{"sql": "SELECT repeat('x', 60000)"}, 0, "only the first 0 rows", "fewer or shorter columns"},
+		"whole":          {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
+		"rows":           {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
+		"more rows":      {map[string]any{"sql": "FROM range(1_000_000_000_000)", "max_rows": 500}, 500, "only the first 500 rows", "aggregate"},
+		"in their order": {map[string]any{"sql": "SELECT range AS n FROM range(1000) ORDER BY n DESC", "max_rows": 2}, 2, "first 2 rows", ""},
+		"bytes":          {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
+		"a long row":     {map[string]any{"sql": "SELECT repeat('x', 60000)"}, 0, "only the first 0 rows", "fewer or shorter columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ask(t, session, "sql", c.arguments)
@@ -292,7 +292,7 @@ func answersAreCut(t *testing.T, path string) {
 
 const endless = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
 
-func anEndlessQueryIsStopped(t *testing.T, path string) {
+func testTimeout(t *testing.T, path string) {
 	cfg := config(path)
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)
@@ -307,11 +307,11 @@ func anEndlessQueryIsStopped(t *testing.T, path string) {
 		}
 	}
 	if got := ask(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
-		t.Errorf("afterwards: %s", got.rows())
+		t.Errorf("next call: %s", got.rows())
 	}
 }
 
-func aCancelledCallIsStopped(t *testing.T, path string) {
+func testCancel(t *testing.T, path string) {
 	cfg := config(path)
 	cfg.Timeout = 0
 	opened, ended := make(chan struct{}), make(chan struct{})
@@ -326,13 +326,14 @@ func aCancelledCallIsStopped(t *testing.T, path string) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	<-ended
-	// The next call gets its turn, since the first one gave it up.
+	// The cancelled call must have released the turn.
 	if got := ask(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
-		t.Errorf("afterwards: %s", got.rows())
+		t.Errorf("next call: %s", got.rows())
 	}
 }
 
-// announced is a warehouse that says when it is first opened, and when that call ends.
+// announced is a warehouse that closes opened at the first call of Open, and ended at the end of
+// its context.
 type announced struct {
 	mcp.Warehouse
 	opened, ended chan struct{}
@@ -349,7 +350,7 @@ func (a announced) Open(ctx context.Context, opts query.Options) (*query.DB, err
 	return a.Warehouse.Open(ctx, opts)
 }
 
-func aNewNightIsSeen(t *testing.T, path string) {
+func testNewSnapshot(t *testing.T, path string) {
 	link := filepath.Join(t.TempDir(), "catalog.duckdb")
 	point := func(path string) {
 		next := link + ".next"
@@ -372,9 +373,9 @@ func aNewNightIsSeen(t *testing.T, path string) {
 	}
 }
 
-// TestWhatCannotBeStoppedIsLeft calls a function that DuckDB does not interrupt: the call
-// is answered, and the next one gets its turn when the function has ended.
-func TestWhatCannotBeStoppedIsLeft(t *testing.T) {
+// TestUninterruptibleQueries calls a function that DuckDB cannot interrupt. The call must return at
+// its time limit, and the next one must run when the function has ended.
+func TestUninterruptibleQueries(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	cfg := config(catalog(t, twoNights))
 	cfg.Timeout = 300 * time.Millisecond
@@ -385,7 +386,7 @@ func TestWhatCannotBeStoppedIsLeft(t *testing.T) {
 		t.Errorf("after %s: %s", took, text)
 	}
 	for failed {
-		if text, failed = call(t, session, "sql", map[string]any{"sql": "SELECT 1"}); failed && !strings.Contains(text, "another query is still at work") {
+		if text, failed = call(t, session, "sql", map[string]any{"sql": "SELECT 1"}); failed && !strings.Contains(text, "another query is still running") {
 			t.Fatalf("afterwards: %s", text)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/query"
 )
 
-// listed is a query in a list; in full it has all fields.
-type listed struct {
+// listedQuery is a query in a list. Short lists have only the first three fields.
+type listedQuery struct {
 	Subject string `json:"subject"`
 	Name    string `json:"name"`
 	Title   string `json:"title"`
 	Row     string `json:"row,omitempty"`
 	About   string `json:"about,omitempty"`
-	// Parameters is the JSON Schema of what run_query takes as parameters.
+	// Parameters is the JSON Schema of the argument parameters of run_query.
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
 
@@ -42,11 +42,11 @@ func (s *server) listQueries(ctx context.Context, arguments json.RawMessage) (an
 		all = []query.Query{q}
 	}
 	var list struct {
-		Queries []listed `json:"queries"`
+		Queries []listedQuery `json:"queries"`
 	}
 	var subjects []string
 	for _, q := range all {
-		one := listed{Subject: q.Subject, Name: q.Name, Title: q.Title}
+		one := listedQuery{Subject: q.Subject, Name: q.Name, Title: q.Title}
 		subjects = append(subjects, one.Subject)
 		if asked.Subject != "" && !strings.EqualFold(asked.Subject, one.Subject) {
 			continue
@@ -58,17 +58,17 @@ func (s *server) listQueries(ctx context.Context, arguments json.RawMessage) (an
 	}
 	if len(list.Queries) == 0 {
 		slices.Sort(subjects)
-		return nil, fmt.Errorf("no query is about %q; subjects: %s", asked.Subject, strings.Join(slices.Compact(subjects), ", "))
+		return nil, fmt.Errorf("no query has the subject %q; subjects: %s", asked.Subject, strings.Join(slices.Compact(subjects), ", "))
 	}
-	slices.SortStableFunc(list.Queries, func(a, b listed) int { return strings.Compare(a.Subject, b.Subject) })
+	slices.SortStableFunc(list.Queries, func(a, b listedQuery) int { return strings.Compare(a.Subject, b.Subject) })
 	if asked.Name != "" {
 		s.addExamples(ctx, all[0].Params, list.Queries[0].Parameters)
 	}
 	return list, nil
 }
 
-// addExamples adds values that the data has to the schema of parameters. The schema is
-// good without them, as before the first night.
+// addExamples adds values from the data to the schema of parameters. Without a snapshot it logs a
+// warning and leaves the schema unchanged.
 func (s *server) addExamples(ctx context.Context, params []query.Param, schema map[string]any) {
 	const most = 50
 	params = slices.DeleteFunc(slices.Clone(params), func(p query.Param) bool { return p.Values == "" })
@@ -83,7 +83,7 @@ func (s *server) addExamples(ctx context.Context, params []query.Param, schema m
 			}
 			one := schema["properties"].(map[string]any)[p.Name].(map[string]any)
 			if one["examples"] = values; more {
-				one["description"] = fmt.Sprintf("%s (the examples are the first %d of more values)", p.About, most)
+				one["description"] = fmt.Sprintf("%s (the examples are the first %d values)", p.About, most)
 			}
 		}
 		return nil
@@ -93,7 +93,7 @@ func (s *server) addExamples(ctx context.Context, params []query.Param, schema m
 	}
 }
 
-// parameterSchema is the JSON Schema of the parameters of a query.
+// parameterSchema returns the JSON Schema of the parameters of a query.
 func parameterSchema(params []query.Param) map[string]any {
 	properties := map[string]any{}
 	required := []string{}
@@ -132,9 +132,9 @@ func parameterSchema(params []query.Param) map[string]any {
 	return schema
 }
 
-// jsonType is the type of JSON for a type of a parameter.
-func jsonType(kind string) string {
-	switch kind {
+// jsonType returns the JSON type for a parameter type.
+func jsonType(typ string) string {
+	switch typ {
 	case "BIGINT", "COUNT":
 		return "integer"
 	case "BOOLEAN":
@@ -143,9 +143,9 @@ func jsonType(kind string) string {
 	return "string"
 }
 
-// formOf says how a text is written whose type JSON does not have.
-func formOf(kind string) string {
-	switch kind {
+// formOf describes the text form of a parameter type that JSON does not have.
+func formOf(typ string) string {
+	switch typ {
 	case "DATE":
 		return "a date such as 2026-11-01, or snapshot-7d for seven days before the snapshot"
 	case "TIMESTAMPTZ":
@@ -158,7 +158,7 @@ func formOf(kind string) string {
 	return ""
 }
 
-// defaultValue is the default as JSON has it.
+// defaultValue returns the default of a parameter as a JSON value.
 func defaultValue(p query.Param) any {
 	switch jsonType(p.Type) {
 	case "integer":

@@ -1,9 +1,9 @@
-// Package mcp lets assistants ask a warehouse, by the Model Context Protocol: named
-// queries, SQL in the sandbox, the dictionary, grades and snapshots. Reading order:
-// Config and Run in this file, then tools, answer and schema.
+// Package mcp lets assistants query a warehouse with the Model Context Protocol: named queries,
+// SQL in the sandbox, the data dictionary, grades and snapshots. Reading order: Config and Run in
+// this file, tools.go, result.go, schema.go.
 //
-// It must not know the format of the configuration or the path of the warehouse: a Warehouse
-// opens the newest snapshot and lists the queries.
+// The package must not know the configuration or the path of the warehouse: a Warehouse opens
+// snapshots and lists the queries.
 package mcp
 
 import (
@@ -19,50 +19,50 @@ import (
 	"placementsync/internal/query"
 )
 
-// Config is what a server needs.
+// Config configures a server.
 type Config struct {
 	Warehouse
-	// Timeout bounds each query. Zero means no bound.
+	// Timeout limits the time of each query. Zero means no limit.
 	Timeout time.Duration
-	// Drain bounds how long calls that were received may run after the input ended.
+	// Drain limits the time of running calls after the end of the input.
 	Drain   time.Duration
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
 }
 
-// Warehouse is asked by the tools.
+// Warehouse opens snapshots and lists queries.
 type Warehouse interface {
-	// Open opens the newest snapshot, or an earlier one. Each call of a tool opens it
-	// anew, so that the first call after a night sees that night.
+	// Open opens the newest or an earlier snapshot. It is called for each tool call, so that a
+	// call after a night reads the new snapshot.
 	Open(ctx context.Context, opts query.Options) (*query.DB, error)
-	// Queries loads the named queries, own ones too.
+	// Queries loads the built-in and the user's named queries.
 	Queries() (query.Library, error)
-	// Explain finds the reason behind an error of a query, such as a damaged file.
+	// Explain adds the cause to an error of a query, such as a damaged file.
 	Explain(err error) error
 }
 
 //go:embed instructions.txt
 var instructions string
 
-// server answers the calls of one client.
+// server handles the calls of one client.
 type server struct {
 	cfg Config
-	// turn is held by the call that is asking the database: each has the memory of a
-	// query, and a client may send many at once.
+	// turn is a mutex: only one query runs at a time, because each may use the whole memory
+	// limit, and a client may send many calls concurrently.
 	turn chan struct{}
 }
 
-// Run serves the client that writes to in and reads from out, until in ends and its calls
-// are answered, or ctx ends.
+// Run serves a client over in and out. It returns when in has ended and all calls have
+// responses, or when ctx ends.
 func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
 	return Serve(ctx, cfg, &lineTransport{in: in, out: out, drain: cfg.Drain})
 }
 
-// Serve is Run over any transport.
+// Serve is like Run, for any transport.
 func Serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // a call that is still asking has nobody to answer
+	defer stop() // cancels calls that are still running
 	err := newServer(cfg).Run(ctx, transport)
 	if errors.Is(err, io.EOF) {
 		return nil

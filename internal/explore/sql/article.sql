@@ -40,12 +40,12 @@ FROM main.article_statuses WHERE article_id = $id
 ORDER BY effective_at NULLS FIRST, position;
 
 -- name: announced
--- Status changes as webhooks announced them.
+-- Status changes from webhook events.
 SELECT status_prefix AS status, effective_at AS effective, changed_at AS changed, received_at AS received, source
 FROM main.article_status_events WHERE article_id = $id ORDER BY coalesce(effective_at, changed_at, received_at), event_id;
 
 -- name: comments
--- Comments with their replies behind them.
+-- Comments, each followed by its replies.
 WITH found AS (
     SELECT c.*, coalesce(t.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
     FROM main.article_comments AS c
@@ -57,7 +57,7 @@ FROM found
 ORDER BY thread_at, thread, parent_comment_id IS NOT NULL, created_at, id;
 
 -- name: archived
--- Comments of the article that webhooks reported changed or archived.
+-- Edited and archived comments from webhook events.
 SELECT e.topic, e.author_name AS author, e.updated_at AS changed, e.received_at AS received, e.content_text AS text
 FROM main.article_comment_events AS e
 WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.article_comments WHERE article_id = $id)

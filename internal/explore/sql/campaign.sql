@@ -1,7 +1,7 @@
 -- The page of a campaign.
 
 -- name: head
--- A campaign whose list was not read may be known by its articles and items.
+-- If the list of campaigns was not read, a campaign may still be known from its articles and items.
 WITH known AS (
     SELECT 1 AS rank, id, name, profile_id, profile_name, status, reference, target_date, budget, total_articles, valid_from
     FROM history.campaigns WHERE id = $id
@@ -41,7 +41,7 @@ WHERE n.campaign_id = $id
 ORDER BY n.name, n.id;
 
 -- name: questionnaire
--- The questionnaire whose fields the page shows.
+-- The questionnaire of the campaign.
 SELECT id AS questionnaire FROM history.questionnaires WHERE campaign_id = $id ORDER BY valid_from DESC LIMIT 1;
 
 -- name: list

@@ -1,6 +1,6 @@
--- The narrow tables of the catalog page, in memory. They have the names and columns of the
--- tables of main that filters use, so that a filter is the same text over both. The id of a
--- listing is its rank among the ids of main: joins and sorts compare integers.
+-- The narrow in-memory tables of the catalog page. They have the table and column names of
+-- main, so that a filter has the same text for both. The id of a listing is its rank among the
+-- ids in main, so that joins and sorts compare integers.
 CREATE OR REPLACE TABLE derived.ranks AS
 SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
 FROM main.product_listings;
@@ -48,5 +48,5 @@ WHERE t.name IS NOT NULL;
 
 DROP TABLE derived.ranks;
 
--- Tables in memory are compressed by a checkpoint only.
+-- In-memory tables are compressed only by a checkpoint.
 CHECKPOINT derived;

@@ -1,5 +1,5 @@
--- What the foot of every page says of its snapshot.
--- grain: one row per stream, the least sure first
+-- The snapshot and its grades, for the footer of all pages.
+-- grain: one row per stream, the worst grade first
 SELECT n.run_id, n.snapshot_at, r.outcome, s.grade
 FROM mart.snapshot AS n
 LEFT JOIN meta.runs AS r ON r.run_id = n.run_id AND r.snapshot_at = n.snapshot_at

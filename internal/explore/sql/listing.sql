@@ -1,5 +1,5 @@
--- The page of a listing: the placement that a product is sold as. Its id is that of the
--- product, on both lists and in all that names a product.
+-- The page of a listing. Listings have the ids of their products, in both lists and in all
+-- references to products.
 
 -- name: head
 WITH known AS (
@@ -39,8 +39,8 @@ ORDER BY rank, valid_from DESC
 LIMIT 1;
 
 -- name: prices
--- Each price of the listing from snapshot to snapshot. Several prices of one tier and
--- currency are told apart by their order, which a list that changes may shift.
+-- The history of each price of the listing. Several prices of one tier and currency are
+-- distinguished by their position, which may change when the service inserts a price.
 WITH versions AS (
     SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
     FROM history.product_listing_prices WHERE product_listing_id = $id
@@ -141,7 +141,7 @@ WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
--- The prices are filtered before the join, which would otherwise hash all of them.
+-- Prices are filtered before the join, so that it does not hash all prices.
 WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
     FROM main.product_listings

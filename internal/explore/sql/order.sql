@@ -1,7 +1,7 @@
 -- The page of an order.
 
 -- name: head
--- An order whose list was not read may be known by its items.
+-- If the list of orders was not read, an order may still be known from its items.
 WITH known AS (
     SELECT 1 AS rank, id, reference_number, profile_id, status, created_at, date_paid, total, checkout_link, valid_from
     FROM history.orders WHERE id = $id
@@ -69,7 +69,7 @@ WHERE i.order_id = $id AND coalesce(a.article_id, i.article_id) IS NOT NULL
 ORDER BY a.started_at NULLS LAST, i.id;
 
 -- name: waiting
--- Paid items of the order for which no article has begun.
+-- Paid items of the order without an article.
 SELECT product_name AS product, product_id, outlet_name AS outlet, outlet_id, paid_at AS paid, promised_at AS promised
 FROM mart.sold_items
 WHERE order_id = $id AND article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL

@@ -43,7 +43,7 @@ WHERE c.outlet_id = $id
 ORDER BY c.channel_type, c.id, s.position;
 
 -- name: listings
--- The prices are filtered before the join, which would otherwise hash all of them.
+-- Prices are filtered before the join, so that it does not hash all prices.
 WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS on_products
     FROM main.product_listings WHERE outlet_id = $id
@@ -71,7 +71,7 @@ SELECT name AS product, product_id, active, min_delivery_days, max_delivery_days
 FROM main.outlet_products WHERE outlet_id = $id ORDER BY name, product_id;
 
 -- name: gone
--- Listings that the outlet had, and does not have now.
+-- Former listings of the outlet.
 SELECT h.name AS listing, h.id AS listing_id, h.channel_type, h.placement_type, max(h.valid_to) AS vanished
 FROM history.product_listings AS h
 WHERE h.outlet_id = $id AND h.id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = $id)

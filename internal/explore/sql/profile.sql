@@ -1,7 +1,8 @@
 -- The page of a client profile.
 
 -- name: head
--- A profile whose list was not read may be known by its campaigns and orders.
+-- If the list of profiles was not read, a profile may still be known from its campaigns and
+-- orders.
 WITH known AS (
     SELECT 1 AS rank, id, name, legal_company_name, type, location, website_url, drive_link, valid_from FROM history.profiles WHERE id = $id
     UNION ALL
@@ -54,7 +55,7 @@ FROM mart.article_progress WHERE profile_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
--- The counts are those of the rows on the page of the profile.
+-- The counts equal the numbers of rows on the page of the profile.
 WITH ordered AS (
     SELECT k.profile_id, count(*) AS orders
     FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS k

@@ -1,5 +1,5 @@
--- What every page of a record asks. {table} is a table of main, {key} the column that
--- names the record, {columns} are the table's columns.
+-- Statements for the pages of all records. {table} is a table of main, {key} the column with
+-- the id of the record, {columns} the columns of the table.
 
 -- name: versions
 -- The newest versions of one record, oldest first.
@@ -7,7 +7,7 @@ SELECT * FROM (SELECT {columns}, valid_from, valid_to FROM history.{table} WHERE
 ORDER BY valid_from;
 
 -- name: columns
--- What the columns of a table mean. Keys and times of versions are no fields.
+-- The columns of a table with their comments, without columns of the history.
 SELECT column_name, coalesce(comment, '') AS comment
 FROM duckdb_columns()
 WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $table
@@ -15,7 +15,7 @@ WHERE database_name = current_database() AND schema_name = 'main' AND table_name
 ORDER BY column_index;
 
 -- name: vanished
--- Why a record is no longer there.
+-- The reason why a record counts as deleted.
 SELECT r.snapshot_at, d.evidence
 FROM meta.deletions AS d
 JOIN meta.runs AS r USING (run_id)
@@ -23,7 +23,7 @@ WHERE d.table_name = $table AND d."key" = $id
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: rejects
--- What did not fit a column in any run, and so is missing above.
+-- Values that did not fit their column in any run.
 SELECT r.snapshot_at AS read_at, j.table_name AS "table", j.column_name AS "column", j.raw AS "as sent", j.reason
 FROM meta.rejects AS j
 JOIN meta.runs AS r USING (run_id)
@@ -31,7 +31,7 @@ WHERE j."key" = $id AND list_contains(string_split($tables, ','), j.table_name)
 ORDER BY r.snapshot_at DESC, j.seq;
 
 -- name: begin
--- When the history begins: before its first snapshot nothing is known.
+-- The first snapshot.
 SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL;
 
 -- name: snapshots

@@ -1,5 +1,5 @@
--- Three nights of a small world. One listing changed its price and its authority, one
--- vanished; an order has a sold item whose article is in its second status.
+-- Three nights. One listing changed its price and its authority, one was deleted. An order has
+-- a sold item whose article is in its second status.
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261102T020000Z', TIMESTAMPTZ '2026-11-02 02:00:00+00', 'complete'), ('20261103T020000Z', TIMESTAMPTZ '2026-11-03 02:00:00+00', 'complete');
 INSERT INTO meta.streams (run_id, stream, grade, reason)
 SELECT '20261103T020000Z', unnest(['product_listings', 'outlet_listings', 'products', 'outlets', 'outlet_products', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders',
@@ -55,15 +55,15 @@ INSERT INTO main.article_statuses (article_id, position, effective_at, name, pre
 INSERT INTO main.article_comments (article_id, id, content, author_name, created_at, parent_comment_id) VALUES
 	('A1', 'k1', 'First <i>draft</i>', 'Ann', '2026-10-03 10:00:00+00', NULL), ('A1', 'k2', 'Another', 'Bob', '2026-10-04 10:00:00+00', NULL), ('A1', 'k3', 'A reply to the first', 'Bob', '2026-10-05 10:00:00+00', 'k1');
 INSERT INTO main.article_files (article_id, position, id, name, file_url, size) VALUES ('A1', 1, 'F1', 'facts.docx', 'https://files.example/facts.docx', 12345), ('A1', 2, 'F2', 'evil', 'javascript:alert(3)', 1);
--- A client with an order that only the list of its orders has, and with one of each that is
--- marked deleted.
+-- A profile with an order that is only in the list of its orders, and with an order and a
+-- campaign that have deleted_at.
 INSERT INTO main.profiles (id, name) VALUES ('P2', 'Binder');
 INSERT INTO main.profile_orders (profile_id, order_id) VALUES ('P2', 'R2'), ('P2', 'R3');
 INSERT INTO main.orders (id, profile_id, reference_number, deleted_at) VALUES ('R3', 'P2', 'PO-DELETED', '2026-10-02 10:00:00+00');
 INSERT INTO main.order_line_items (order_id, position, product_id, name) VALUES ('R3', 1, 'L1', 'Guest post');
 INSERT INTO main.campaigns (id, name, profile_id, deleted_at) VALUES ('C2', 'Winter', 'P2', '2026-10-02 10:00:00+00');
--- A listing that changed more often than a page reads, and a questionnaire that vanished from
--- a campaign which no list has.
+-- A listing with more versions than a page reads, and a deleted questionnaire of a campaign that
+-- is in no list.
 INSERT INTO past.product_listings (id, name, domain_ranking, valid_from, valid_to, run_id)
 SELECT 'L3', 'Restless', i, TIMESTAMPTZ '2020-01-01 02:00:00+00' + to_hours(24 * i), TIMESTAMPTZ '2020-01-01 02:00:00+00' + to_hours(24 * (i + 1)), '20261101T020000Z' FROM range(1200) AS t(i);
 INSERT INTO past.questionnaires (id, campaign_id, objectives, valid_from, valid_to, run_id) VALUES ('Q9', 'C9', 'Be gone', '2026-11-01 02:00:00+00', '2026-11-03 02:00:00+00', '20261103T020000Z');
@@ -71,6 +71,6 @@ INSERT INTO past.questionnaires (id, campaign_id, objectives, valid_from, valid_
 INSERT INTO main.order_items (id, order_id, product_id, date_paid) VALUES ('I4', 'R4', 'L4', '2026-10-10 10:00:00+00');
 INSERT INTO main.campaign_articles (id, name, order_item_id) VALUES ('A4', 'Early bird', 'I4');
 INSERT INTO main.article_statuses (article_id, position, effective_at, name, prefix) VALUES ('A4', 1, '2026-10-02 10:00:00+00', 'Published', 'published');
--- An item whose order, campaign and client no list has.
+-- An item whose order, campaign and profile are in no list.
 INSERT INTO main.order_items (id, order_id, product_name, sale_price, article_campaign_id, article_campaign_name, article_campaign_profile_id) VALUES ('I9', 'R9', 'Unlisted', 5, 'C9', 'Unseen', 'P9');
 INSERT INTO main.articles (id, campaign_id, profile_id) VALUES ('A9', 'C9', 'P9');

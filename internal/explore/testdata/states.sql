@@ -1,3 +1,3 @@
--- More states than the catalog counts. All but the last one and none have two listings.
+-- More states than the catalog counts. Each has two listings, except for the last one and NULL.
 INSERT INTO main.product_listings (id, name, state) SELECT 's' || i, 'Listing ' || i, 'S' || ceil(i / 2)::INT FROM range(1, 298) AS t(i);
 INSERT INTO main.product_listings (id, name) VALUES ('t', 'Stateless');

@@ -13,49 +13,49 @@ import (
 	"placementsync/internal/query"
 )
 
-// answer is what the tools return that ask the database.
-type answer struct {
-	Snapshot snapshot `json:"snapshot"`
-	// Warning says which tables behind the answer were not read, are carried or not
-	// proven. It and Cut stand before the rows, so that who reads those has read them.
+// queryResult is the JSON form of a query result.
+type queryResult struct {
+	Snapshot snapshotInfo `json:"snapshot"`
+	// Warning lists the source tables that are not proven. Warning and Cut precede Rows, so that
+	// the assistant reads them first.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
 	Columns []query.Column `json:"columns"`
-	// Cut says that rows are missing.
+	// Cut is set if rows are missing.
 	Cut      *cut              `json:"cut,omitempty"`
 	RowCount int               `json:"row_count"`
 	Rows     []json.RawMessage `json:"rows"`
 }
 
-// snapshot is what the answer was read from.
-type snapshot struct {
+// snapshotInfo identifies the snapshot of a result.
+type snapshotInfo struct {
 	Run string `json:"run"`
 	At  string `json:"at"`
-	// AgeHours is how old it is now, whatever it was asked as of.
+	// AgeHours is the current age, also with as_of.
 	AgeHours float64 `json:"age_hours"`
 }
 
-// cut says why an answer is not whole, and how to ask for less.
+// cut explains why rows are missing and how to get a complete result.
 type cut struct {
 	Why string `json:"why"`
 	How string `json:"how"`
 }
 
-// ask runs a query on the snapshot that is the newest now, or on an earlier one.
-func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, b bounds) (*answer, error) {
+// ask runs a query on the newest or on an earlier snapshot.
+func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, b bounds) (*queryResult, error) {
 	most := defaultRows
 	if b.MaxRows != nil {
 		most = *b.MaxRows
 	}
-	if most < 1 || most > mostRows {
-		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or let the SQL aggregate", most, mostRows)
+	if most < 1 || most > maxRows {
+		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", most, maxRows)
 	}
-	a := &answer{Grades: []query.Source{}, Rows: []json.RawMessage{}}
+	a := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
 	err := s.open(ctx, query.Options{AsOf: b.AsOf, MaxRows: most + 1}, func(db *query.DB) error { return s.fill(ctx, a, db, q, values, most) })
 	if err != nil || len(a.Rows) > 0 || a.Cut != nil || len(values) == 0 {
 		return a, err
 	}
-	// It may be empty because of a value that the data does not have.
+	// A value that does not exist in the data may explain the empty result.
 	return a, s.open(ctx, query.Options{AsOf: b.AsOf}, func(db *query.DB) error {
 		unknown, err := db.UnknownValues(ctx, q, values)
 		for _, u := range unknown {
@@ -65,8 +65,8 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for its turn, opens a snapshot and uses it. A query that DuckDB cannot stop
-// keeps the turn until it ends.
+// open waits for s.turn, opens a snapshot and calls use. If DuckDB cannot interrupt a query, open
+// returns at the time limit and releases the turn when the query ends.
 func (s *server) open(ctx context.Context, opts query.Options, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *server) open(ctx context.Context, opts query.Options, use func(*query.D
 	return nil
 }
 
-// waitForTurn waits as long as the query before may take.
+// waitForTurn waits for s.turn, but no longer than the time limit of the previous query.
 func (s *server) waitForTurn(ctx context.Context) error {
 	var late <-chan time.Time
 	if s.cfg.Timeout > 0 {
@@ -109,34 +109,34 @@ func (s *server) waitForTurn(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-late:
-		return errors.New("another query is still at work, and may be one that DuckDB cannot stop: try again later, or let this server be started anew")
+		return errors.New("another query is still running, and DuckDB may not be able to interrupt it: try again later, or have this server restarted")
 	}
 }
 
-// turnGrace is how long a query that was stopped may take to end.
+// turnGrace is the time that a stopped query may take to end.
 const turnGrace = 5 * time.Second
 
-func (s *server) fill(ctx context.Context, a *answer, db *query.DB, q query.Query, values map[string]string, most int) error {
+func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query.Query, values map[string]string, most int) error {
 	read, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return err
 	}
-	a.Snapshot = snapshot{Run: read.Run, At: read.At.UTC().Format(time.RFC3339Nano), AgeHours: math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10}
+	a.Snapshot = snapshotInfo{Run: read.Run, At: read.At.UTC().Format(time.RFC3339Nano), AgeHours: math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10}
 	r, err := db.Ask(ctx, q, values, most)
 	if err != nil {
 		return err
 	}
 	a.Grades, a.Warning = append(a.Grades, r.Sources...), query.DescribeSources(r.Sources)
 	if r.NoPlan {
-		a.Warning = "not known how sure this answer is: " + query.ErrNoPlan.Error()
+		a.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
 	}
 	a.Columns = r.Columns
 	a.addRows(r, most)
 	return nil
 }
 
-// addRows writes the rows as arrays, up to the limits.
-func (a *answer) addRows(r query.Result, most int) {
+// addRows adds the rows as JSON arrays, up to the limits.
+func (a *queryResult) addRows(r query.Result, most int) {
 	size := 0
 	for _, record := range r.Rows {
 		row := []byte{'['}
@@ -147,10 +147,10 @@ func (a *answer) addRows(r query.Result, most int) {
 			row = appendValue(row, record, i, c.Type)
 		}
 		row = append(row, ']')
-		if size += len(row); size > mostBytes {
+		if size += len(row); size > maxBytes {
 			a.Cut = &cut{
-				Why: fmt.Sprintf("only the first %d rows are shown: the next would make the answer longer than %d bytes", len(a.Rows), mostBytes),
-				How: "select fewer or shorter columns (left(text, 100)), aggregate or filter in the query",
+				Why: fmt.Sprintf("only the first %d rows are shown: with the next row the result would be longer than %d bytes", len(a.Rows), maxBytes),
+				How: "select fewer or shorter columns (left(text, 100)), or aggregate or filter in the query",
 			}
 			break
 		}
@@ -158,33 +158,33 @@ func (a *answer) addRows(r query.Result, most int) {
 	}
 	if a.Cut == nil && r.Total > int64(most) {
 		a.Cut = &cut{
-			Why: fmt.Sprintf("only the first %d rows are shown, there are more", most),
-			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", mostRows),
+			Why: fmt.Sprintf("only the first %d rows are shown, but there are more", most),
+			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", maxRows),
 		}
 	}
 	a.RowCount = len(a.Rows)
 }
 
-// appendValue writes a value as JSON without loss: most clients read numbers into
-// doubles, so that decimals, and whole numbers that a double does not hold, are texts.
-// Numbers within a list, a struct or a document stay numbers, with all their digits.
-func appendValue(dst []byte, r query.Record, at int, kind string) []byte {
+// appendValue appends a value as JSON without loss of digits. Most clients parse numbers as
+// doubles, so decimals and integers outside the exact range of a double become strings. Numbers
+// within lists, structs and JSON documents are not changed.
+func appendValue(dst []byte, r query.Record, at int, typ string) []byte {
 	start := len(dst)
 	dst = r.AppendJSON(dst, at)
 	written := string(dst[start:])
-	if written == "null" || !isDecimal(kind) && !exceedsDouble(kind, written) {
+	if written == "null" || !isDecimal(typ) && !exceedsDouble(typ, written) {
 		return dst
 	}
 	return strconv.AppendQuote(dst[:start], written)
 }
 
-func isDecimal(kind string) bool {
-	return strings.HasPrefix(kind, "DECIMAL(") && strings.HasSuffix(kind, ")")
+func isDecimal(typ string) bool {
+	return strings.HasPrefix(typ, "DECIMAL(") && strings.HasSuffix(typ, ")")
 }
 
-// exceedsDouble reports whether a whole number is beyond 2^53 on either side.
-func exceedsDouble(kind, digits string) bool {
-	switch kind {
+// exceedsDouble reports whether an integer is outside the range from -2^53 to 2^53.
+func exceedsDouble(typ, digits string) bool {
+	switch typ {
 	case "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT":
 	default:
 		return false
