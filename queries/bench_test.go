@@ -12,14 +12,13 @@ import (
 	"placementsync/internal/query"
 )
 
-// benchListings is how many listings the benchmark's warehouse has, unless
-// PLACEMENTSYNC_BENCH_LISTINGS says otherwise. A million is what the named
-// queries are held to: under 2 s each, but for the premiums, whose medians of each
-// segment take 4 s.
+// benchListings is the default number of listings in the benchmark;
+// PLACEMENTSYNC_BENCH_LISTINGS overrides it. With a million listings, each named query is to take
+// less than 2 s, except for the premiums, which compute a median per segment and take 4 s.
 const benchListings = 100_000
 
-// BenchmarkNamedQueries asks every named query, with its defaults, of a
-// warehouse with a year of history.
+// BenchmarkNamedQueries runs each named query with its defaults on a warehouse with a year of
+// history.
 func BenchmarkNamedQueries(b *testing.B) {
 	all, err := query.List()
 	if err != nil {
@@ -34,28 +33,28 @@ func BenchmarkNamedQueries(b *testing.B) {
 		b.Run(q.Name, func(b *testing.B) {
 			var rows int64
 			for b.Loop() {
-				rows = ask(b, db, q)
+				rows = countRows(b, db, q)
 			}
 			b.ReportMetric(float64(rows), "rows")
 		})
 	}
 }
 
-// ask runs a query as CSV to nowhere, about an outlet where it needs a name.
-func ask(b *testing.B, db *query.DB, q query.Query) int64 {
+// countRows runs a query, discards its CSV and returns the number of rows.
+func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
 	w, err := query.NewWriter(query.CSV, io.Discard, query.Screen{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	rows, err := db.Run(b.Context(), q, required(q), w)
+	rows, err := db.Run(b.Context(), q, requiredValues(q), w)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return rows
 }
 
-// required are values for the parameters that have no default.
-func required(q query.Query) map[string]string {
+// requiredValues returns values for the parameters without a default.
+func requiredValues(q query.Query) map[string]string {
 	values := map[string]string{}
 	for _, p := range q.Params {
 		if p.Default == "" {
@@ -65,7 +64,7 @@ func required(q query.Query) map[string]string {
 	return values
 }
 
-// benchCatalog fills a catalog with what testdata/bench.sql makes up.
+// benchCatalog creates a catalog with the generated rows of testdata/bench.sql.
 func benchCatalog(b *testing.B) string {
 	b.Helper()
 	listings := benchListings
@@ -83,8 +82,8 @@ func benchCatalog(b *testing.B) string {
 	if err := os.WriteFile(path, catalog(b), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	begun := time.Now()
+	start := time.Now()
 	fill(b, path, fmt.Sprintf("SET TimeZone = 'UTC'; SET preserve_insertion_order = false; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
-	b.Logf("made a warehouse of %d listings in %.0f s", listings, time.Since(begun).Seconds())
+	b.Logf("created a warehouse of %d listings in %.0f s", listings, time.Since(start).Seconds())
 	return path
 }

@@ -15,7 +15,7 @@ WITH valued AS (
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
--- Names are joined to the few that remain.
+-- Names are joined last, to few rows.
 best AS (
     SELECT
         *,

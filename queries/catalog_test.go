@@ -19,9 +19,8 @@ import (
 // fixtureNight is the time of the only snapshot of most fixtures.
 var fixtureNight = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// catalog is the bytes of a DuckDB file as the warehouse makes it, with every
-// table and view and no row. Rows that a fixture gives no valid_from begin at
-// the fixture's night.
+// catalog returns a DuckDB file with all tables and views of the warehouse and without rows. The
+// default of valid_from is fixtureNight.
 func catalog(t testing.TB) []byte {
 	t.Helper()
 	d := draft(t)
@@ -38,12 +37,6 @@ func catalog(t testing.TB) []byte {
 	if err := d.Atomically(t.Context(), statements); err != nil {
 		t.Fatal(err)
 	}
-	return closed(t, d)
-}
-
-// closed is the bytes of a draft's file.
-func closed(t testing.TB, d *warehouse.Draft) []byte {
-	t.Helper()
 	if err := d.Exec(t.Context(), "CHECKPOINT"); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +47,7 @@ func closed(t testing.TB, d *warehouse.Draft) []byte {
 	return data
 }
 
-// draft begins a version in a warehouse of its own.
+// draft begins a version in a new warehouse.
 func draft(t testing.TB) *warehouse.Draft {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
@@ -87,7 +80,7 @@ func fill(t testing.TB, path, text string) {
 	}
 }
 
-// open copies the empty catalog and puts the rows of the fixture in.
+// open copies the empty catalog, inserts the rows of the fixture and opens the copy.
 func open(t testing.TB, fixture string, empty []byte) *query.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "catalog.duckdb")
@@ -107,22 +100,22 @@ func open(t testing.TB, fixture string, empty []byte) *query.DB {
 	return db
 }
 
-// params reads name=value lines.
+// params parses lines of the form name=value.
 func params(t *testing.T, text string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
 		if !ok {
-			t.Fatalf("parameter line %q is not name=value", line)
+			t.Fatalf("the parameter line %q does not have the form name=value", line)
 		}
 		values[name] = value
 	}
 	return values
 }
 
-// answer is what the query says, as CSV with plain line ends.
-func answer(t testing.TB, db *query.DB, q query.Query, values map[string]string) string {
+// runCSV runs a query and returns its result as CSV with LF line ends.
+func runCSV(t testing.TB, db *query.DB, q query.Query, values map[string]string) string {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := query.NewWriter(query.CSV, &out, query.Screen{})

@@ -47,7 +47,7 @@ ranked AS (
     FROM fitting
     QUALIFY $top IS NULL OR rank <= $top
 ),
--- Names are joined to the few that remain.
+-- Names are joined last, to few rows.
 best AS (
     SELECT * FROM ranked ORDER BY rank, market DESC, pricing_tier, currency LIMIT $top
 )

@@ -15,12 +15,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// plantedName begins every text of the fixture that is not part of a key.
+// plantedName begins all texts of the fixture that are not part of a key.
 const plantedName = "Planted"
 
-// nameless fills every table with two rows that have their own keys and names, and no id
-// of another record.
-func nameless(t *testing.T) string {
+// keylessFixture fills all tables with two rows each, which have keys and names but no ids of other
+// records.
+func keylessFixture(t *testing.T) string {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
 	if err != nil {
@@ -51,20 +51,20 @@ func nameless(t *testing.T) string {
 		fmt.Fprintf(&text, "INSERT INTO main.%s (%s) VALUES (%s), (%s);\n", sqltext.Quote(table.Name),
 			strings.Join(names, ", "), strings.Join(rows[0], ", "), strings.Join(rows[1], ", "))
 	}
-	// Stays begin at a time, and an article has its outlet from its order item.
+	// Statuses need a time, and articles are related to outlets by their order items.
 	text.WriteString("UPDATE article_statuses SET effective_at = TIMESTAMPTZ '2026-10-01 00:00:00+00';\n" +
 		"UPDATE order_items SET article_id = id;\n")
 	return text.String()
 }
 
-// TestNoGroupWithoutAKeyHasAName runs every query over rows that have names and no ids. A
-// row whose key is NULL stands for many records, so that the name of one of them is wrong.
-func TestNoGroupWithoutAKeyHasAName(t *testing.T) {
+// TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids. A row whose
+// key is NULL contains many records, so that it must not have the name of one of them.
+func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, nameless(t), catalog(t))
+	db := open(t, keylessFixture(t), catalog(t))
 	var grouped []string
 	for _, q := range all {
 		values := map[string]string{}
@@ -73,7 +73,7 @@ func TestNoGroupWithoutAKeyHasAName(t *testing.T) {
 				values[p.Name] = "k0"
 			}
 		}
-		rows, err := csv.NewReader(strings.NewReader(answer(t, db, q, values))).ReadAll()
+		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, values))).ReadAll()
 		if err != nil {
 			t.Fatalf("%s: %v", q.Name, err)
 		}
@@ -88,10 +88,10 @@ func TestNoGroupWithoutAKeyHasAName(t *testing.T) {
 			grouped = append(grouped, q.Name)
 			for i, cell := range row {
 				if strings.Contains(cell, plantedName) {
-					t.Errorf("%s: %s is not stated, and %s is %q", q.Name, head[0], head[i], cell)
+					t.Errorf("%s: %s is NULL, but %s is %q", q.Name, head[0], head[i], cell)
 				}
 				if strings.HasSuffix(head[i], "_name") && cell != "(not stated)" {
-					t.Errorf("%s: %s is not stated, and %s is %q, want (not stated)", q.Name, head[0], head[i], cell)
+					t.Errorf("%s: %s is NULL, but %s is %q, want (not stated)", q.Name, head[0], head[i], cell)
 				}
 			}
 		}
@@ -101,6 +101,6 @@ func TestNoGroupWithoutAKeyHasAName(t *testing.T) {
 		"margin_by_product", "margin_by_profile", "margin_by_referrer", "writer_load",
 	}
 	if diff := cmp.Diff(want, grouped); diff != "" {
-		t.Errorf("queries with a group without key (-want +got):\n%s", diff)
+		t.Errorf("queries with groups without key (-want +got):\n%s", diff)
 	}
 }

@@ -38,6 +38,6 @@ SELECT
 FROM chosen AS c
 LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
-    -- An OR here would compare every row with every other.
+    -- With an OR, DuckDB would compare each row with each other row.
     AND coalesce(l.valid_to, TIMESTAMPTZ 'infinity') > c.changed_at
 ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount, c.new_amount

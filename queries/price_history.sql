@@ -13,7 +13,7 @@
 WITH meant AS (
     SELECT DISTINCT id FROM history.product_listings WHERE $name IN (id, name, outlet_id, outlet_name)
 ),
--- Materialized, or every price would be compared with every snapshot first.
+-- Materialized: otherwise DuckDB would first compare each price with each snapshot.
 prices AS MATERIALIZED (
     SELECT product_listing_id, position, pricing_tier, currency, unit_amount, valid_from, coalesce(valid_to, TIMESTAMPTZ 'infinity') AS valid_to
     FROM history.product_listing_prices
@@ -22,7 +22,7 @@ prices AS MATERIALIZED (
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
--- Several prices of one listing, tier and currency are compared in their order.
+-- Several prices of one listing, tier and currency are compared by their position.
 placed AS (
     SELECT
         r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency, p.unit_amount,
@@ -30,7 +30,7 @@ placed AS (
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- All nights, since the first one asked for is compared with what was before it.
+-- All nights, because the first requested one is compared with the one before it.
 paired AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, nth ORDER BY snapshot_at) AS before
     FROM placed

@@ -15,16 +15,15 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestQueries runs testdata/<query>/*.test. A test is an archive: a line that
-// says what it shows, the rows that the tables hold (fixture.sql), the
-// parameters (params, name=value a line) and the answer as CSV (want.csv).
+// TestQueries runs testdata/<query>/*.test. A test is a txtar archive: a comment, the rows of the
+// tables (fixture.sql), the parameters as lines name=value (params), and the result (want.csv).
 func TestQueries(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	empty := catalog(t)
-	opened := map[string]*query.DB{} // by fixture, which several tests may have
+	opened := map[string]*query.DB{} // by fixture, which several tests may share
 	openOnce := func(fixture string) *query.DB {
 		if opened[fixture] == nil {
 			opened[fixture] = open(t, fixture, empty)
@@ -55,15 +54,15 @@ func checkQuery(t *testing.T, q query.Query, path string, open func(fixture stri
 		files[f.Name] = string(f.Data)
 	}
 	db := open(files["fixture.sql"])
-	got := answer(t, db, q, params(t, files["params"]))
+	got := runCSV(t, db, q, params(t, files["params"]))
 	if diff := cmp.Diff(files["want.csv"], got); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
 }
 
 var parameter = regexp.MustCompile(`\$(\w+)`)
 
-func TestQueriesUseExactlyTheParametersThatTheyDeclare(t *testing.T) {
+func TestDeclaredParametersAreUsed(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +83,7 @@ func TestQueriesUseExactlyTheParametersThatTheyDeclare(t *testing.T) {
 	}
 }
 
-// TestHeadersAreComplete holds what the list of all queries, a form and a chart need.
+// TestHeadersAreComplete checks that headers have all texts, and that their values queries run.
 func TestHeadersAreComplete(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
@@ -98,7 +97,7 @@ func TestHeadersAreComplete(t *testing.T) {
 		}
 		for _, p := range q.Params {
 			if free := p.Type == "VARCHAR" && slices.Contains([]string{"currency", "tier", "country", "tag"}, p.Name); free && p.Values == "" {
-				t.Errorf("%s: parameter %s does not say where its values are", q.Name, p.Name)
+				t.Errorf("%s: parameter %s has no values line", q.Name, p.Name)
 			}
 			sources[p.Values] = q.Name + " " + p.Name
 		}
@@ -112,28 +111,29 @@ func TestHeadersAreComplete(t *testing.T) {
 	}
 }
 
-// TestBacklogIsThatOfTheWeeks holds the list to the number that weekly_throughput counts.
-func TestBacklogIsThatOfTheWeeks(t *testing.T) {
+// TestBacklogEqualsWeeklyThroughput compares the rows of backlog with backlog_at_end of
+// weekly_throughput.
+func TestBacklogEqualsWeeklyThroughput(t *testing.T) {
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "backlog", "waiting.test"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, string(archive.Files[0].Data), catalog(t))
-	ask := func(name string, values map[string]string) []string {
+	rowsOf := func(name string, values map[string]string) []string {
 		q, err := query.Resolve(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Split(strings.TrimSpace(answer(t, db, q, values)), "\n")[1:]
+		return strings.Split(strings.TrimSpace(runCSV(t, db, q, values)), "\n")[1:]
 	}
-	items, weeks := ask("backlog", nil), ask("weekly_throughput", map[string]string{"weeks": "1"})
+	items, weeks := rowsOf("backlog", nil), rowsOf("weekly_throughput", map[string]string{"weeks": "1"})
 	if want := fmt.Sprintf(",%d", len(items)); len(items) == 0 || len(weeks) != 1 || !strings.HasSuffix(weeks[0], want) {
-		t.Errorf("%d items wait, and the week says %q", len(items), weeks)
+		t.Errorf("backlog has %d items, weekly_throughput returned %q", len(items), weeks)
 	}
 }
 
-// TestTheOwnQueryOfTheGuideAnswers asks what the guide shows as an own query.
-func TestTheOwnQueryOfTheGuideAnswers(t *testing.T) {
+// TestQueryOfTheGuide runs the example of a user's query in the guide.
+func TestQueryOfTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../docs/guide/asking.md")
 	if err != nil {
 		t.Fatal(err)
@@ -146,13 +146,13 @@ func TestTheOwnQueryOfTheGuideAnswers(t *testing.T) {
 	}
 	all, err := query.Load(dir)
 	if err != nil || !found {
-		t.Fatalf("the guide shows %q (%v)", text, err)
+		t.Fatalf("the guide contains %q: %v", text, err)
 	}
 	q, ok := all.Find("cheap")
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
 		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, catalog(t))
 	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
-	if got := answer(t, db, q, map[string]string{"most": "2.00"}); !ok || got != want {
+	if got := runCSV(t, db, q, map[string]string{"most": "2.00"}); !ok || got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"placementsync/schema"
 )
 
-// definitions reads every file that the pattern matches, by table name.
+// definitions returns the definitions in the files that match a pattern, by table name.
 func definitions(t *testing.T, pattern string) map[string]stream.Definition {
 	t.Helper()
 	files, err := fs.Glob(schema.FS, pattern)
@@ -36,14 +36,14 @@ func definitions(t *testing.T, pattern string) map[string]stream.Definition {
 			t.Fatal(err)
 		}
 		if want := strings.TrimSuffix(path.Base(file), ".sql"); d.Name != want {
-			t.Errorf("%s defines table %q, not %q", file, d.Name, want)
+			t.Errorf("%s defines table %q, want %q", file, d.Name, want)
 		}
 		byName[d.Name] = d
 	}
 	return byName
 }
 
-func TestEveryTableOfTheStreamsHasOneFile(t *testing.T) {
+func TestTablesOfStreamsHaveFiles(t *testing.T) {
 	var want []string
 	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		want = append(want, table.Name)
@@ -55,7 +55,7 @@ func TestEveryTableOfTheStreamsHasOneFile(t *testing.T) {
 	}
 }
 
-func TestColumnsThatStreamsNameExist(t *testing.T) {
+func TestColumnsOfStreamsExist(t *testing.T) {
 	defs := definitions(t, "*.sql")
 	for _, s := range stream.AllWithEvents() {
 		for _, table := range s.Tables {
@@ -79,7 +79,7 @@ func TestColumnsThatStreamsNameExist(t *testing.T) {
 func requireColumn(t *testing.T, defs map[string]stream.Definition, by, table, column string) {
 	t.Helper()
 	if _, ok := defs[table].Column(column); !ok {
-		t.Errorf("stream %s names %s.%s, which the schema has not", by, table, column)
+		t.Errorf("stream %s uses %s.%s, which is not in the schema", by, table, column)
 	}
 }
 
@@ -98,13 +98,14 @@ func TestOnlyKeyColumnsAreNotNull(t *testing.T) {
 	}
 }
 
+// TestRecordTablesEndWithExtra checks that all tables except link tables end with the column extra.
 func TestRecordTablesEndWithExtra(t *testing.T) {
 	defs := definitions(t, "*.sql")
 	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		d := defs[table.Name]
 		last := d.Columns[len(d.Columns)-1]
-		if holds := last.Name == "extra" && last.Type == stream.JSON; holds == table.Link {
-			t.Errorf("%s ends with %s %s; all but link tables end with extra JSON", table.Name, last.Name, last.Type)
+		if hasExtra := last.Name == "extra" && last.Type == stream.JSON; hasExtra == table.Link {
+			t.Errorf("%s (link table: %t) ends with %s %s", table.Name, table.Link, last.Name, last.Type)
 		}
 	}
 }
@@ -117,9 +118,9 @@ func TestMetaTablesParse(t *testing.T) {
 	}
 }
 
-// TestReferencesLeadToKeys walks every relation: its target is in the same schema, has the
-// same type, and is a column of that table's key.
-func TestReferencesLeadToKeys(t *testing.T) {
+// TestReferencesAreKeys checks that the target of each reference is in the same schema, has the same
+// type and is part of the key of its table.
+func TestReferencesAreKeys(t *testing.T) {
 	keys := map[string][]string{}
 	for _, table := range stream.Tables(stream.AllWithEvents()) {
 		keys[table.Name] = table.Key
@@ -152,13 +153,13 @@ func TestReferencesLeadToKeys(t *testing.T) {
 	walk("", main)
 	walk("meta.", meta)
 	if relations == 0 {
-		t.Error("the schema declares no relation")
+		t.Error("the schema declares no references")
 	}
 }
 
-// TestChildTablesReferenceTheirRecords holds that the column by which a child table names its
-// record is declared as a reference.
-func TestChildTablesReferenceTheirRecords(t *testing.T) {
+// TestChildTablesReferenceTheirParents checks that the parent column of each child table is declared
+// as a reference.
+func TestChildTablesReferenceTheirParents(t *testing.T) {
 	defs := definitions(t, "*.sql")
 	for _, s := range stream.AllWithEvents() {
 		for _, table := range s.Tables[1:] {
@@ -169,39 +170,39 @@ func TestChildTablesReferenceTheirRecords(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "add new field ids to the record of all that were ever given")
+var update = flag.Bool("update", false, "add new field ids to testdata/field_ids.txt")
 
-// TestFieldIDsAreForever compares the field ids with the record of all that were ever
-// given: engines that read published files know columns by nothing else. The record only
-// grows, so the id of a column that is gone is never given again.
-func TestFieldIDsAreForever(t *testing.T) {
+// TestFieldIDsAreStable compares the field ids with testdata/field_ids.txt, which lists all ids that
+// were ever assigned. Engines identify the columns of published files only by field ids, so the id of
+// a removed column must never be assigned again.
+func TestFieldIDsAreStable(t *testing.T) {
 	const file = "testdata/field_ids.txt"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, given, lines := map[string]string{}, map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
+	recorded, assigned, lines := map[string]string{}, map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range lines {
 		table, rest, _ := strings.Cut(line, " ")
 		field, column, ok := strings.Cut(rest, " ")
 		id := table + " " + field
 		if !ok || recorded[id] != "" {
-			t.Errorf("%s: line %q is no record of a field, or the second of this one", file, line)
+			t.Errorf("%s: line %q is invalid or repeats an id", file, line)
 		}
-		recorded[id], given[table+" "+column] = column, field
+		recorded[id], assigned[table+" "+column] = column, field
 	}
 	add := func(table string, columns []stream.Column) {
 		for _, c := range columns {
 			id, column := fmt.Sprintf("%s %d", table, c.FieldID), c.Name+" "+string(c.Type)
-			switch was, old := recorded[id], given[table+" "+column]; {
+			switch was, old := recorded[id], assigned[table+" "+column]; {
 			case was == "" && old != "":
-				t.Errorf("field %s is %s, which was field %s: a column keeps its id", id, column, old)
+				t.Errorf("field %s is %s, which was field %s: a column must keep its id", id, column, old)
 			case was == "" && *update:
 				lines = append(lines, id+" "+column)
 			case was == "":
-				t.Errorf("field %s (%s) is not recorded: go test ./schema -update", id, column)
+				t.Errorf("field %s (%s) is not recorded: run go test ./schema -update", id, column)
 			case was != column:
-				t.Errorf("field %s is %s, and was given to %s: a column that is new or has another type needs an id of its own", id, column, was)
+				t.Errorf("field %s is %s, but was assigned to %s: a column that is new or has another type needs a new id", id, column, was)
 			}
 		}
 	}
@@ -220,7 +221,7 @@ func TestFieldIDsAreForever(t *testing.T) {
 	}
 }
 
-// compareIDs orders the lines of the record by table and number.
+// compareIDs orders the lines of field_ids.txt by table and id.
 func compareIDs(a, b string) int {
 	var x, y struct {
 		table string
