@@ -51,14 +51,14 @@ func (s *terminal) readUntil(text string) {
 	for text == "" || !strings.Contains(s.shown.String(), text) {
 		n, err := s.control.Read(part)
 		s.shown.Write(part[:n])
-		if err != nil { // EIO: nobody has the terminal any more
+		if err != nil { // EIO: the program closed the terminal
 			return
 		}
 	}
 }
 
 // TestTypedTokenIsNotEchoed types a token on a real terminal, and ends the program there
-// by key and by signal. The terminal shows what is typed again afterwards.
+// by key and by signal. Afterwards the terminal echoes input again.
 func TestTypedTokenIsNotEchoed(t *testing.T) {
 	t.Parallel()
 	base := smallService(t)

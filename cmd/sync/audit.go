@@ -30,9 +30,9 @@ func auditCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [NAME ...]",
 		Short: "Run the checks on a published snapshot",
-		Long: "Run the checks on a published snapshot and compare it with the one before. NAME chooses among the\n" +
-			"checks (see --list). A check is SQL that returns the rows which violate it; checks.dir in the\n" +
-			"configuration has your own, checks.rules changes severities and parameters.\n\n" +
+		Long: "Run the checks on a published snapshot, and compare it with the previous one. NAME selects checks\n" +
+			"(see --list). A check is SQL that returns violating rows. checks.dir in the configuration is the\n" +
+			"folder of your own checks, and checks.rules changes severities and parameters.\n\n" +
 			command.Meanings{Complete: "every check passed, or had nothing to compare", Failed: "a check of severity hold failed",
 				Partial: "a check of severity warn failed, or a check did not run"}.Table(),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runAudit(cmd.Context(), g, o, args) }),
@@ -123,8 +123,8 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// keptBefore is the catalog of the version that the newest one was built on. It is empty if
-// that version is not kept: history then tells what it had.
+// keptBefore returns the catalog of the version that the newest one was built on. It returns
+// "" if that version is not kept. The previous rows are then read from the history.
 func keptBefore(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestExploreInChromium uses the catalog of a demo as a person would: types, chooses,
-// sorts and pages, in both themes, wide and on a phone.
+// TestExploreInChromium uses the catalog of a demo like a person: it types, filters, sorts and
+// pages, in both themes and on wide and narrow screens.
 func TestExploreInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
@@ -51,10 +51,10 @@ func TestExploreInChromium(t *testing.T) {
 	}
 }
 
-// demoSite is the pages of a demo, served as the command does.
+// demoSite serves the pages of a demo like the command.
 type demoSite struct {
 	url, config string
-	// axe is the text of axe-core; empty: it cannot be had here.
+	// axe is the source of axe-core, or "" if it is not available.
 	axe string
 }
 
@@ -96,8 +96,8 @@ func axeCore(t *testing.T) string {
 	return string(text)
 }
 
-// checkAccess lets axe-core look at the page. The DevTools protocol runs it, so that the
-// policy of the page stays as it is.
+// checkAccess checks the page with axe-core. The DevTools protocol runs it, so that the policy
+// of the page need not allow it.
 func checkAccess(t *testing.T, b *browser, site demoSite) {
 	t.Helper()
 	if site.axe == "" {
@@ -112,8 +112,8 @@ func checkAccess(t *testing.T, b *browser, site demoSite) {
 	}
 }
 
-// settled waits until the catalog shows what an address asks for: the text of the summary
-// changed, and no request is under way.
+// settled waits until the catalog shows the result of a URL: the text of the summary has
+// changed, and no request is running.
 const settled = `new Promise((done) => {
 	const look = () => {
 		const status = document.querySelector("[role=status]");
@@ -135,7 +135,7 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 		b.eval(`document.querySelector("#statement").textContent`, &sql)
 		b.eval("location.search", &search)
 		b.eval(`[...document.querySelectorAll("#listings tbody tr td:first-child")].map((c) => c.textContent).join("\n")`, &shown)
-		// The rows are those of the statement in the command line, and of the CSV.
+		// The page, the shown command line and the CSV have the same rows.
 		records := readCSV(t, mustRun(t, "query", "--config", site.config, "--format", "csv", "--quiet", sql))
 		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
 			t.Errorf("%s: the page says %q of %d records", what, status, len(records)-1)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordsInChromium walks through the records of a demo as a person would: from a
-// listing to an order and its article and back, to an earlier snapshot, to a question.
+// TestRecordsInChromium visits records of a demo like a person: from a listing to an order and
+// its article and back, to an earlier snapshot, to a named query.
 func TestRecordsInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
@@ -31,12 +31,12 @@ func TestRecordsInChromium(t *testing.T) {
 	}
 }
 
-// walk is a browser before the pages of a demo.
+// walk is a browser with the pages of a demo.
 type walk struct {
 	*browser
 	site demoSite
 	base string
-	// Records that are linked to one another.
+	// Records with links to one another.
 	listing, order, article string
 }
 
@@ -53,14 +53,14 @@ func newWalk(t *testing.T) *walk {
 	return w
 }
 
-// sql is the answer of a query as CSV.
+// sql returns the result of a query as CSV.
 func (w *walk) sql(t *testing.T, text string, flags ...string) string {
 	t.Helper()
 	return mustRun(t, append([]string{"query", "--config", w.site.config, "--quiet", "--format", "csv", text}, flags...)...)
 }
 
-// arrive waits for the page that was asked for. One that the browser kept whole when it was
-// left comes back without being loaded.
+// arrive waits for a requested page. A page from the browser's back-forward cache is shown
+// without a load event.
 func (w *walk) arrive() {
 	w.t.Helper()
 	for {
@@ -155,7 +155,8 @@ func (w *walk) askQuestion(t *testing.T) {
 	}
 }
 
-// lookAround opens each kind of page, wide and light, and dark on a phone.
+// lookAround opens each kind of page on a wide screen with the light theme, and on a phone
+// with the dark theme.
 func (w *walk) lookAround(t *testing.T) {
 	row := strings.Split(strings.Split(w.sql(t, "SELECT c.campaign_id, g.profile_id, i.outlet_id FROM campaign_articles c JOIN campaigns g ON g.id = c.campaign_id JOIN order_items i ON i.id = c.order_item_id WHERE c.id = '"+w.article+"'"), "\r\n")[1], ",")
 	for _, path := range []string{"listings/" + w.listing, "orders/" + w.order, "articles/" + w.article, "campaigns/" + row[0], "profiles/" + row[1], "outlets/" + row[2],

@@ -196,8 +196,8 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	return db, nil
 }
 
-// checkPublished returns an error if there is no snapshot that this program can read. The
-// error says what to do.
+// checkPublished returns an error with advice if there is no snapshot that this program can
+// read.
 func checkPublished(wh *warehouse.Warehouse) error {
 	_, published, err := wh.Versions.Latest()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestReportInChromium opens the report of a demo as a person would: from the
-// disk, in both themes, wide and on a phone.
+// TestReportInChromium opens the report of a demo from the disk, in both themes and on wide
+// and narrow screens.
 func TestReportInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
@@ -41,8 +41,7 @@ func TestReportInChromium(t *testing.T) {
 	}
 }
 
-// demoReport makes the report of a demo; with PLACEMENTSYNC_REPORT, takes that
-// file instead.
+// demoReport returns the report of a demo, or the file of PLACEMENTSYNC_REPORT.
 func demoReport(t *testing.T) string {
 	t.Helper()
 	if file := os.Getenv("PLACEMENTSYNC_REPORT"); file != "" {
@@ -53,7 +52,7 @@ func demoReport(t *testing.T) string {
 	return page
 }
 
-// mustRun runs the program within the test and gives what it wrote to stdout.
+// mustRun runs the program in this process and returns its standard output.
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, problems bytes.Buffer
@@ -86,7 +85,7 @@ func checkCharts(t *testing.T, b *browser) {
 	}
 }
 
-// checkWidth holds that nothing but a table's own frame scrolls sideways.
+// checkWidth checks that only the frames of tables scroll horizontally.
 func checkWidth(t *testing.T, b *browser, width int) {
 	t.Helper()
 	var got int
@@ -154,13 +153,13 @@ func checkControls(t *testing.T, b *browser) {
 	}
 }
 
-// firstPaint waits for the page's first paint and gives when that was.
+// firstPaint waits for the first paint of the page and returns its time.
 const firstPaint = `new Promise((tell) => new PerformanceObserver((list) => {
 	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") tell(e.startTime);
 }).observe({type: "paint", buffered: true}))`
 
-// checkPaint takes the best of three. How long it may take is held where time
-// is measured, with PLACEMENTSYNC_BENCH set: a busy machine proves nothing.
+// checkPaint measures the best of three. It checks the limit only with PLACEMENTSYNC_BENCH
+// set, because times on a busy machine are not reliable.
 func checkPaint(t *testing.T, b *browser, file string) {
 	t.Helper()
 	const tries, most = 3, 1000.0

@@ -23,10 +23,10 @@ func newMetrics(d *Daemon) *ownMetrics {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: metricPrefix + name, Help: help}, []string{label})
 	}
 	m := &ownMetrics{
-		missed:  counter("missed_slots_total", "Scheduled times without a night of their own.", "reason"),
+		missed:  counter("missed_slots_total", "Missed slots of the schedule.", "reason"),
 		reloads: counter("config_reloads_total", "Reloads of the configuration.", "result"),
 		reloaded: factory.NewGauge(prometheus.GaugeOpts{Name: metricPrefix + "config_last_reload_successful",
-			Help: "1 if the last reload of the configuration was applied, or there was none; 0 if it was refused."}),
+			Help: "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused."}),
 	}
 	// A rate over a series that appears with its first event would miss that event.
 	for _, reason := range []string{missedRunning, missedHeld, missedDowntime} {

@@ -17,7 +17,7 @@ func runMetrics() []metric {
 	}
 	stream := []string{"stream"}
 	return []metric{
-		{"runs_total", "Nights that ended since the start of the process, those of other processes too.", []string{"outcome"}, true,
+		{"runs_total", "Nights that ended since the start of the process, including those of other processes.", []string{"outcome"}, true,
 			func(s scrape, emit emitter) {
 				for outcome, n := range s.counts.runs {
 					emit(float64(n), string(outcome))
@@ -30,12 +30,12 @@ func runMetrics() []metric {
 				}
 			}},
 		{"stream_requests_total", "Requests sent.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.requests) })},
-		{"stream_retries_total", "Requests that repeated another one.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.retries) })},
-		{"stream_throttled_seconds_total", "Time spent waiting for Retry-After and before retries, summed over all workers.", stream, true,
+		{"stream_retries_total", "Repeated requests.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.retries) })},
+		{"stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", stream, true,
 			ofStreams(func(t streamCounts) float64 { return t.throttledSeconds })},
 		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", stream, true,
 			ofStreams(func(t streamCounts) float64 { return float64(t.rejects) })},
-		{"read_errors_total", "How often something that metrics are made of could not be read; those metrics are missing meanwhile.", []string{"source"}, true,
+		{"read_errors_total", "Read errors of a source of metrics. Its metrics are missing meanwhile.", []string{"source"}, true,
 			func(s scrape, emit emitter) {
 				for name, n := range s.counts.readErrors {
 					emit(float64(n), name)
@@ -60,7 +60,7 @@ func nightMetrics() []metric {
 					emitOutcomes(emit, night.Outcome)
 				}
 			})},
-		{"last_run_duration_seconds", "How long the last night took; absent if it was killed.", nil, false,
+		{"last_run_duration_seconds", "Duration of the last night. Absent if it was killed.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, _ := s.lastNight(); !night.EndedAt.IsZero() {
 					emit(max(0, night.Took().Seconds()))
@@ -69,12 +69,12 @@ func nightMetrics() []metric {
 		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.New) })},
 		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
 		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
-		{"last_success_timestamp_seconds", "When the last night that published a snapshot ended; 0: never.", nil, false,
+		{"last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first one.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastPublished()
 				emit(unixSeconds(night.EndedAt))
 			})},
-		{"snapshot_timestamp_seconds", "The time of the snapshot that readers see, be it that of a night or of a refresh; 0: there is none.", nil, false,
+		{"snapshot_timestamp_seconds", "Time of the current snapshot, of a night or a refresh. 0 before the first one.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				emit(unixSeconds(s.Current.SnapshotAt))
 			})},
@@ -94,7 +94,7 @@ func streamMetrics() []metric {
 	return []metric{
 		{"stream_rows", "Rows of a stream in the last published night.", []string{"stream"}, false,
 			ofStreams(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
-		{"stream_grade", "1 for the grade that the last published night gave to a stream, 0 for the others. Streams of webhooks have none.", []string{"stream", "grade"}, false,
+		{"stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Streams of webhooks have no grade.", []string{"stream", "grade"}, false,
 			ofStreams(func(s ledger.Stream, emit emitter) {
 				for _, grade := range ledger.Grades() {
 					if !s.Events {
@@ -104,7 +104,7 @@ func streamMetrics() []metric {
 			})},
 		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
 			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsLeftOut()), s.Stream) })},
-		{"streams", "Streams of the last published night by what their grade means, without those of webhooks and those that the configuration leaves out.", []string{"standing"}, false,
+		{"streams", "Streams of the last published night by the meaning of their grade. Streams of webhooks and left out streams are not counted.", []string{"standing"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
@@ -119,13 +119,13 @@ func streamMetrics() []metric {
 					}
 				}
 			})},
-		{"table_rows", "Rows of a table in the version that readers see.", []string{"table"}, false,
+		{"table_rows", "Rows of a table in the current version.", []string{"table"}, false,
 			ifRead(SourceVersion, func(s scrape, emit emitter) {
 				for _, t := range s.Inspection.Tables {
 					emit(float64(t.Rows), t.Name)
 				}
 			})},
-		{"series_missing", "Days of published snapshots that the Parquet series lacks, since a run could not write them.", nil, false,
+		{"series_missing", "Days of published snapshots that are missing in the Parquet series, because a run could not write them.", nil, false,
 			ifRead(SourceVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.SeriesMissing)) })},
 	}
 }
@@ -133,7 +133,7 @@ func streamMetrics() []metric {
 // refreshMetrics describe the last refreshes in the ledger.
 func refreshMetrics() []metric {
 	return []metric{
-		{"last_refresh_timestamp_seconds", "When the last refresh ended, or began if it was killed; 0: there was none.", nil, false,
+		{"last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first one.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				at := s.LastRefresh.EndedAt
 				if at.IsZero() {
@@ -141,13 +141,13 @@ func refreshMetrics() []metric {
 				}
 				emit(unixSeconds(at))
 			})},
-		{"last_refresh_duration_seconds", "How long the last refresh took; absent if it was killed.", nil, false,
+		{"last_refresh_duration_seconds", "Duration of the last refresh. Absent if it was killed.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if !s.LastRefresh.EndedAt.IsZero() {
 					emit(max(0, s.LastRefresh.Took().Seconds()))
 				}
 			})},
-		{"refresh_failures", "How often a refresh failed since one last succeeded.", nil, false,
+		{"refresh_failures", "Failed refreshes since the last success.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) { emit(float64(s.RefreshFailures)) })},
 	}
 }
@@ -169,16 +169,16 @@ func scheduleMetrics() []metric {
 		}
 	}
 	return []metric{
-		{"next_run_timestamp_seconds", "When the next night is due.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
-		{"schedule_interval_seconds", "The time from the last published night to the next one by the schedule.", nil, false, func(s scrape, emit emitter) {
+		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
+		{"schedule_interval_seconds", "Time from the last published night to the next one by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
 			if good, ok := s.lastPublished(); ok {
 				after = good.StartedAt
 			}
 			interval(s.d.settings().Schedule, after, emit)
 		}},
-		{"next_verify_timestamp_seconds", "When the next verification is due; absent without a schedule of them.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
-		{"verify_interval_seconds", "The time from the last full verification to the next one by its schedule.", nil, false, func(s scrape, emit emitter) {
+		{"next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
+		{"verify_interval_seconds", "Time from the last full verification to the next one by its schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
 			if v, ok := s.Inspection.lastVerified(true); ok && !v.At.IsZero() {
 				after = v.At
@@ -186,12 +186,12 @@ func scheduleMetrics() []metric {
 			interval(s.d.settings().VerifySchedule, after, emit)
 		}},
 		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons()) == 0)) }},
-		{"run_active", "1 while a night of this process runs; those of other processes are not seen.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
-		{"run_requests", "Requests of the night that this process runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
+		{"run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
+		{"run_requests", "Requests of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(float64(p.Requests))
 		}},
-		{"run_requests_per_second", "Rate of requests of the night that this process runs; 0: none runs.", nil, false, func(s scrape, emit emitter) {
+		{"run_requests_per_second", "Request rate of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(p.PerSecond)
 		}},

@@ -16,15 +16,15 @@ func diskMetrics() []metric {
 		})
 	}
 	return []metric{
-		{"disk_free_bytes", "Room on the disk of the warehouse.", nil, false, ifKnown(func(i Inspection) int64 { return i.Free })},
-		{"disk_needed_bytes", "What the next night may take of the disk: twice the newest version.", nil, false, ifKnown(func(i Inspection) int64 { return i.Needed })},
-		{"disk_used_bytes", "What a part of the warehouse takes of the disk; a file with several names counts once.", []string{"part"}, false,
+		{"disk_free_bytes", "Free space on the disk of the warehouse.", nil, false, ifKnown(func(i Inspection) int64 { return i.Free })},
+		{"disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil, false, ifKnown(func(i Inspection) int64 { return i.Needed })},
+		{"disk_used_bytes", "Disk usage of a part of the warehouse. A file with several names counts once.", []string{"part"}, false,
 			ifRead(SourceUsage, func(s scrape, emit emitter) {
 				for _, u := range s.Inspection.Usage {
 					emit(float64(u.Bytes), u.Part)
 				}
 			})},
-		{"disk_measured_timestamp_seconds", "When the parts of the warehouse were last measured.", nil, false,
+		{"disk_measured_timestamp_seconds", "Time of the last measurement of disk_used_bytes.", nil, false,
 			ifRead(SourceUsage, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.UsageAt)) })},
 	}
 }
@@ -38,13 +38,13 @@ func hookMetrics() []metric {
 		}},
 		{"inbox_bytes", "Webhook events that no night has published yet.", nil, false,
 			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.InboxBytes)) })},
-		{"inbox_limit_bytes", "How much may wait in the inbox; absent without a limit.", nil, false,
+		{"inbox_limit_bytes", "Limit of the inbox. Absent without a limit.", nil, false,
 			ifRead(SourceInbox, func(s scrape, emit emitter) {
 				if limit := s.Inspection.Inbox.Limit; limit > 0 {
 					emit(float64(limit))
 				}
 			})},
-		{"inbox_full_since_timestamp_seconds", "Since when deliveries are refused for want of room in the inbox; 0: they are not.", nil, false,
+		{"inbox_full_since_timestamp_seconds", "Time since which the full inbox rejects deliveries. 0 if it has room.", nil, false,
 			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.Inbox.FullSince)) })},
 	}
 }
@@ -60,20 +60,20 @@ func verifyMetrics() []metric {
 		})
 	}
 	return []metric{
-		{"last_verify_timestamp_seconds", "When names and sizes (structure), or every byte (full), were last verified; 0: never.", depthLabel, false,
+		{"last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first one.", depthLabel, false,
 			ifRead(SourceVerified, func(s scrape, emit emitter) {
 				for _, readData := range []bool{false, true} {
 					v, _ := s.Inspection.lastVerified(readData)
 					emit(unixSeconds(v.At), depth(readData))
 				}
 			})},
-		{"last_verify_duration_seconds", "How long the last verification took.", depthLabel, false,
+		{"last_verify_duration_seconds", "Duration of the last verification.", depthLabel, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() { // all verifications failed
 					emit(v.Seconds, depth)
 				}
 			})},
-		{"last_verify_damaged_files", "Damaged files that the last verification, and nights since, found.", depthLabel, false,
+		{"last_verify_damaged_files", "Damaged files that were found by the last verification and by later nights.", depthLabel, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				files := len(v.Damaged)
 				if v.Met != nil {
@@ -83,7 +83,7 @@ func verifyMetrics() []metric {
 					emit(float64(files), depth)
 				}
 			})},
-		{"last_verify_result", "1 for the result of the last verification, 0 for the others; failed: it could not look.", []string{"depth", "result"}, false,
+		{"last_verify_result", "1 for the result of the last verification, 0 for the others. The result failed means that it could not check the warehouse.", []string{"depth", "result"}, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.Damaged, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
@@ -102,11 +102,11 @@ func followMetrics() []metric {
 	}
 	kind := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "When the work after a night last succeeded; 0: never.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
-		{"follow_last_duration_seconds", "How long the last work after a night took.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
-		{"follow_failures", "How often the work after a night failed since it last succeeded.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
+		{"follow_last_success_timestamp_seconds", "Time of the last success of the work after a night. 0 before the first one.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
+		{"follow_last_duration_seconds", "Duration of the last work after a night.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
+		{"follow_failures", "Failures of the work after a night since its last success.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
 		{"follow_behind", "1 if the last work after a night failed.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
-		{"follow_info", "The run that the last work after a night brought elsewhere, always 1.", []string{"kind", "run"}, false,
+		{"follow_info", "The run that the last work after a night processed, always 1.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.Follows {
 					emit(1, f.Last.Kind, f.Last.Version)
@@ -125,9 +125,9 @@ func watchMetrics() []metric {
 	}
 	name := []string{"watch"}
 	return []metric{
-		{"watch_snapshot_timestamp_seconds", "The snapshot that a watch last looked at; 0: none.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
-		{"watch_findings", "What a watch found in that snapshot.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
-		{"watch_waiting_messages", "Messages of a watch that no receiver took yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
-		{"watch_sent_timestamp_seconds", "When a message of a watch last reached all its receivers; 0: never.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
+		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first one.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
+		{"watch_findings", "Findings of a watch in that snapshot.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
+		{"watch_waiting_messages", "Messages of a watch that are not delivered yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
+		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first one.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
 	}
 }
