@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tries the packages as an operator uses them, in a fresh Debian: the ones before, a first
-# night against the demo service, the new ones, and away with them. It writes what was
-# typed and answered into deploy/packages/transcript.txt. The .rpm follows in the same place, without its
-# dependencies. make ship calls it, as root, in mounts of its own:
+# night against the demo service, the new ones, and away with them. It writes commands and
+# answers into deploy/packages/transcript.txt. The .rpm follows in the same place, without
+# its dependencies. make ship calls it, as root, in mounts of its own:
 #
 #   unshare --mount --propagation private deploy/packages/try.sh BEFORE NEW
 #
