@@ -107,7 +107,7 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 		h := newHarness(t, nil)
 		at := time.Now()
 		met := integrity.VerifyRecord{ReadData: true, At: at, Result: "rebuildable",
-			Met: &integrity.NightDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
+			NightDamage: &integrity.NightDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
 		h.inspect = func(context.Context) daemon.Inspection {
 			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{met}}
 		}

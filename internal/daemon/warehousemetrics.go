@@ -76,8 +76,8 @@ func verifyMetrics() []metric {
 		{"last_verify_damaged_files", "Damaged files that were found by the last verification and by later nights.", depthLabel, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				files := len(v.Damaged)
-				if v.Met != nil {
-					files += len(v.Met.Files)
+				if v.NightDamage != nil {
+					files += len(v.NightDamage.Files)
 				}
 				if !v.At.IsZero() || files > 0 { // a night may find damage before the first verification
 					emit(float64(files), depth)

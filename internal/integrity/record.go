@@ -28,8 +28,8 @@ type VerifyRecord struct {
 	// verify that did not fail.
 	Error    string    `json:"error,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
-	// Met is the damage that nights have found since.
-	Met *NightDamage `json:"met,omitempty"`
+	// NightDamage is the damage that nights have found since. Nil means none.
+	NightDamage *NightDamage `json:"met,omitempty"`
 }
 
 // NightDamage is damage that nights found. They replaced the files in their own versions.
@@ -74,16 +74,16 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 		if v.ReadData = readData; v.Result != Damaged {
 			v.Result = Rebuildable
 		}
-		met := &NightDamage{Run: run, At: at.UTC()}
-		if v.Met != nil {
-			met.Files = v.Met.Files
+		found := &NightDamage{Run: run, At: at.UTC()}
+		if v.NightDamage != nil {
+			found.Files = v.NightDamage.Files
 		}
 		for _, file := range files {
-			if !slices.Contains(met.Files, file) {
-				met.Files = append(met.Files, file)
+			if !slices.Contains(found.Files, file) {
+				found.Files = append(found.Files, file)
 			}
 		}
-		v.Met = met
+		v.NightDamage = found
 		if err := recordFile(f, readData).Write(v); err != nil {
 			return err
 		}

@@ -54,13 +54,13 @@ func TestANightReportsTheDamageThatItMeets(t *testing.T) {
 			for _, readData := range []bool{true, false} {
 				v, _, err := integrity.LastRecord(wh.Folder, readData)
 				must(t, err)
-				if v.Result != integrity.Rebuildable || v.Met == nil || v.Met.Run != second.Run.ID || !slices.Equal(v.Met.Files, []string{damaged}) || !v.Met.At.Equal(h.at) {
+				if v.Result != integrity.Rebuildable || v.NightDamage == nil || v.NightDamage.Run != second.Run.ID || !slices.Equal(v.NightDamage.Files, []string{damaged}) || !v.NightDamage.At.Equal(h.at) {
 					t.Errorf("the record of the last verify (every byte: %v) is %+v", readData, v)
 				}
 			}
 			h.sameDay()
-			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.Met.Run != second.Run.ID {
-				t.Errorf("a later night without damage is in the record: %+v (%v)", v.Met, err)
+			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.NightDamage.Run != second.Run.ID {
+				t.Errorf("a later night without damage is in the record: %+v (%v)", v.NightDamage, err)
 			}
 			found, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
@@ -80,7 +80,7 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDay()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.Met == nil || v.Result != integrity.Rebuildable {
+	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {
 		t.Errorf("the record is %+v (%v)", v, err)
 	}
 }
