@@ -197,7 +197,7 @@ func FilledBy(streams []Stream, table string) []string {
 	return names
 }
 
-// NamesDetails reports whether details of some stream are asked for by the values of a
+// NamesDetails reports whether details of some stream are requested by the values of a
 // column.
 func NamesDetails(table, column string) bool {
 	return slices.ContainsFunc(All(), func(s Stream) bool {

@@ -162,9 +162,9 @@ func contains(rows []string, row string) bool {
 	return false
 }
 
-// TestRecalledRecordsHaveTheirTime: the order of creation is part of the proof of a list.
+// TestRecalledRecordsKeepCreatedAt: the order of creation is part of the proof of a list.
 // It must be right wherever created_at is, and whatever other fields have this name.
-func TestRecalledRecordsHaveTheirTime(t *testing.T) {
+func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	b := compile(t, streamNamed(t, "product_listings"))
 	list := func(records ...string) string { return `{"records":[` + strings.Join(records, ",") + `]}` }
 	for name, body := range map[string]string{

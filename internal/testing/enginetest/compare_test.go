@@ -31,9 +31,9 @@ const prices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 	('b', 2::BIGINT, 2.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', NULL, 0.25::DOUBLE),
 	('c', NULL, NULL, NULL, false, NULL)) AS t(id, place, amount, seen_at, is_kept, share);`
 
-// TestTheComparisonFindsWhatDiffers makes differences one by one: each must be reported
+// TestComparisonFindsDifferences makes differences one by one: each must be reported
 // with column and row, and irrelevant ones must not.
-func TestTheComparisonFindsWhatDiffers(t *testing.T) {
+func TestComparisonFindsDifferences(t *testing.T) {
 	e, dir := comparer(t), t.TempDir()
 	catalog := filepath.Join(dir, "catalog.duckdb")
 	execute(t, catalog, "SET TimeZone = 'UTC';"+prices)
@@ -128,9 +128,9 @@ func unequalColumns() []planted {
 	}
 }
 
-// TestTheComparisonOfALakeNamesTheTable: different and missing tables are named, and a lake
+// TestComparisonOfALakeNamesTheTable: different and missing tables are named, and a lake
 // without rows fails.
-func TestTheComparisonOfALakeNamesTheTable(t *testing.T) {
+func TestComparisonOfALakeNamesTheTable(t *testing.T) {
 	e, dir := comparer(t), t.TempDir()
 	catalog, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
 	execute(t, catalog, "SET TimeZone = 'UTC'; CREATE SCHEMA past;"+prices+`CREATE TABLE orders AS FROM prices; CREATE TABLE past.orders AS FROM prices;

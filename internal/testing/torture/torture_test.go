@@ -11,7 +11,7 @@ import (
 
 func today() time.Time { return time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC) }
 
-func TestARowReplacesTheOneOfItsName(t *testing.T) {
+func TestRowReplacesRowOfSameName(t *testing.T) {
 	book := torture.Book{Docs: t.TempDir(), Now: today}
 	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
 	b := torture.Row{Fault: "500", Rate: "5 %", Place: 1, Runs: 2, Date: "2026-11-01"}
@@ -25,7 +25,7 @@ func TestARowReplacesTheOneOfItsName(t *testing.T) {
 	}
 }
 
-func TestATrialReplacesTheOneOfItsName(t *testing.T) {
+func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	book := torture.Book{Docs: t.TempDir(), Now: today}
 	for _, one := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
 		must(t, book.KeepTrial(one))
@@ -38,7 +38,7 @@ func TestATrialReplacesTheOneOfItsName(t *testing.T) {
 	}
 }
 
-func TestABookWithoutAFolderKeepsNothing(t *testing.T) {
+func TestBookWithoutFolderStoresNothing(t *testing.T) {
 	must(t, torture.Book{}.KeepRows(torture.Row{Fault: "500"}))
 	must(t, torture.Book{}.KeepTrial(torture.Trial{Name: "Storm"}))
 }

@@ -89,7 +89,7 @@ func TestForbiddenStream(t *testing.T) {
 	})
 }
 
-func TestTokenThatMayReadNothing(t *testing.T) {
+func TestTokenWithoutScopes(t *testing.T) {
 	for name, streams := range map[string][]string{"all streams": nil, "streams with scopes": few()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestTokenThatMayReadNothing(t *testing.T) {
 	}
 }
 
-func TestStreamsThatAreNotChosenKeepTheirRows(t *testing.T) {
+func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestRunOfAnotherTokenIsNotTakenUp changes the scopes of the token between an interrupted
+// TestRunWithOtherScopesIsNotResumed changes the scopes of the token between an interrupted
 // run and the next one.
-func TestRunOfAnotherTokenIsNotTakenUp(t *testing.T) {
+func TestRunWithOtherScopesIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.cfg.ResumeMaxAge = time.Hour
@@ -29,7 +29,7 @@ func TestRunOfAnotherTokenIsNotTakenUp(t *testing.T) {
 	}
 }
 
-func TestReplayedRunIsNotTakenUp(t *testing.T) {
+func TestReplayedRunIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

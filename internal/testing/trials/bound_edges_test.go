@@ -56,8 +56,8 @@ func TestTimeIsOverBeforeTheFirstList(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNotBegunAreCarried ends the time while the lists are read.
-func TestListsThatAreNotBegunAreCarried(t *testing.T) {
+// TestUnreadListsAreCarried ends the time while the lists are read.
+func TestUnreadListsAreCarried(t *testing.T) {
 	t.Parallel()
 	a := newSlow(t)
 	first := a.published(0)
@@ -201,9 +201,9 @@ func (a *boundedHouse) cutOff(n int, bound time.Duration) pipeline.Result {
 	return res
 }
 
-// TestAnInterruptedRunCountsWhatItRead interrupts a night while it reads details. The
+// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The
 // ledger must count the records of the lists that were read.
-func TestAnInterruptedRunCountsWhatItRead(t *testing.T) {
+func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	t.Parallel()
 	a := newAllotted(t, smallWorld(), few()...)
 	whole := a.published(0)
@@ -282,9 +282,9 @@ func (a *boundedHouse) noted() []string {
 	return all
 }
 
-// TestSettledDetailsThatMissedTheirTurnAreDue gives the nights no time to recheck. Details
+// TestOverdueSettledDetailsAreRead gives the nights no time to recheck. Details
 // may wait beyond their turn, but not beyond the number of nights in streams.recheck.
-func TestSettledDetailsThatMissedTheirTurnAreDue(t *testing.T) {
+func TestOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 3

@@ -27,9 +27,9 @@ func settledWorld(part int) sim.Options {
 		Campaigns: 500 / part, Profiles: 3 + 9/part, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
 }
 
-// TestNightAsksOnlyForWhatCanHaveChanged also compares all values, after nights that
+// TestNightRequestsOnlyPossibleChanges also compares all values, after nights that
 // carried details in a world without silent changes.
-func TestNightAsksOnlyForWhatCanHaveChanged(t *testing.T) {
+func TestNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, settledWorld(20))
@@ -116,9 +116,9 @@ func costs(res pipeline.Result) string {
 	return b.String()
 }
 
-// TestArticleMovesUnderACampaignThatStays looks for articles whose status changed while the
+// TestArticleChangesWhileItsCampaignDoesNot looks for articles whose status changed while the
 // row of their campaign stayed the same.
-func TestArticleMovesUnderACampaignThatStays(t *testing.T) {
+func TestArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
@@ -176,9 +176,9 @@ func (h *house) statuses() map[string][2]string {
 	return all
 }
 
-// TestSilentChangesAreCaughtInTime changes settled records without a trace on a list. The
+// TestRechecksFindSilentChanges changes settled records without a trace on a list. The
 // rechecks find all of them within the configured nights, and count them.
-func TestSilentChangesAreCaughtInTime(t *testing.T) {
+func TestRechecksFindSilentChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
@@ -260,9 +260,9 @@ func TestUnchangedNightWritesNoHistory(t *testing.T) {
 	}
 }
 
-// TestUnreadVoucherSettlesNothing breaks the list that shows the changes of details:
+// TestDetailsOfAnUnreadListAreRead breaks the list that shows the changes of details:
 // without it all of them are read.
-func TestUnreadVoucherSettlesNothing(t *testing.T) {
+func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "product_listings", "products")
 	h.carrying(45, 0)
@@ -274,9 +274,9 @@ func TestUnreadVoucherSettlesNothing(t *testing.T) {
 	}
 }
 
-// TestAQuietNightWritesALostFileAnew: the rows of an unchanged table are in the catalog, so
+// TestQuietNightRestoresALostFile: the rows of an unchanged table are in the catalog, so
 // a lost Parquet file can be written again.
-func TestAQuietNightWritesALostFileAnew(t *testing.T) {
+func TestQuietNightRestoresALostFile(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
 	h.goodNight()
@@ -292,10 +292,10 @@ func TestAQuietNightWritesALostFileAnew(t *testing.T) {
 	}
 }
 
-// TestTheLeastMemoryLimitBearsNights runs with the lowest limit that a configuration may
+// TestNightsWithTheLowestMemoryLimit runs with the lowest limit that a configuration may
 // have. The memory for planning and merging depends on the number of tables, so a small
 // catalog needs as much as a large one.
-func TestTheLeastMemoryLimitBearsNights(t *testing.T) {
+func TestNightsWithTheLowestMemoryLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, sim.Options{Token: token})

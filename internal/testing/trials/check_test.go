@@ -37,7 +37,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	must(t, err)
 	want := streamOf(t, res.Run, "orders").Requests + streamOf(t, res.Run, "order_details").Requests
 	if plan.Requests != want || plan.Latest != res.Run.ID {
-		t.Errorf("the plan says %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
+		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
 	}
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
 		t.Errorf("the plan needs %d of %d bytes, with %d unknown streams", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
@@ -56,8 +56,8 @@ func planned(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
 	return p.Streams[i]
 }
 
-// TestCheckSeesARunAtWork calls check while a night waits at its first list.
-func TestCheckSeesARunAtWork(t *testing.T) {
+// TestCheckShowsARunningNight calls check while a night waits at its first list.
+func TestCheckShowsARunningNight(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
@@ -81,8 +81,8 @@ func TestCheckSeesARunAtWork(t *testing.T) {
 	}
 }
 
-// TestCheckSeesWhatANightWouldMeet calls check for a warehouse with each kind of damage.
-func TestCheckSeesWhatANightWouldMeet(t *testing.T) {
+// TestCheckReportsDamage calls check for a warehouse with each kind of damage.
+func TestCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

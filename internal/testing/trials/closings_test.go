@@ -93,10 +93,10 @@ func TestRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 }
 
-// TestALostFileOfChangesCostsItsOwnRows damages the file of changes of one run. With the
+// TestLostFileOfChangesLosesOnlyItsRows damages the file of changes of one run. With the
 // catalog, history is restored. Without it, the closed rows of all other runs are, and no
 // two versions of a row are valid at the same time.
-func TestALostFileOfChangesCostsItsOwnRows(t *testing.T) {
+func TestLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, trialWorld(4), some()...)

@@ -35,7 +35,7 @@ func requireRaw(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestDiscardedAnswersAreGoneOnceTheirNightIsPublished(t *testing.T) {
+func TestAnswersAreDiscardedAfterThePublish(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newDiscarding(t)
@@ -57,7 +57,7 @@ func TestDiscardedAnswersAreGoneOnceTheirNightIsPublished(t *testing.T) {
 	}
 }
 
-func TestAnswersOfARunThatDidNotPublishAreKeptForIt(t *testing.T) {
+func TestAnswersOfAnUnpublishedRunAreKept(t *testing.T) {
 	t.Parallel()
 	h := newDiscarding(t)
 	h.goodNight()
@@ -80,7 +80,7 @@ func TestAnswersOfARunThatDidNotPublishAreKeptForIt(t *testing.T) {
 	requireRaw(t, h.path("raw"))
 }
 
-func TestAReplayDiscardsWhatItPublished(t *testing.T) {
+func TestReplayDiscardsPublishedAnswers(t *testing.T) {
 	t.Parallel()
 	h := newDiscarding(t)
 	h.goodNight()
@@ -93,9 +93,9 @@ func TestAReplayDiscardsWhatItPublished(t *testing.T) {
 	requireRaw(t, h.path("raw"))
 }
 
-// TestAKilledDiscardIsFinished kills a night between its switch and the removal of its
+// TestKilledDiscardIsFinished kills a night between its switch and the removal of its
 // answers, and during the removal.
-func TestAKilledDiscardIsFinished(t *testing.T) {
+func TestKilledDiscardIsFinished(t *testing.T) {
 	for step, finish := range map[string]func(*testing.T, *house, *warehouse.Warehouse){
 		"after rename latest":              pruned,
 		"before discarding of the version": nightAfter,

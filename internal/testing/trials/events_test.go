@@ -140,7 +140,7 @@ func TestEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 }
 
-func TestAnEventMakesItsRecordsLive(t *testing.T) {
+func TestEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld(), eventStreams()...)
@@ -193,7 +193,7 @@ func (m mailbox) watch(article, campaign string) func() []string {
 	}
 }
 
-func TestANightThatFailsKeepsTheEvents(t *testing.T) {
+func TestFailedNightKeepsTheEvents(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -272,10 +272,10 @@ func TestPrivateColumnsStayOutOfEvents(t *testing.T) {
 	}
 }
 
-// TestTheFirstDeliveryOfAnEventCounts puts two deliveries with one id into the inbox, as
+// TestFirstDeliveryOfAnEventCounts puts two deliveries with one id into the inbox, as
 // happens when the receiver no longer remembers the first. The order in which the event
 // streams are read must not matter.
-func TestTheFirstDeliveryOfAnEventCounts(t *testing.T) {
+func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
@@ -306,9 +306,9 @@ func TestTheFirstDeliveryOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// TestTheInboxIsEmptiedByItsNight: closed segments are removed when their night has
+// TestNightEmptiesTheInbox: closed segments are removed when their night has
 // published.
-func TestTheInboxIsEmptiedByItsNight(t *testing.T) {
+func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
 	for i := range 5 {

@@ -76,9 +76,9 @@ func TestUnprovenListDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestListsWithoutAnEnvelopeAreAskedForOnce counts the requests of lists that are shorter
+// TestListsWithoutAnEnvelopeAreRequestedOnce counts the requests of lists that are shorter
 // than any page.
-func TestListsWithoutAnEnvelopeAreAskedForOnce(t *testing.T) {
+func TestListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())

@@ -30,10 +30,10 @@ func (h *house) blockSeries(table string) (unblock func()) {
 	}
 }
 
-// TestASeriesThatCannotBeExtended: such nights end with exit code 3 and the reason. verify
+// TestUnwritableSeries: such nights end with exit code 3 and the reason. verify
 // describes their days correctly, retention keeps their versions, and the next night
 // completes them, as does rebuild --series.
-func TestASeriesThatCannotBeExtended(t *testing.T) {
+func TestUnwritableSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	repairs := map[string]func(h *house){

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestNightMeetsAFailingDisk is the short form of TestTortureFailingDisk.
-func TestNightMeetsAFailingDisk(t *testing.T) {
+// TestNightOnAFailingDisk is the short form of TestTortureFailingDisk.
+func TestNightOnAFailingDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 9, few()...)
@@ -130,6 +130,6 @@ func (c *trial) requireNoSuccess(t *testing.T, night string) {
 	must(t, err)
 	i := slices.IndexFunc(told, func(r ledger.Run) bool { return r.ID == night })
 	if i >= 0 && told[i].Outcome != ledger.Failed && told[i].Outcome != ledger.Killed {
-		t.Errorf("the ledger says of %s, which published nothing: %s", night, told[i].Outcome)
+		t.Errorf("the ledger has for %s, which published no version: %s", night, told[i].Outcome)
 	}
 }

@@ -171,9 +171,9 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	}
 }
 
-// TestBrokenHalfKeepsItsColumns breaks one of the two endpoints of orders: columns that
+// TestColumnsOfABrokenEndpointAreKept breaks one of the two endpoints of orders: columns that
 // only it fills keep their last values.
-func TestBrokenHalfKeepsItsColumns(t *testing.T) {
+func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	for _, c := range []struct{ name, route, stream, column string }{
 		{"detail", "/orders/{order_id}", "order_details", "email"},
 		{"list", "/orders", "orders", "team_contact_email"},

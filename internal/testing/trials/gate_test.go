@@ -42,7 +42,7 @@ func (h *house) stoppedNight(table string) pipeline.Result {
 	return res
 }
 
-func TestAGateReadsItsListsAgainBeforeItDecides(t *testing.T) {
+func TestGateReadsListsAgain(t *testing.T) {
 	t.Parallel()
 	h := newGatedHouse(t, few()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -68,7 +68,7 @@ func changeOf(res pipeline.Result, table string) load.Change {
 	return load.Change{}
 }
 
-func TestARunThatAGateStoppedIsBegunAfresh(t *testing.T) {
+func TestRunStoppedByAGateIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, allow := range []bool{false, true} {
@@ -89,7 +89,7 @@ func TestARunThatAGateStoppedIsBegunAfresh(t *testing.T) {
 	}
 }
 
-func TestAMassDeletionIsBelievedAfterASecondReading(t *testing.T) {
+func TestMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newGatedHouse(t, few()...)
@@ -105,7 +105,7 @@ func TestAMassDeletionIsBelievedAfterASecondReading(t *testing.T) {
 	}
 }
 
-func TestAGateDoubtsDetailsToo(t *testing.T) {
+func TestGateReadsDetailsAgain(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newGatedHouse(t, "product_listings", "products")
@@ -120,7 +120,7 @@ func TestAGateDoubtsDetailsToo(t *testing.T) {
 	h.requireValues(ref)
 }
 
-func TestTheLedgerAndCheckTellWhatTheGateSaid(t *testing.T) {
+func TestLedgerAndCheckShowTheGate(t *testing.T) {
 	t.Parallel()
 	h := newGatedHouse(t, few()...)
 	h.service.SetFaults(emptied("/products/listings", 0))

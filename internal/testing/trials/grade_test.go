@@ -192,9 +192,9 @@ func TestBoundedNeedsItsBound(t *testing.T) {
 	}
 }
 
-// TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead checks grade and note of the
+// TestGradeOfAListWithForbiddenDetails checks grade and note of the
 // tables of orders for a token that may list orders but not read single ones.
-func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
+func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
@@ -217,9 +217,9 @@ func TestAListIsGradedWithoutTheDetailsThatATokenMayNotRead(t *testing.T) {
 	}
 }
 
-// TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt withdraws a product whose listings
+// TestWithdrawnListingWithoutOutlet withdraws a product whose listings
 // never named their outlet.
-func TestAListingWithoutItsOutletTouchesTheOutletThatSoldIt(t *testing.T) {
+func TestWithdrawnListingWithoutOutlet(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()

@@ -64,8 +64,8 @@ func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	}
 }
 
-// TestRebuildRefusesToPublishLess removes the newest day of the series.
-func TestRebuildRefusesToPublishLess(t *testing.T) {
+// TestRebuildRequiresConsentToALoss removes the newest day of the series.
+func TestRebuildRequiresConsentToALoss(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

@@ -13,9 +13,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestANightReportsTheDamageThatItMeets damages files of unchanged tables after a
+// TestNightReportsDamage damages files of unchanged tables after a
 // successful verify. The night writes them again and reports the damage.
-func TestANightReportsTheDamageThatItMeets(t *testing.T) {
+func TestNightReportsDamage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		harm    func(path string) error

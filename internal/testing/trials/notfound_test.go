@@ -45,9 +45,9 @@ func (h *house) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestAnEndpointOf404sPublishesNoEmptyTable answers 404 for every article in a first night,
+// TestGateStopsAnEndpointOf404s answers 404 for every article in a first night,
 // although its campaign names it: the gate stops the night.
-func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
+func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	t.Parallel()
 	h := newArticles(t, 7)
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
@@ -68,10 +68,10 @@ func TestAnEndpointOf404sPublishesNoEmptyTable(t *testing.T) {
 	}
 }
 
-// TestArticlesThatAListNamesAreKept answers 404 for a share of the articles, in a first and
+// TestListedArticlesAnswered404AreKept answers 404 for a share of the articles, in a first and
 // in a later night. A few are normal; more make the night partial. No article is deleted
 // while its campaign names it.
-func TestArticlesThatAListNamesAreKept(t *testing.T) {
+func TestListedArticlesAnswered404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, c := range []struct {
@@ -137,9 +137,9 @@ func TestArticlesThatAListNamesAreKept(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsDeletedWhenNoListNamesIt keeps an order whose detail answers 404, and closes
+// TestOrderIsDeletedWhenNoListNamesIt keeps an order whose detail answers 404, and closes
 // it when the list omits it.
-func TestAnOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
+func TestOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
 	h.cfg.Details, h.cfg.Fetch.PageSize = pipeline.AllDetails, 100
@@ -156,9 +156,9 @@ func TestAnOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	h.requireDeletion(h.sameDay(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestASettledArticleIsKeptByTheRowsOfItsCampaign requests settled articles of carried
+// TestSettledArticleOfACarriedCampaignIsKept requests settled articles of carried
 // campaigns: the stored rows of the campaign name them.
-func TestASettledArticleIsKeptByTheRowsOfItsCampaign(t *testing.T) {
+func TestSettledArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(20)

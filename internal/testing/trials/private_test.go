@@ -218,7 +218,7 @@ func (m mailbox) traces(mark string) []string {
 	return found
 }
 
-func TestWhatIsNotPublishedIsClosedToOthers(t *testing.T) {
+func TestUnpublishedFilesArePrivate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestWatchSeesTheNight reads the progress while a night waits at its second list, and
+// TestProgressOfANight reads the progress while a night waits at its second list, and
 // after its end.
-func TestWatchSeesTheNight(t *testing.T) {
+func TestProgressOfANight(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	watch := &pipeline.Watch{}

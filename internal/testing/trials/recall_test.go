@@ -29,9 +29,9 @@ func seenFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestRecallingIsReading runs days with accidents in two warehouses. One decodes all
+// TestNightsWithRecallEqualOthers runs days with accidents in two warehouses. One decodes all
 // records each night, the other skips unchanged ones. All values and counts must be equal.
-func TestRecallingIsReading(t *testing.T) {
+func TestNightsWithRecallEqualOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for name, order := range orders() {
@@ -123,9 +123,9 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	night()
 }
 
-// TestANewRuleOfPrivacyReachesUnchangedRecords changes the privacy rules but not the key
+// TestNewPrivacyRuleAppliesToUnchangedRecords changes the privacy rules but not the key
 // between two nights without changed records.
-func TestANewRuleOfPrivacyReachesUnchangedRecords(t *testing.T) {
+func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, trialWorld(3), "product_listings", "token")
 	h.cfg.Privacy = transform.Privacy{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}}
@@ -149,9 +149,9 @@ func TestANewRuleOfPrivacyReachesUnchangedRecords(t *testing.T) {
 	}
 }
 
-// TestAStoppedNightLeavesNoEntries stops a night in the middle of a list. The next one
+// TestStoppedNightLeavesNoEntries stops a night in the middle of a list. The next one
 // removes the remaining files, also those of version 1.0.0 and of unpublished attempts.
-func TestAStoppedNightLeavesNoEntries(t *testing.T) {
+func TestStoppedNightLeavesNoEntries(t *testing.T) {
 	h := newHouse(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1
 	h.cfg.Fetch.Concurrency = 1

@@ -29,7 +29,7 @@ func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
 	return m.complete(pipeline.Refresh(m.t.Context(), m.cfg, t))
 }
 
-func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
+func TestRefreshReadsOnlyItsTargets(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
@@ -78,8 +78,8 @@ func TestARefreshReadsItsTargetsAndCarriesTheRest(t *testing.T) {
 	}
 }
 
-// TestAStoppedRefreshSaysHowItGoesOn: its message must not promise that it can be resumed.
-func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
+// TestMessageOfAStoppedRefresh: its message must not promise that it can be resumed.
+func TestMessageOfAStoppedRefresh(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -98,7 +98,7 @@ func TestAStoppedRefreshSaysHowItGoesOn(t *testing.T) {
 	}
 }
 
-func TestARefreshIsNoNight(t *testing.T) {
+func TestRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -131,7 +131,7 @@ func TestARefreshIsNoNight(t *testing.T) {
 	_ = first
 }
 
-func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
+func TestFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -152,9 +152,9 @@ func TestARefreshThatFailsLeavesTheSnapshot(t *testing.T) {
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestEventsOfAnInboxThatWasNotEmptiedJoinOnce puts back the segments that a night and a
+// TestEventsLeftInTheInboxAreStoredOnce puts back the segments that a night and a
 // refresh removed, as if they had been killed before the removal.
-func TestEventsOfAnInboxThatWasNotEmptiedJoinOnce(t *testing.T) {
+func TestEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)

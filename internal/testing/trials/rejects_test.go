@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestWhatDoesNotFitIsKept serves listings with wrong values. The rows stay, the values are
+// TestRejectedValuesAreKept serves listings with wrong values. The rows stay, the values are
 // kept with their reasons, and unknown fields and values are counted.
-func TestWhatDoesNotFitIsKept(t *testing.T) {
+func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "product_listings")
 	h.answerListings("spoilt.json")
@@ -51,9 +51,9 @@ func TestWhatDoesNotFitIsKept(t *testing.T) {
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestEachRefusedRecordIsARejectOfItsOwn serves identical rejected orders in a list of
+// TestIdenticalRejectedRecordsAreSeparateRejects serves identical rejected orders in a list of
 // several passes: each is reported once, with its position and all known properties.
-func TestEachRefusedRecordIsARejectOfItsOwn(t *testing.T) {
+func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "orders", "profiles", "profile_orders")
 	lost := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`

@@ -64,7 +64,7 @@ func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	}
 }
 
-func TestReplayRefusesWhatItCannotBuild(t *testing.T) {
+func TestReplayErrors(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	refused := func(run, want string) {
@@ -100,9 +100,9 @@ func TestReplayRefusesWhatItCannotBuild(t *testing.T) {
 	refused(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestReplayFollowsItsOwnAdvice rolls back to a run as an error message advises, and
+// TestReplayAfterTheAdvisedRollback rolls back to a run as an error message advises, and
 // replays it.
-func TestReplayFollowsItsOwnAdvice(t *testing.T) {
+func TestReplayAfterTheAdvisedRollback(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

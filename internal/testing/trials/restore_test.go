@@ -32,7 +32,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 	h.goodNight()
 	stopped, stop := context.WithCancelCause(t.Context())
-	stop(errors.New("told to stop"))
+	stop(errors.New("interrupted by the test"))
 	h.badNight(stopped, 130)
 	for range 3 {
 		h.goodNight()

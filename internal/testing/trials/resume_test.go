@@ -13,10 +13,10 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestResumedNightAsksForNothingTwice interrupts a night at several points and resumes it.
+// TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it.
 // Landed answers are not requested again, except the token and page 1 of a list to confirm
 // its walk. The values are those of an uninterrupted night.
-func TestResumedNightAsksForNothingTwice(t *testing.T) {
+func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	for _, cut := range []int32{2, 7, 15, 40} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +67,7 @@ func (h *house) landed(run string) map[string]bool {
 		all[strings.TrimSuffix(path+"?"+query, "?")] = true
 	}
 	if len(all) == 0 {
-		h.t.Fatalf("run %s has landed nothing", run)
+		h.t.Fatalf("run %s has no landed answers", run)
 	}
 	return all
 }
@@ -91,7 +91,7 @@ func (h *house) cutAt(n int32) pipeline.Result {
 	return res
 }
 
-func TestOldOrForeignRunIsNotTakenUp(t *testing.T) {
+func TestOldOrForeignRunIsNotResumed(t *testing.T) {
 	for name, change := range map[string]func(*house){
 		"too old":         func(h *house) { h.at = h.at.Add(61 * time.Minute) },
 		"never":           func(h *house) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },

@@ -115,7 +115,7 @@ func newRot(t *testing.T, nights int) *rot {
 		h.goodNight()
 	}
 	stopped, stop := context.WithCancelCause(t.Context())
-	stop(errors.New("told to stop"))
+	stop(errors.New("interrupted by the test"))
 	h.badNight(stopped, 130)
 	r := &rot{house: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*figures{}}
 	r.whole = prints(t, h.path("catalog.duckdb"), true)

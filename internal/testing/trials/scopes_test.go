@@ -55,7 +55,7 @@ func reachable(streams []stream.Stream, held []string) []stream.Stream {
 	})
 }
 
-func TestCustomTokenReadsWhatItMay(t *testing.T) {
+func TestCustomTokenReadsAllowedStreams(t *testing.T) {
 	requireTrials(t)
 	for name, held := range map[string]string{
 		"catalog and lists":           "outlets.lists outlets.read orders.lists campaigns.lists",
@@ -110,9 +110,9 @@ func (h *house) requireOnly(read []stream.Stream) {
 	}
 }
 
-// TestTokenOfAnUnknownTypeLearnsFromRefusals uses an unlisted token type, so that all
+// TestTokenOfAnUnknownTypeTriesAllStreams uses an unlisted token type, so that all
 // streams are tried.
-func TestTokenOfAnUnknownTypeLearnsFromRefusals(t *testing.T) {
+func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.TokenType, world.Scopes = "partner_v2", []string{"products.read", "orders.lists", "orders.read"}

@@ -7,9 +7,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestChangedRowWakesItsCampaign adds an article to the row of a campaign that was settled
+// TestChangedRowMakesItsCampaignLive adds an article to the row of a campaign that was settled
 // for years, without a new updated_at: its articles are requested.
-func TestChangedRowWakesItsCampaign(t *testing.T) {
+func TestChangedRowMakesItsCampaignLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()

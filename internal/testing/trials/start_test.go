@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOfTenStartsAtOnceOneWorks starts ten runs of one warehouse at the same time: one
+// TestOneOfTenConcurrentRunsStarts starts ten runs of one warehouse at the same time: one
 // runs, and nine fail and name it.
-func TestOfTenStartsAtOnceOneWorks(t *testing.T) {
+func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	t.Parallel()
 	const all = 10
 	h := newHouse(t, smallWorld(), few()...)
