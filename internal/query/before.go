@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Before says what the database "before" holds: main, past and meta of the snapshot before
-// the one that is open, as views. The name is reserved for it.
+// Before configures the database "before", which contains views of main, past and meta in the
+// previous snapshot.
 type Before struct {
 	// Catalog is the DuckDB file of the snapshot before. Empty means that it is derived from
 	// the history of the open file.
@@ -21,10 +21,10 @@ type Before struct {
 	Hidden []string
 }
 
-// before is the database of Before, and beforeFile the file behind it.
+// Names of attached databases: before contains the views, beforeFile is the file Before.Catalog.
 const before, beforeFile = "before", "before_file"
 
-// attachBefore makes the database before. Without an earlier snapshot there is none, see
+// attachBefore creates the database before. It does nothing if there is no earlier snapshot, see
 // HasBefore.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	source := db.fileName()
@@ -71,7 +71,7 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 // an earlier snapshot.
 func (db *DB) HasBefore() bool { return db.hasBefore }
 
-// fileName is the database of the opened file.
+// fileName returns the name of the database with the opened file.
 func (db *DB) fileName() string {
 	if db.asOf != nil {
 		return newestDB

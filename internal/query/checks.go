@@ -43,7 +43,7 @@ func LoadChecks(dir string) (Library, error) {
 	return s.load(builtIn, err, dir)
 }
 
-// checkFaults are the mistakes in the header of a check.
+// checkFaults returns the mistakes in the header of a check.
 func (q Query) checkFaults() (faults []fault) {
 	if q.Severity != Hold && q.Severity != Warn {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
@@ -64,7 +64,7 @@ var beforeName = regexp.MustCompile(`(?i)\b` + before + `\.`)
 // ReadsBefore reports whether a check compares with the snapshot before.
 func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeader()) }
 
-// withoutHeader is the SQL without the comments at its top.
+// withoutHeader returns the SQL without the comments at its top.
 func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }
 
 // repeats splits Each into its first word and the tables behind it.
@@ -79,7 +79,7 @@ func (q Query) repeats() (kind string, tables []string) {
 // Expand writes out a check with Each: its SQL once for each of the tables, or for each
 // reference that begins or ends in one of them, united by UNION ALL. References of private
 // columns, given as table.column, are left out. Other checks are returned as they are. ok is
-// false if there is nothing to repeat the check for.
+// false if no table or reference matches.
 func (q Query) Expand(tables, private []string) (expanded Query, ok bool, err error) {
 	kind, only := q.repeats()
 	if kind == "" {
@@ -114,7 +114,7 @@ func (q Query) Expand(tables, private []string) (expanded Query, ok bool, err er
 	return q, len(parts) > 0, nil
 }
 
-// CheckValue reports what is wrong with a value for the parameter.
+// CheckValue returns an error if a value is invalid for the parameter.
 func (p Param) CheckValue(text string) error {
 	_, err := p.givenText(map[string]string{p.Name: text})
 	if err == nil && (p.Type != "DATE" || !relativeDate.MatchString(text)) {

@@ -49,7 +49,7 @@ func Load(dir string) (Library, error) {
 	return shelf{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
 }
 
-// shelf is where a kind of queries comes from.
+// shelf is the source of a kind of queries: named queries or checks.
 type shelf struct {
 	folder  string // of the built-in ones, in this repository
 	key     string // of the configuration, for own ones

@@ -15,8 +15,8 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// Excel keeps 15 significant digits of a number, and dates from 1 March 1900 on: it takes
-// 1900 for a leap year, so that earlier ones are a day off. Values beyond that are texts.
+// Excel keeps 15 significant digits of a number. Its dates are correct from 1 March 1900 on,
+// because it treats 1900 as a leap year. Other values are written as texts.
 const excelDigits = 15
 
 var excelBegin = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
@@ -49,7 +49,7 @@ type excelWriter struct {
 	values   map[string]string
 	snapshot Snapshot
 	sources  []Source
-	// noSources is the reason if the sources are not known.
+	// noSources is the reason if the sources are unknown.
 	noSources string
 
 	file    *excelize.File
@@ -158,7 +158,7 @@ func (w *excelWriter) writeAbout() error {
 		lines = append(lines, []any{"Table " + s.Table, s.Grade, s.Reason})
 	}
 	lines = append(lines, []any{"Tables", w.noSources})
-	// A cell has a limit, a query has none.
+	// The length of a cell is limited, the length of a query is not.
 	for line := range strings.Lines(w.query.SQL) {
 		lines = append(lines, []any{"SQL", strings.TrimRight(line, "\r\n")})
 	}
@@ -171,7 +171,7 @@ func (w *excelWriter) writeAbout() error {
 	return errors.Join(w.file.SetColWidth(aboutSheet, "A", "A", 24), w.file.SetColWidth(aboutSheet, "B", "B", 60))
 }
 
-// sheetName is the name of the query, as Excel allows it.
+// sheetName returns the name of the query without the characters that Excel forbids.
 func sheetName(q Query) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`:\/?*[]'`, r) {
@@ -221,7 +221,7 @@ func columnWidth(c Column) float64 {
 	case strings.HasPrefix(c.Type, "TIMESTAMP"):
 		width = 24
 	}
-	return max(width, float64(utf8.RuneCountInString(c.Name)+4)) // for the button of the filter
+	return max(width, float64(utf8.RuneCountInString(c.Name)+4)) // with space for the filter button
 }
 
 // cellValue converts the text of a value to a number, a time or a boolean if Excel keeps it
@@ -245,8 +245,7 @@ func cellValue(c Column, text string) any {
 	return text
 }
 
-// significantDigits counts the digits of a number between its first and its last one that
-// is not zero.
+// significantDigits counts the digits of a number from the first to the last nonzero one.
 func significantDigits(number string) int {
 	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
 	digits := slices.DeleteFunc([]byte(mantissa), func(b byte) bool { return b < '0' || b > '9' })
