@@ -46,19 +46,25 @@ func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rows, err := db.Run(b.Context(), q, requiredValues(q), w)
+	rows, err := db.Run(b.Context(), q, requiredValues(q, "Outlet 7"), w)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return rows
 }
 
-// requiredValues returns values for the parameters without a default.
-func requiredValues(q query.Query) map[string]string {
+// requiredValues returns values for the parameters without a default: the name, or a number for an
+// amount.
+func requiredValues(q query.Query, name string) map[string]string {
 	values := map[string]string{}
 	for _, p := range q.Params {
-		if p.Default == "" {
-			values[p.Name] = "Outlet 7"
+		switch {
+		case p.Default == "" && p.Type == "DECIMAL":
+			values[p.Name] = "5000"
+		case p.Default == "" && p.Name == "currency":
+			values[p.Name] = "EUR"
+		case p.Default == "":
+			values[p.Name] = name
 		}
 	}
 	return values

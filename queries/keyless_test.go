@@ -67,13 +67,7 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	db := open(t, keylessFixture(t), catalog(t))
 	var grouped []string
 	for _, q := range all {
-		values := map[string]string{}
-		for _, p := range q.Params {
-			if p.Default == "" {
-				values[p.Name] = "k0"
-			}
-		}
-		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, values))).ReadAll()
+		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()
 		if err != nil {
 			t.Fatalf("%s: %v", q.Name, err)
 		}

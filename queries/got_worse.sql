@@ -1,0 +1,71 @@
+-- subject: placements
+-- title: Listings that got worse
+-- grain: one row per listing and trait that is worse than it was, the latest change first
+-- about: Listings on sale whose links are no longer do-follow, whose outlet is no longer indexed, whose domain authority is lower or whose longest delivery time is longer than at the start of since. A listing that came later is compared with its first version. Only the two states are compared: a trait that got worse and better again is left out, and so is one that was or is not known. changed_at is the snapshot that showed the last change of the trait.
+-- param: since DATE? snapshot-30d -- date of the earlier state; NULL: the first snapshot
+-- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
+-- param: min_points COUNT 1 -- leave out smaller losses of authority
+-- param: min_days COUNT 1 -- leave out smaller delays of delivery
+-- param: country VARCHAR NULL -- only outlets of this country
+-- values: SELECT DISTINCT country FROM product_listings
+-- param: top COUNT NULL -- maximum number of rows
+WITH versions AS (
+    SELECT
+        id, is_do_follow, is_indexed, domain_authority, max_delivery_days, valid_from,
+        row_number() OVER (PARTITION BY id ORDER BY valid_from) AS nth,
+        is_do_follow IS DISTINCT FROM lag(is_do_follow) OVER of_listing           AS new_follow,
+        is_indexed IS DISTINCT FROM lag(is_indexed) OVER of_listing               AS new_indexed,
+        domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS new_authority,
+        max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER of_listing AS new_days
+    FROM history.product_listings
+    -- The version at the date, and all after it.
+    WHERE $since IS NULL OR coalesce(valid_to, TIMESTAMPTZ 'infinity') > CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
+    WINDOW of_listing AS (PARTITION BY id ORDER BY valid_from)
+),
+pairs AS (
+    SELECT
+        v.id,
+        any_value({'follow': v.is_do_follow, 'indexed': v.is_indexed, 'authority': v.domain_authority, 'days': v.max_delivery_days}) FILTER (nth = 1) AS before,
+        max(v.valid_from) FILTER (new_follow)    AS follow_at,
+        max(v.valid_from) FILTER (new_indexed)   AS indexed_at,
+        max(v.valid_from) FILTER (new_authority) AS authority_at,
+        max(v.valid_from) FILTER (new_days)      AS days_at
+    FROM versions AS v
+    GROUP BY v.id
+    HAVING count(*) > 1
+),
+states AS (
+    SELECT p.*, l.* EXCLUDE (id)
+    FROM pairs AS p
+    JOIN product_listings AS l USING (id)
+    WHERE $country IS NULL OR l.country = $country
+),
+worse AS (
+    SELECT id, 'do_follow' AS trait, NULL AS old_value, NULL AS new_value, follow_at AS changed_at
+    FROM states WHERE before.follow AND NOT is_do_follow
+    UNION ALL
+    SELECT id, 'indexed', NULL, NULL, indexed_at
+    FROM states WHERE before.indexed AND NOT is_indexed
+    UNION ALL
+    SELECT id, 'authority', before.authority, domain_authority, authority_at
+    FROM states WHERE before.authority - domain_authority >= greatest(1, $min_points)
+    UNION ALL
+    SELECT id, 'delivery_days', before.days, max_delivery_days, days_at
+    FROM states WHERE max_delivery_days - before.days >= greatest(1, $min_days)
+)
+SELECT
+    w.id   AS listing_id,
+    s.name AS listing_name,
+    s.outlet_name,
+    s.country,
+    w.trait,
+    CAST(w.old_value AS BIGINT)               AS old_value,
+    CAST(w.new_value AS BIGINT)               AS new_value,
+    CAST(w.new_value - w.old_value AS BIGINT) AS change,
+    w.changed_at
+FROM worse AS w
+JOIN states AS s USING (id)
+WHERE $trait IS NULL OR w.trait = $trait
+ORDER BY w.changed_at DESC, w.id, w.trait
+LIMIT $top

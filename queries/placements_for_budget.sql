@@ -1,0 +1,86 @@
+-- subject: placements
+-- title: Placements for a budget
+-- grain: one row per chosen listing, in the order of the choice
+-- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. Listings are taken one after the other, those with the lowest price per point of domain authority first, or those with the highest authority if prefer says so; a listing that costs more than what is left of the budget is passed over. Ties go to the higher authority, then the lower price, then the id. The rule is greedy: a set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out. authority_total and spent count all rows up to this one; budget_left is the rest of the budget.
+-- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
+-- param: currency VARCHAR REQUIRED -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
+-- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
+-- param: country VARCHAR NULL -- only outlets of this country
+-- values: SELECT DISTINCT country FROM product_listings
+-- param: tag VARCHAR NULL -- only listings with this tag; of several, separated by commas, any
+-- values: SELECT DISTINCT name FROM product_listing_tags
+-- param: max_days COUNT NULL -- only listings with a longest delivery time of at most so many days
+-- param: min_authority COUNT 1 -- leave out listings with a lower domain authority
+-- param: do_follow BOOLEAN NULL -- true: only do-follow links; false: only others
+-- param: prefer price_per_point|authority price_per_point -- which listings are taken first
+-- param: one_per_outlet BOOLEAN true -- take at most one listing of an outlet
+-- param: top COUNT 50 -- maximum number of listings
+WITH RECURSIVE priced AS (
+    SELECT
+        listing_id,
+        coalesce(outlet_id, listing_id)                        AS site,
+        domain_authority,
+        min(unit_amount)                                       AS amount,
+        arg_min(pricing_tier, (unit_amount, position))         AS pricing_tier
+    FROM mart.listing_prices
+    WHERE currency = $currency
+      AND unit_amount > 0 AND unit_amount <= CAST($budget AS DECIMAL(18, 6))
+      AND domain_authority >= greatest(1, $min_authority)
+      AND ($tier IS NULL OR pricing_tier = $tier)
+      AND ($country IS NULL OR country = $country)
+      AND ($tag IS NULL OR listing_id IN (SELECT product_listing_id FROM product_listing_tags WHERE list_contains(string_split($tag, ','), name)))
+      AND ($max_days IS NULL OR max_delivery_days <= $max_days)
+      AND ($do_follow IS NULL OR is_do_follow = $do_follow)
+    GROUP BY ALL
+),
+ranked AS MATERIALIZED (
+    SELECT
+        *,
+        row_number() OVER (ORDER BY
+            CASE WHEN $prefer = 'price_per_point' THEN amount / domain_authority END,
+            domain_authority DESC, amount, listing_id) AS rank
+    FROM priced
+),
+-- Each step takes the first listing behind the last one that the rest of the budget pays for.
+taken AS (
+    SELECT
+        CAST(0 AS BIGINT)         AS place,
+        CAST(0 AS BIGINT)         AS rank,
+        CAST(0 AS DECIMAL(38, 6)) AS spent,
+        CAST([] AS VARCHAR[])     AS sites
+    UNION ALL
+    SELECT
+        t.place + 1,
+        min(r.rank),
+        CAST(t.spent + arg_min(r.amount, r.rank) AS DECIMAL(38, 6)),
+        list_append(t.sites, arg_min(r.site, r.rank))
+    FROM taken AS t
+    JOIN ranked AS r ON r.rank > t.rank
+    WHERE t.place < $top
+      AND r.amount <= CAST($budget AS DECIMAL(18, 6)) - t.spent
+      AND NOT ($one_per_outlet AND list_contains(t.sites, r.site))
+    GROUP BY t.place, t.spent, t.sites
+)
+SELECT
+    t.place,
+    r.listing_id,
+    l.name AS listing_name,
+    l.outlet_name,
+    l.country,
+    l.channel_type,
+    r.domain_authority,
+    l.is_do_follow,
+    l.max_delivery_days,
+    r.pricing_tier,
+    $currency                                                 AS currency,
+    CAST(r.amount AS DECIMAL(18, 2))                          AS price,
+    CAST(r.amount / r.domain_authority AS DECIMAL(18, 4))     AS price_per_point,
+    CAST(sum(r.domain_authority) OVER (ORDER BY t.place) AS BIGINT) AS authority_total,
+    CAST(t.spent AS DECIMAL(18, 2))                           AS spent,
+    CAST(CAST($budget AS DECIMAL(18, 6)) - t.spent AS DECIMAL(18, 2)) AS budget_left
+FROM taken AS t
+JOIN ranked AS r USING (rank)
+JOIN product_listings AS l ON l.id = r.listing_id
+ORDER BY t.place

@@ -1,0 +1,72 @@
+-- subject: prices
+-- title: Over- and underpriced listings
+-- grain: one row per listing, tier and currency far from its peers, the farthest first
+-- about: Prices compared with those of comparable listings: the median of the other listings of the same country, channel type, authority band, tier and currency. The median is a price that occurs (the lower of two in the middle). The farthest come first, by the ratio of the price and the median: half of the median is as far as twice. If a listing has several prices of a tier and currency, the lowest counts. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
+-- param: side over|under NULL -- only overpriced or only underpriced listings
+-- param: min_percent DECIMAL 25 -- leave out smaller differences, in percent of the median
+-- param: min_peers COUNT 5 -- minimum number of other listings to compare with
+-- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
+-- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
+-- param: country VARCHAR NULL -- only outlets of this country
+-- values: SELECT DISTINCT country FROM product_listings
+-- param: top COUNT? 100 -- maximum number of rows
+WITH prices AS (
+    SELECT listing_id, country, channel_type, authority_band, pricing_tier, currency, min(unit_amount) AS amount
+    FROM mart.listing_prices
+    WHERE unit_amount > 0 AND country IS NOT NULL AND channel_type IS NOT NULL AND authority_band IS NOT NULL
+      AND ($currency IS NULL OR currency = $currency)
+      AND ($tier IS NULL OR pricing_tier = $tier)
+      AND ($country IS NULL OR country = $country)
+    GROUP BY ALL
+),
+placed AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS place
+    FROM prices
+),
+segments AS (
+    SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listings, list(amount ORDER BY place) AS amounts
+    FROM placed
+    GROUP BY ALL
+    HAVING listings > greatest(1, $min_peers)
+),
+-- Without its own price, the lower middle of the others is the entry at half of all, one
+-- later if the own price is at or before it.
+compared AS (
+    SELECT
+        p.*,
+        s.listings - 1                                                          AS peers,
+        s.amounts[s.listings // 2 + CASE WHEN p.place <= s.listings // 2 THEN 1 ELSE 0 END] AS median,
+        100 * (p.amount - median) / median                                      AS percent
+    FROM placed AS p
+    JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.authority_band = p.authority_band
+        AND s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
+),
+far AS (
+    SELECT *, greatest(amount / median, median / amount) AS distance
+    FROM compared
+    WHERE abs(percent) >= CAST($min_percent AS DECIMAL(18, 6)) AND percent <> 0
+      AND ($side IS NULL OR (percent > 0) = ($side = 'over'))
+    ORDER BY distance DESC, listing_id, pricing_tier, currency
+    LIMIT $top
+)
+SELECT
+    f.listing_id,
+    l.name AS listing_name,
+    l.outlet_name,
+    f.country,
+    f.channel_type,
+    f.authority_band,
+    f.pricing_tier,
+    f.currency,
+    CASE WHEN f.percent > 0 THEN 'over' ELSE 'under' END AS side,
+    CAST(f.amount AS DECIMAL(18, 2))  AS price,
+    CAST(f.median AS DECIMAL(18, 2))  AS median_price,
+    CAST(f.percent AS DECIMAL(38, 1)) AS difference_percent,
+    f.peers
+FROM far AS f
+JOIN product_listings AS l ON l.id = f.listing_id
+ORDER BY f.distance DESC, f.listing_id, f.pricing_tier, f.currency

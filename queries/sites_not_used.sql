@@ -1,0 +1,72 @@
+-- subject: placements
+-- title: Sites that a client has not used
+-- grain: one row per outlet and currency, with its cheapest matching listing
+-- about: Outlets on sale of which the client profile has no order item, and the cheapest way in: the lowest price of the outlet's listings. An item counts as used unless it was refunded or deleted; an item without an outlet counts for the outlet of its product. The currency with most outlets comes first, the cheapest outlets first in it. Listings without an outlet, and prices of 0 or less, are left out. A profile that does not exist has no rows.
+-- param: profile VARCHAR REQUIRED -- id or name of the client profile
+-- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
+-- param: currency VARCHAR NULL -- only prices in this currency
+-- values: SELECT DISTINCT currency FROM product_listing_prices
+-- param: tier VARCHAR NULL -- only prices of this tier
+-- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
+-- param: country VARCHAR NULL -- only outlets of this country
+-- values: SELECT DISTINCT country FROM product_listings
+-- param: min_authority COUNT 0 -- leave out listings with a lower domain authority; above 0, also listings without one
+-- param: do_follow BOOLEAN NULL -- true: only do-follow links; false: only others
+-- param: top COUNT? 100 -- maximum number of outlets in each currency
+WITH known AS (
+    SELECT id FROM profiles WHERE $profile IN (id, name)
+    UNION
+    SELECT profile_id FROM mart.sold_items WHERE profile_id = $profile
+),
+used AS (
+    SELECT coalesce(s.outlet_id, l.outlet_id) AS outlet_id
+    FROM mart.sold_items AS s
+    LEFT JOIN product_listings AS l ON l.id = s.product_id
+    WHERE s.profile_id IN (FROM known) AND NOT s.is_refunded
+),
+cheapest AS (
+    SELECT
+        outlet_id,
+        currency,
+        count(DISTINCT listing_id)                                       AS listings,
+        min(unit_amount)                                                 AS amount,
+        arg_min(listing_id, (unit_amount, listing_id, position))         AS listing_id,
+        arg_min({'tier': pricing_tier}, (unit_amount, listing_id, position)) AS chosen
+    FROM mart.listing_prices
+    WHERE unit_amount > 0 AND outlet_id IS NOT NULL
+      AND EXISTS (FROM known)
+      AND outlet_id NOT IN (SELECT outlet_id FROM used WHERE outlet_id IS NOT NULL)
+      AND ($currency IS NULL OR currency = $currency)
+      AND ($tier IS NULL OR pricing_tier = $tier)
+      AND ($country IS NULL OR country = $country)
+      AND ($min_authority = 0 OR domain_authority >= $min_authority)
+      AND ($do_follow IS NULL OR is_do_follow = $do_follow)
+    GROUP BY ALL
+),
+ranked AS (
+    SELECT
+        *,
+        count(*) OVER (PARTITION BY currency) AS market,
+        row_number() OVER (PARTITION BY currency ORDER BY amount, outlet_id) AS rank
+    FROM cheapest
+    QUALIFY $top IS NULL OR rank <= $top
+)
+SELECT
+    r.outlet_id,
+    coalesce(l.outlet_name, o.name) AS outlet_name,
+    l.country,
+    r.currency,
+    CAST(r.amount AS DECIMAL(18, 2)) AS lowest_price,
+    r.chosen.tier                    AS pricing_tier,
+    l.name                           AS listing_name,
+    l.channel_type,
+    l.placement_type,
+    l.domain_authority,
+    l.is_do_follow,
+    l.max_delivery_days,
+    r.listings,
+    r.listing_id
+FROM ranked AS r
+JOIN product_listings AS l ON l.id = r.listing_id
+LEFT JOIN outlets AS o ON o.id = r.outlet_id
+ORDER BY r.market DESC, r.currency, r.rank
