@@ -75,7 +75,7 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			screen, cmd := startOnTerminal(t, dir, "init", "--base-url", base)
-			screen.readUntil("a file of its own): ")
+			screen.readUntil("a separate file): ")
 			if c.signal != nil {
 				fatal(t, cmd.Process.Signal(c.signal))
 			}
