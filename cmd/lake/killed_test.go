@@ -14,23 +14,23 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// strike is a command that ends at one of its steps by SIGKILL.
+// strike is a publish that is killed at one of its steps.
 type strike struct {
 	Dir, Step string
 	Nth       int
 }
 
-// struckEnv makes this test binary the process that is struck.
+// struckEnv makes this test binary the process that is killed.
 const struckEnv = "PLACEMENTSYNC_LAKE_STRIKE"
 
-// TestStruckProcess is the work of a process that a trial starts.
+// TestStruckProcess is the main function of the killed process.
 func TestStruckProcess(t *testing.T) {
 	var s strike
 	text := os.Getenv(struckEnv)
 	if text == "" {
 		t.Skip("runs in the processes that a trial starts")
 	}
-	h := &house{T: t, dir: s.Dir}
+	h := &fixture{T: t, dir: s.Dir}
 	h.must(json.Unmarshal([]byte(text), &s))
 	h.dir = s.Dir
 	h.step = func(name string) error {
@@ -45,8 +45,8 @@ func TestStruckProcess(t *testing.T) {
 	h.publish()
 }
 
-// kill runs publish in a process that dies at a step.
-func (h *house) kill(step string, nth int) {
+// kill runs publish in a process that is killed at a step.
+func (h *fixture) kill(step string, nth int) {
 	h.Helper()
 	text, err := json.Marshal(strike{h.dir, step, nth})
 	h.must(err)
@@ -61,8 +61,8 @@ func (h *house) kill(step string, nth int) {
 	}
 }
 
-// steps counts the steps of a publish that is in no way disturbed, in another lake.
-func (h *house) steps() map[string]int {
+// steps counts the steps of an undisturbed publish into another lake.
+func (h *fixture) steps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
 	found := map[string]int{}
@@ -80,12 +80,11 @@ func (h *house) steps() map[string]int {
 	return found
 }
 
-// TestAKilledPublisherLeavesAllOrNothing kills a publish in the middle of every kind of
-// step. After each, all tables show one night, which can be read;
-// and the next publish completes the night.
+// TestAKilledPublisherLeavesAllOrNothing kills a publish in each kind of step. Afterwards all
+// tables show one readable night, and the next publish completes the new one.
 func TestAKilledPublisherLeavesAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	steps := h.steps()
@@ -111,7 +110,7 @@ func TestAKilledPublisherLeavesAllOrNothing(t *testing.T) {
 	}
 	for _, kind := range []string{"data", "manifest", "manifest list", "metadata", "catalog"} {
 		if !slices.ContainsFunc(slices.Collect(keys(steps)), func(s string) bool { return strings.HasSuffix(s, " "+kind) }) {
-			t.Errorf("no step of %s was tried: %v", kind, steps)
+			t.Errorf("the publish has no step of the kind %s: %v", kind, steps)
 		}
 	}
 }
@@ -126,10 +125,10 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// TestAFailedStepLeavesAllOrNothing lets the disk fail. What was written is removed again,
-// unless the night is visible.
+// TestAFailedStepLeavesAllOrNothing makes steps of the disk fail. The written files are
+// removed unless the night is visible.
 func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	files := h.filesOfLake()
@@ -146,7 +145,7 @@ func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
 			t.Errorf("failed at %s: the lake shows %s", step, run)
 		}
 		if now := h.filesOfLake(); !slices.Equal(now, files) {
-			t.Errorf("failed at %s: %d files, before %d", step, len(now), len(files))
+			t.Errorf("failed at %s: the lake has %d files, before %d", step, len(now), len(files))
 		}
 	}
 	h.step = func(name string) error {
@@ -158,16 +157,16 @@ func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
 	h.fail(1, "as a whole or not at all", "publish")
 	h.step = nil
 	if run := h.whole(); run != second {
-		t.Errorf("failed behind the commit: the lake shows %s", run)
+		t.Errorf("failed after the commit: the lake shows %s", run)
 	}
 }
 
-// TestTwoPublishersOneWins: another publisher commits between the files of the first one
-// and its commit. The first one is told, and nothing of it stays.
+// TestTwoPublishersOneWins lets a second publisher commit before the first one does. The first
+// one gets an error, and its files are removed.
 func TestTwoPublishersOneWins(t *testing.T) {
 	for name, published := range map[string]int{"the first night": 0, "a later night": 1} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, 1)
+			h := newFixture(t, 1)
 			if published > 0 {
 				h.publish()
 				h.night()
@@ -184,7 +183,7 @@ func TestTwoPublishersOneWins(t *testing.T) {
 			h.fail(1, "another publisher changed", "publish")
 			h.same(h.whole())
 			if now := h.filesOfLake(); len(now) >= len(files) {
-				t.Errorf("the files of the second one stay: %d, before %d", len(now), len(files))
+				t.Errorf("the lake has %d files, before %d", len(now), len(files))
 			}
 			if p := h.publish(); !p[0].Already {
 				t.Errorf("then published %+v", p)

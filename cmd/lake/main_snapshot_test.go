@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// editRefs changes the names of snapshots of a table as another program would.
-func (h *house) editRefs(namespace, table string, edit func(m, refs map[string]any)) {
+// editRefs changes the branches and tags of a table as another program would.
+func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string]any)) {
 	h.Helper()
 	path := h.metadataFile(namespace, table)
 	data, err := os.ReadFile(path)
@@ -24,10 +24,11 @@ func (h *house) editRefs(namespace, table string, edit func(m, refs map[string]a
 	h.must(os.WriteFile(path, data, 0o600))
 }
 
-// TestAnotherSnapshotOnMainIsFound, as after rollback_to_snapshot of Spark: readers see
-// another night, whatever the tag and the properties say, and the next publish repairs it.
+// TestAnotherSnapshotOnMainIsFound sets another current snapshot, as rollback_to_snapshot of
+// Spark does. Tag and properties do not show that. status and verify report it, and the next
+// publish repairs it.
 func TestAnotherSnapshotOnMainIsFound(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	p := h.publish("--all")
 	h.editRefs("placements_current", "product_listings", func(m, refs map[string]any) {
 		old := refs["run_"+p[0].Run].(map[string]any)["snapshot-id"]
@@ -53,12 +54,13 @@ func TestAnotherSnapshotOnMainIsFound(t *testing.T) {
 	}
 }
 
-// TestANightWithoutATagInATable is not named: readers cannot ask for it in every table.
+// TestANightWithoutATagInATable: status omits the night, because it cannot be selected in
+// every table.
 func TestANightWithoutATagInATable(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	p := h.publish("--all")
 	h.editRefs("placements_current", "product_listings", func(_, refs map[string]any) { delete(refs, "run_"+p[0].Run) })
 	if s := h.status(); !slices.Equal(s.Nights, []string{p[1].Run}) {
-		t.Errorf("status names %v", s.Nights)
+		t.Errorf("status lists the nights %v", s.Nights)
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain also shows that no command leaves a goroutine behind.
+// TestMain also checks that commands do not leak goroutines.
 func TestMain(m *testing.M) {
 	var err error
-	if os.Getenv(struckEnv) == "" { // who is killed removes nothing
+	if os.Getenv(struckEnv) == "" { // the killed process shares the folder
 		nightsOfAll.dir, err = os.MkdirTemp("", "placementsync-lake-test-")
 	}
 	if err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(nightsOfAll.dir) // in a folder that is emptied
+		_ = os.RemoveAll(nightsOfAll.dir)
 		os.Exit(code)
 	}))
 }

@@ -13,13 +13,13 @@ import (
 )
 
 // configure writes the section lake of the configuration.
-func (h *house) configure(section string) {
+func (h *fixture) configure(section string) {
 	h.Helper()
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
 }
 
-// age makes all files of the lake as old as orphans that are removed.
-func (h *house) age() {
+// age makes all files of the lake old enough to be removed as orphans.
+func (h *fixture) age() {
 	h.Helper()
 	for _, file := range h.filesOfLake() {
 		old := time.Now().AddDate(0, 0, -4)
@@ -27,8 +27,8 @@ func (h *house) age() {
 	}
 }
 
-// register adds a table to the catalog as register_table does.
-func (h *house) register(namespace, name, metadata string) {
+// register adds a table to the catalog, as register_table of engines does.
+func (h *fixture) register(namespace, name, metadata string) {
 	h.Helper()
 	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))
 	h.must(err)
@@ -38,8 +38,8 @@ func (h *house) register(namespace, name, metadata string) {
 	h.must(err)
 }
 
-// copyMetadata copies the metadata of a table as those of one with another folder.
-func (h *house) copyMetadata(table string) (path string) {
+// copyMetadata writes a copy of a table's metadata with another location.
+func (h *fixture) copyMetadata(table string) (path string) {
 	h.Helper()
 	data, err := os.ReadFile(h.metadataFile("placements_current", table))
 	h.must(err)
@@ -53,15 +53,15 @@ func (h *house) copyMetadata(table string) (path string) {
 	return path
 }
 
-// dataOf lists the data files that a night brought to a table.
-func (h *house) dataOf(table, run string) []string {
+// dataOf lists the data files that a night added to a table.
+func (h *fixture) dataOf(table, run string) []string {
 	h.Helper()
 	return slices.DeleteFunc(h.filesOfLake(), func(file string) bool { return !strings.Contains(file, "/placements_current/"+table+"/data/"+run) })
 }
 
-// TestASecondCatalogIsRefused in the folder of a first one, and removes nothing there.
+// TestASecondCatalogIsRefused uses the folder of another catalog. No file is removed.
 func TestASecondCatalogIsRefused(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	run := h.publish()[0].Run
 	h.age()
 	files := h.filesOfLake()
@@ -72,7 +72,7 @@ func TestASecondCatalogIsRefused(t *testing.T) {
 		}
 		h.fail(1, "placements_owner.json", "expire")
 		if now := h.filesOfLake(); !slices.Equal(now, files) {
-			t.Errorf("%s: %d files, before %d", section, len(now), len(files))
+			t.Errorf("%s: the folder has %d files, before %d", section, len(now), len(files))
 		}
 	}
 	h.configure("catalog: sqlite, warehouse: ./lake, namespace: others")
@@ -82,9 +82,10 @@ func TestASecondCatalogIsRefused(t *testing.T) {
 	h.same(run)
 }
 
-// TestALostCatalogIsMissed: the next night begins no lake over the files of the lost one.
+// TestALostCatalogIsMissed: after the loss of the catalog, the next night does not start a new
+// lake over its files.
 func TestALostCatalogIsMissed(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	h.must(os.Rename(h.path("lake/catalog.db"), h.path("kept.db")))
 	second := h.night()
@@ -93,7 +94,7 @@ func TestALostCatalogIsMissed(t *testing.T) {
 	h.fail(1, "restore the catalog", "publish", "--all")
 	h.fail(1, "restore the catalog", "expire")
 	if now := h.filesOfLake(); !slices.Equal(now, files) {
-		t.Errorf("%d files, before %d", len(now), len(files))
+		t.Errorf("the folder has %d files, before %d", len(now), len(files))
 	}
 	h.must(os.Rename(h.path("kept.db"), h.path("lake/catalog.db")))
 	h.same(first)
@@ -101,10 +102,10 @@ func TestALostCatalogIsMissed(t *testing.T) {
 	h.same(second)
 }
 
-// TestTheOwnerIsWrittenBehindTheCommit: a publisher that ended before it leaves a lake that
-// the next one goes on with.
+// TestTheOwnerIsWrittenBehindTheCommit: if a publisher fails before it writes the owner file,
+// the next one continues.
 func TestTheOwnerIsWrittenBehindTheCommit(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	for _, at := range []string{"before commit catalog", "after commit catalog"} {
 		h.step = func(name string) error {
 			if name == at {
@@ -114,7 +115,7 @@ func TestTheOwnerIsWrittenBehindTheCommit(t *testing.T) {
 		}
 		h.fail(1, syscall.EIO.Error(), "publish")
 		if _, err := os.Stat(h.path("lake/placements_owner.json")); err == nil {
-			t.Errorf("failed %s: the owner is there", at)
+			t.Errorf("failed %s: the owner file exists", at)
 		}
 	}
 	h.step = nil
@@ -131,10 +132,10 @@ func TestTheOwnerIsWrittenBehindTheCommit(t *testing.T) {
 	}
 }
 
-// TestFilesOfOtherTablesStay: tables that were registered from a metadata file of the lake
-// have its files, wherever they and their own folders are.
+// TestFilesOfOtherTablesStay: expire keeps the files of tables that were registered from a
+// metadata file of the lake, wherever their own folders are.
 func TestFilesOfOtherTablesStay(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	h.register("placements_current", "listings_frozen", h.copyMetadata("product_listings"))
 	h.register("analysts", "prices_frozen", h.metadataFile("placements_current", "product_listing_prices"))
@@ -154,7 +155,7 @@ func TestFilesOfOtherTablesStay(t *testing.T) {
 	}
 	for table, files := range frozen {
 		if now := h.dataOf(table, first); !slices.Equal(now, files) {
-			t.Errorf("%s had %v, and has %v", table, files, now)
+			t.Errorf("%s has the files %v, before %v", table, now, files)
 		}
 	}
 	for _, run := range kept {

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// postgresVar names a Postgres database, for example postgres://lake@127.0.0.1/lake, whose
-// password stands in PGPASSWORD. The trial adds the tables of an Iceberg catalog to it, and
-// removes its own rows.
+// postgresVar is the variable with the address of a Postgres database, for example
+// postgres://lake@127.0.0.1/lake. Its password is in PGPASSWORD. The test adds the tables of
+// an Iceberg catalog to the database and removes its own rows.
 const postgresVar = "PLACEMENTSYNC_TEST_POSTGRES"
 
-// TestPostgresCatalog publishes, verifies and expires nights whose catalog is in Postgres.
-// Of two publishers one wins.
+// TestPostgresCatalog publishes, verifies and expires nights with a catalog in Postgres, and
+// lets two publishers commit at once.
 func TestPostgresCatalog(t *testing.T) {
 	address := os.Getenv(postgresVar)
 	if address == "" {
 		t.Skipf("%s names no database, such as postgres://lake@127.0.0.1/lake: a catalog in Postgres is not tried", postgresVar)
 	}
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	name := fmt.Sprintf("trial_%d", time.Now().UnixNano())
 	t.Cleanup(func() { h.forgetCatalog(address, name) })
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
@@ -56,7 +56,7 @@ func TestPostgresCatalog(t *testing.T) {
 }
 
 // forgetCatalog removes the rows of a catalog.
-func (h *house) forgetCatalog(address, name string) {
+func (h *fixture) forgetCatalog(address, name string) {
 	db, err := sql.Open("pgx", address)
 	h.must(err)
 	defer db.Close()

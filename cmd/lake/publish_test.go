@@ -20,10 +20,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestEveryNightIsPublished publishes three nights one by one, and all values of each can
-// be read by its tag.
+// TestEveryNightIsPublished publishes three nights one by one and compares all values of each,
+// read by its tag.
 func TestEveryNightIsPublished(t *testing.T) {
-	h := newHouse(t, 0)
+	h := newFixture(t, 0)
 	var runs []string
 	for range 3 {
 		runs = append(runs, h.night())
@@ -32,7 +32,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 			t.Fatalf("published %+v", p)
 		}
 		if len(runs) == 1 && p[0].Replaced != p[0].Tables || len(runs) > 1 && (p[0].Replaced+p[0].Appended == p[0].Tables || p[0].Appended == 0) {
-			t.Errorf("night %d: %+v", len(runs), p[0])
+			t.Errorf("night %d: published %+v", len(runs), p[0])
 		}
 	}
 	for _, run := range runs {
@@ -46,10 +46,9 @@ func TestEveryNightIsPublished(t *testing.T) {
 	}
 }
 
-// TestSkippedNightsAreMadeUpFor: past is what it would be if every night had been
-// published.
+// TestSkippedNightsAreMadeUpFor: past is the same as if every night had been published.
 func TestSkippedNightsAreMadeUpFor(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.publish()
 	h.night()
 	h.night()
@@ -61,7 +60,7 @@ func TestSkippedNightsAreMadeUpFor(t *testing.T) {
 }
 
 func TestAllPublishesEachKeptNight(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newFixture(t, 3)
 	if p := h.publish("--all"); len(p) != 3 {
 		t.Fatalf("published %+v", p)
 	}
@@ -73,13 +72,13 @@ func TestAllPublishesEachKeptNight(t *testing.T) {
 	}
 }
 
-// TestAnOlderNightIsRefused, also after a rollback: the night that follows puts history
-// right, since what the lake has of past is not what the warehouse has.
+// TestAnOlderNightIsRefused also after a rollback. The next night then replaces the history,
+// because the lake and the warehouse have different rows of past.
 func TestAnOlderNightIsRefused(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newFixture(t, 3)
 	all := h.publish("--all")
 	h.fail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
-	h.cfg.Warehouse.Dir = h.path("other") // as if the last two nights had been other ones
+	h.cfg.Warehouse.Dir = h.path("other") // a warehouse in which the last two nights differ
 	h.must(os.Rename(h.path("warehouse"), h.path("first")))
 	h.must(os.Rename(h.path("first"), h.path("other")))
 	h.must(os.RemoveAll(h.path("other/versions/" + all[2].Run)))
@@ -98,9 +97,9 @@ func TestAnOlderNightIsRefused(t *testing.T) {
 	h.same(next)
 }
 
-// TestANewWarehouseReplacesNoHistory of a lost one, unless it is told to.
+// TestANewWarehouseReplacesNoHistory: only --replace replaces the history of a lost warehouse.
 func TestANewWarehouseReplacesNoHistory(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newFixture(t, 3)
 	all := h.publish("--all")
 	h.must(os.RemoveAll(h.path("warehouse")))
 	first := h.night()
@@ -117,7 +116,7 @@ func TestANewWarehouseReplacesNoHistory(t *testing.T) {
 }
 
 // forgetRun removes a run from the ledger.
-func (h *house) forgetRun(run string) {
+func (h *fixture) forgetRun(run string) {
 	h.Helper()
 	path := h.path("other/state/runs.jsonl")
 	data, err := os.ReadFile(path)
@@ -126,10 +125,11 @@ func (h *house) forgetRun(run string) {
 	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 }
 
-// TestTheUpgradeFrom1_0_0RewritesNoTable: that release recorded another checksum of a file,
-// in the summary of the snapshot alone, and the first night after it writes all files anew.
+// TestTheUpgradeFrom1_0_0RewritesNoTable: release 1.0.0 recorded another checksum of a file,
+// and only in the summary of the snapshot. The first night after the upgrade writes all
+// Parquet files again.
 func TestTheUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	before := map[string]any{}
 	for _, table := range h.tablesOf(first) {
@@ -152,18 +152,18 @@ func TestTheUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 			t.Errorf("%s was written again", table.Name)
 		}
 		if got := now["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
-			t.Errorf("%s has the checksum %v, and its file %s", table.Name, got, table.SHA256)
+			t.Errorf("%s has the recorded checksum %v, its file has %s", table.Name, got, table.SHA256)
 		}
 	}
 	if kept == 0 {
-		t.Fatal("every table changed: nothing was compared")
+		t.Fatal("every table changed, so no table was compared")
 	}
 	third := h.runNight()
 	h.publish()
 	h.same(third)
 }
 
-func (h *house) tablesOf(run string) []warehouse.ManifestTable {
+func (h *fixture) tablesOf(run string) []warehouse.ManifestTable {
 	h.Helper()
 	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/manifest.json"))
 	h.must(err)
@@ -172,8 +172,8 @@ func (h *house) tablesOf(run string) []warehouse.ManifestTable {
 	return m.Tables
 }
 
-// beforeFooter is the checksum of a Parquet file without its footer.
-func (h *house) beforeFooter(run, file string) string {
+// beforeFooter returns the checksum of a Parquet file without its footer.
+func (h *fixture) beforeFooter(run, file string) string {
 	h.Helper()
 	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/" + file))
 	h.must(err)
@@ -181,9 +181,9 @@ func (h *house) beforeFooter(run, file string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
 }
 
-// asReleased makes the metadata of a table those that release 1.0.0 wrote, and returns the id
-// of its snapshot.
-func (h *house) asReleased(table, content string) any {
+// asReleased changes the metadata of a table to those of release 1.0.0, and returns the id of
+// its snapshot.
+func (h *fixture) asReleased(table, content string) any {
 	h.Helper()
 	m := h.readMetadata(h.metadataFile("placements_current", table))
 	delete(m["properties"].(map[string]any), "placementsync.content")
@@ -195,9 +195,9 @@ func (h *house) asReleased(table, content string) any {
 	return m["current-snapshot-id"]
 }
 
-// TestADamagedFileIsRefused before anything of its night is visible.
+// TestADamagedFileIsRefused: a damaged file stops the publish before the night is visible.
 func TestADamagedFileIsRefused(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	h.spoil("warehouse/versions/" + second + "/product_listings.parquet")
@@ -207,13 +207,13 @@ func TestADamagedFileIsRefused(t *testing.T) {
 		t.Errorf("the lake shows %s", run)
 	}
 	if now := h.filesOfLake(); !slices.Equal(now, files) {
-		t.Errorf("files were left: %v", now)
+		t.Errorf("the failed publish left files: %v", now)
 	}
 }
 
-// TestAChangedCatalogIsRefused: the rows of past and meta come from it.
+// TestAChangedCatalogIsRefused: the rows of past and meta are read from the published catalog.
 func TestAChangedCatalogIsRefused(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	h.spoil("warehouse/versions/" + second + "/catalog.duckdb")
@@ -224,9 +224,9 @@ func TestAChangedCatalogIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnUnreadableManifestIsNamed by --all, which reads the nights from the newest one on.
+// TestAnUnreadableManifestIsNamed by --all, which publishes the nights after it.
 func TestAnUnreadableManifestIsNamed(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.publish()
 	second, third := h.night(), h.night()
 	newest := "warehouse/versions/" + third + "/manifest.json"
@@ -245,8 +245,8 @@ func TestAnUnreadableManifestIsNamed(t *testing.T) {
 	}
 }
 
-// spoil changes one bit in the middle of a file.
-func (h *house) spoil(name string) {
+// spoil flips one bit in the middle of a file.
+func (h *fixture) spoil(name string) {
 	h.Helper()
 	data, err := os.ReadFile(h.path(name))
 	h.must(err)
@@ -254,10 +254,10 @@ func (h *house) spoil(name string) {
 	h.write(name, string(data))
 }
 
-// TestTheSchemaFollows: a column that the lake lacks is added under its own id, one that
-// the warehouse lacks stays, and reads NULL from then on.
+// TestTheSchemaFollows: a column that the lake lacks is added with its own field id. A column
+// that the warehouse lacks stays and is NULL in new rows.
 func TestTheSchemaFollows(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	const lacking = "unit_amount"
 	h.editMetadata("placements_current", "product_listing_prices", func(fields []any) []any {
@@ -275,7 +275,7 @@ func TestTheSchemaFollows(t *testing.T) {
 }
 
 // editMetadata changes the columns of a table as another program would.
-func (h *house) editMetadata(namespace, table string, edit func(fields []any) []any) {
+func (h *fixture) editMetadata(namespace, table string, edit func(fields []any) []any) {
 	h.Helper()
 	path := h.metadataFile(namespace, table)
 	m := h.readMetadata(path)
@@ -287,7 +287,7 @@ func (h *house) editMetadata(namespace, table string, edit func(fields []any) []
 	h.must(os.WriteFile(path, data, 0o600))
 }
 
-func (h *house) readMetadata(path string) (m map[string]any) {
+func (h *fixture) readMetadata(path string) (m map[string]any) {
 	h.Helper()
 	data, err := os.ReadFile(path)
 	h.must(err)
@@ -298,7 +298,7 @@ func (h *house) readMetadata(path string) (m map[string]any) {
 }
 
 // columnsOf lists the columns of the current schema.
-func (h *house) columnsOf(namespace, table string) (names []string) {
+func (h *fixture) columnsOf(namespace, table string) (names []string) {
 	h.Helper()
 	m := h.readMetadata(h.metadataFile(namespace, table))
 	for _, s := range m["schemas"].([]any) {
@@ -311,9 +311,9 @@ func (h *house) columnsOf(namespace, table string) (names []string) {
 	return names
 }
 
-// TestOldNightsExpire with the files that only they had, and orphans when they are old.
+// TestOldNightsExpire with the files that only they referred to, and with old orphans.
 func TestOldNightsExpire(t *testing.T) {
-	h := newHouse(t, 4)
+	h := newFixture(t, 4)
 	all := h.publish("--all")
 	before := len(h.filesOfLake())
 	young, old := h.path("lake/placements_current/tags/data/young.parquet"), h.path("lake/placements_current/tags/data/old.parquet")
@@ -325,13 +325,13 @@ func TestOldNightsExpire(t *testing.T) {
 	h.succeed(&dry, "expire", "--dry-run")
 	h.succeed(&e, "expire")
 	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(e.Nights, want) || !slices.Equal(dry.Nights, want) || e.Orphans != 1 || e.Snapshots == 0 {
-		t.Errorf("expired %+v, dry %+v", e, dry)
+		t.Errorf("expired %+v, dry run %+v", e, dry)
 	}
 	if _, err := os.Stat(old); err == nil {
-		t.Error("the old orphan is there")
+		t.Error("the old orphan was not removed")
 	}
 	if _, err := os.Stat(young); err != nil {
-		t.Error("the young orphan is gone")
+		t.Error("the young orphan was removed")
 	}
 	if after := len(h.filesOfLake()); after >= before {
 		t.Errorf("%d files before, %d after", before, after)
@@ -343,9 +343,9 @@ func TestOldNightsExpire(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsADifference in a data file and in the rows.
+// TestVerifyFindsADifference of a data file and of the rows.
 func TestVerifyFindsADifference(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	run := h.publish()[0].Run
 	files, err := filepath.Glob(h.path("lake/placements_current/product_listings/data/*.parquet"))
 	h.must(err)
@@ -359,10 +359,10 @@ func TestVerifyFindsADifference(t *testing.T) {
 	}
 }
 
-// TestAPublishIsInTheLedger so that status page and metrics know how far the lake is.
-// Whoever got the alert that it failed gets one when a publish by hand repairs it.
+// TestAPublishIsInTheLedger, which the status page and the metrics read. A publish by hand
+// that repairs the lake sends an alert of the recovery.
 func TestAPublishIsInTheLedger(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newFixture(t, 2)
 	alerts := h.receiveAlerts()
 	h.write("lake", "no folder")
 	h.fail(1, "", "publish")
@@ -385,8 +385,8 @@ func TestAPublishIsInTheLedger(t *testing.T) {
 	}
 }
 
-// receiveAlerts lets the configuration name a receiver of alerts, and returns what it gets.
-func (h *house) receiveAlerts() *[]string {
+// receiveAlerts configures a receiver of alerts and returns the received ones.
+func (h *fixture) receiveAlerts() *[]string {
 	h.Helper()
 	var got []string
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -403,8 +403,8 @@ func (h *house) receiveAlerts() *[]string {
 	return &got
 }
 
-// follow is what the ledger says of the lake.
-func (h *house) follow() ledger.Follow {
+// follow returns the state of the lake in the ledger.
+func (h *fixture) follow() ledger.Follow {
 	h.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	h.must(err)
@@ -418,7 +418,7 @@ func (h *house) follow() ledger.Follow {
 }
 
 func TestCheckTakesBackWhatItWrites(t *testing.T) {
-	h := newHouse(t, 0)
+	h := newFixture(t, 0)
 	for range 2 {
 		if got := h.run("check"); got.code != 0 {
 			t.Fatalf("got %+v", got)
@@ -433,7 +433,7 @@ func TestCheckTakesBackWhatItWrites(t *testing.T) {
 }
 
 func TestWrongUseEndsWith2(t *testing.T) {
-	h := newHouse(t, 0)
+	h := newFixture(t, 0)
 	h.fail(2, "not both", "publish", "--all", "20261101T020000Z")
 	h.fail(2, "use table or json", "status", "--format", "csv")
 	h.fail(2, "unknown command", "publsh")

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestPyIcebergReadsEveryNight compares all columns of all tables of three nights with
-// the published Parquet files, by another implementation of Iceberg.
+// TestPyIcebergReadsEveryNight reads three nights with another implementation of Iceberg and
+// compares all columns of all tables with the published Parquet files.
 func TestPyIcebergReadsEveryNight(t *testing.T) {
 	python := findPyIceberg(t)
-	h := newHouse(t, 3)
+	h := newFixture(t, 3)
 	published := h.publish("--all")
 	h.comparedByPyIceberg(python, 3*len(published), map[string]string{"uri": "sqlite:///" + h.path("lake/catalog.db"), "warehouse": "file://" + h.path("lake")})
 }
@@ -30,9 +30,9 @@ func findPyIceberg(t *testing.T) string {
 	return python
 }
 
-// comparedByPyIceberg requires that PyIceberg reads every table of every kept night as its
-// Parquet files have it, and at least so many, from a catalog of these properties.
-func (h *house) comparedByPyIceberg(python string, least int, properties map[string]string) {
+// comparedByPyIceberg checks that PyIceberg reads the same rows as the Parquet files from
+// every table of every kept night, and from at least the given number of tables.
+func (h *fixture) comparedByPyIceberg(python string, least int, properties map[string]string) {
 	h.Helper()
 	text, err := json.Marshal(properties)
 	h.must(err)

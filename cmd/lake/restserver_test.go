@@ -15,33 +15,32 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// restServer is a catalog with Iceberg's REST protocol, as far as the lake uses it, and
-// with what servers and proxies do wrong.
+// restServer is a REST catalog with the endpoints that the lake uses, and with the faults of
+// servers and proxies.
 type restServer struct {
 	mu     sync.Mutex // guards the others
 	tables map[string]table.Metadata
-	// without are endpoints that it does not have.
+	// without lists the missing endpoints.
 	without string
-	// commit decides what happens to a commit, and answers it; nil: what is right.
+	// commit, if set, replaces the handling of a commit.
 	commit func(w http.ResponseWriter, put func(tables int))
-	// load, if set, answers instead of a table.
+	// load, if set, replaces the response to a load of a table.
 	load func(w http.ResponseWriter) bool
 }
 
-// inServer moves the lake of a house to a server.
-func (h *house) inServer() *restServer {
+// inServer moves the lake to a REST catalog.
+func (h *fixture) inServer() *restServer {
 	h.Helper()
 	s := &restServer{tables: map[string]table.Metadata{}}
 	web := httptest.NewServer(s)
 	h.Cleanup(web.Close)
-	h.write("key", "of-no-machine") // so that nobody looks for those of this one
+	h.write("key", "of-no-machine") // so that the keys of this machine are not used
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
 		"lake: {catalog: rest, warehouse: ./lake, keep_nights: 2, rest: {uri: "+web.URL+"}}\n"+
 		"s3: {access_key_file: key, secret_key_file: key}\n")
 	return s
 }
 
-// ServeHTTP implements http.Handler.
 func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,9 +54,9 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}, "endpoints": endpoints})
 	case r.URL.Path == "/v1/transactions/commit":
 		s.serveCommit(w, r)
-	case len(parts) == 2: // a new namespace
+	case len(parts) == 2: // create a namespace
 		answer(w, map[string]any{"namespace": []string{"x"}, "properties": map[string]string{}})
-	case len(parts) == 3: // whether there is a namespace
+	case len(parts) == 3: // check a namespace
 		w.WriteHeader(http.StatusNoContent)
 	case len(parts) == 4 && r.Method == http.MethodGet:
 		list := []map[string]any{}
@@ -82,10 +81,10 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// hostile acts on a terminal that shows it.
+// hostile contains control characters for a terminal.
 const hostile = "\x1b[2J\u202e"
 
-// refuse answers with an error of the protocol.
+// refuse responds with an error of the protocol.
 func refuse(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	answer(w, map[string]any{"error": map[string]any{"message": "no" + hostile, "type": "RefusedException", "code": status}})
@@ -153,10 +152,10 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// TestAServerAnswersWrongly to a commit: what is visible is found out, and the files of a
-// night that may be visible are kept.
+// TestAServerAnswersWrongly: after an unexpected response to a commit, the tables are read
+// back, and the files of a night that may be visible are kept.
 func TestAServerAnswersWrongly(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	s := h.inServer()
 	first := h.publish()[0].Run
 	h.same(first)
@@ -174,16 +173,16 @@ func TestAServerAnswersWrongly(t *testing.T) {
 	}
 	s.commit = proxy(http.StatusConflict, 0)
 	h.fail(1, "another publisher", "publish")
-	s.commit = proxy(http.StatusConflict, -1) // it committed, and was sent again by a proxy
+	s.commit = proxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
 	if p := h.publish(); p[0].Run != second || p[0].Already {
 		t.Errorf("published %+v", p)
 	}
 	h.same(h.whole())
 }
 
-// TestARefusedCommitLeavesNoFiles, where the server says so itself.
+// TestARefusedCommitLeavesNoFiles if the server itself refused it.
 func TestARefusedCommitLeavesNoFiles(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	s := h.inServer()
 	h.publish()
 	h.night()
@@ -198,13 +197,13 @@ func TestARefusedCommitLeavesNoFiles(t *testing.T) {
 	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
 	h.fail(1, "as a whole or not at all", "publish")
 	if after := h.filesOfLake(); len(after) == len(before) {
-		t.Error("the files of a night that may be visible are gone")
+		t.Error("the files of a night that may be visible were removed")
 	}
 }
 
-// TestOfTwoPublishersOneWins also where both do the same to a table that did not change.
+// TestOfTwoPublishersOneWins, even if both make the same change to an unchanged table.
 func TestOfTwoPublishersOneWins(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	s := h.inServer()
 	h.publish()
 	second := h.night()
@@ -221,9 +220,10 @@ func TestOfTwoPublishersOneWins(t *testing.T) {
 	}
 }
 
-// TestAServerConfirmsWhatItDidNotDo, all of it or a part, and what cannot be read back.
+// TestAServerConfirmsWhatItDidNotDo: the server confirms a commit that it did not apply, or
+// applied in part, or whose tables cannot be read back.
 func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	s := h.inServer()
 	h.publish()
 	h.night()
@@ -248,15 +248,15 @@ func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
 	h.same(h.whole())
 }
 
-// TestAServerWithoutTransactionsIsRefused before anything is created.
+// TestAServerWithoutTransactionsIsRefused before a namespace or table is created.
 func TestAServerWithoutTransactionsIsRefused(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	s := h.inServer()
 	s.without = "transactions"
 	for _, command := range []string{"publish", "check"} {
 		h.fail(1, "cannot commit several tables in one step", command)
 	}
 	if made, _ := filepath.Glob(h.path("lake/*")); len(made)+len(s.tables) > 0 {
-		t.Errorf("made %v, %d tables", made, len(s.tables))
+		t.Errorf("created %v and %d tables", made, len(s.tables))
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestLakeOnAServer publishes nights to a server that checks signatures and checksums as
-// those of providers do, and reads them back.
+// TestLakeOnAServer publishes nights to an S3 server that checks signatures and checksums, and
+// reads them back.
 func TestLakeOnAServer(t *testing.T) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	h.atEndpoint(server.URL, 9)
 	if got := h.run("check"); got.code != 0 {
 		t.Fatalf("check: %+v", got)
@@ -35,7 +35,7 @@ func TestLakeOnAServer(t *testing.T) {
 	h.publish()
 	h.same(second)
 	if slow > 0 {
-		t.Errorf("the publish was told only %d times to slow down", 5-slow)
+		t.Errorf("the publish got only %d of 5 responses to slow down", 5-slow)
 	}
 
 	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
@@ -51,14 +51,14 @@ func TestLakeOnAServer(t *testing.T) {
 	}
 	server.SetFailure(nil)
 	if run := h.whole(); run != second {
-		t.Errorf("after a publish that was refused the lake shows %s, want %s", run, second)
+		t.Errorf("after a refused publish the lake shows %s, want %s", run, second)
 	}
 	h.publish("--all")
 	for _, run := range []string{first.Run, second, third} {
 		h.same(run)
 	}
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
-		t.Errorf("status names %v", s.Nights)
+		t.Errorf("status lists the nights %v", s.Nights)
 	}
 	h.comparedByPyIceberg(findPyIceberg(t), 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})

@@ -11,16 +11,16 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// inBucket moves the lake of a house into object storage.
-func (h *house) inBucket(server *s3sim.Server) {
+// inBucket moves the lake to object storage.
+func (h *fixture) inBucket(server *s3sim.Server) {
 	h.Helper()
 	web := httptest.NewServer(server)
 	h.Cleanup(web.Close)
 	h.atEndpoint(web.URL, 1)
 }
 
-// atEndpoint moves the lake of a house to a server that has the bucket nights.
-func (h *house) atEndpoint(address string, keepNights int) {
+// atEndpoint moves the lake to the bucket nights of a server.
+func (h *fixture) atEndpoint(address string, keepNights int) {
 	h.Helper()
 	h.write("access", s3sim.AccessKey)
 	h.write("secret", s3sim.SecretKey)
@@ -31,7 +31,7 @@ func (h *house) atEndpoint(address string, keepNights int) {
 
 // TestObjectStorage publishes, verifies and expires nights in a bucket.
 func TestObjectStorage(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	server := s3sim.New("nights")
 	h.inBucket(server)
 	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
@@ -53,10 +53,10 @@ func TestObjectStorage(t *testing.T) {
 	h.same(h.whole())
 }
 
-// TestABucketFailsInTheMiddle of a publish: nothing of the night is visible, and the next
-// publish completes it. A bucket that is gone is named.
+// TestABucketFailsInTheMiddle of a publish. The night is not visible, and the next publish
+// completes it. The error of a missing bucket has its name.
 func TestABucketFailsInTheMiddle(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	server := s3sim.New("nights")
 	h.inBucket(server)
 	first := h.publish()[0].Run

@@ -9,15 +9,15 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// printer has a configuration, and neither warehouse nor lake: views prints texts.
-func printer(t *testing.T) *house {
-	h := &house{T: t, dir: t.TempDir()}
+// printer returns a fixture with only a configuration, which is all that views needs.
+func printer(t *testing.T) *fixture {
+	h := &fixture{T: t, dir: t.TempDir()}
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\nlake: {catalog: sqlite, warehouse: ./lake, namespace: acme}\n")
 	return h
 }
 
-// printed is what views prints, which must hold no name that is to be filled in.
-func (h *house) printed(args ...string) string {
+// printed returns the output of views and checks that it has no placeholder.
+func (h *fixture) printed(args ...string) string {
 	h.Helper()
 	got := h.run(append([]string{"views"}, args...)...)
 	if got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "${") {
@@ -26,7 +26,7 @@ func (h *house) printed(args ...string) string {
 	return got.stdout
 }
 
-// TestViewsAreStatements in the SQL of each engine, with the names of the lake.
+// TestViewsAreStatements checks the statements for each engine, with the names of the lake.
 func TestViewsAreStatements(t *testing.T) {
 	h := printer(t)
 	for engine, want := range map[string][]string{
@@ -46,7 +46,7 @@ func TestViewsAreStatements(t *testing.T) {
 			t.Errorf("%s: %d statements create %d views", engine, n, len(views))
 		}
 		if !strings.HasSuffix(text, ";\n") {
-			t.Errorf("%s: the last statement has no end: %q", engine, text[max(0, len(text)-80):])
+			t.Errorf("%s: the last statement has no semicolon: %q", engine, text[max(0, len(text)-80):])
 		}
 		if text := h.printed("--dialect", engine); !strings.Contains(text, "CREATE SCHEMA IF NOT EXISTS acme_mart;\n") {
 			t.Errorf("%s: without a catalog the schema is not acme_mart:\n%s", engine, text)
@@ -56,11 +56,12 @@ func TestViewsAreStatements(t *testing.T) {
 		t.Error("the default is not the SQL of Spark")
 	}
 	if _, err := os.Stat(h.path("lake")); err == nil {
-		t.Error("views wrote a lake")
+		t.Error("views created a lake")
 	}
 }
 
-// TestQueriesAreStatements, each below what it answers, with its defaults or with markers.
+// TestQueriesAreStatements checks the queries with their headers, with defaults and with
+// markers.
 func TestQueriesAreStatements(t *testing.T) {
 	h := printer(t)
 	for engine, marker := range map[string]string{"spark": ":min_percent", "trino": "?"} {
@@ -88,13 +89,14 @@ func TestViewsRefusesWhatItCannotPrint(t *testing.T) {
 	h.fail(2, "--markers needs --queries", "views", "--markers")
 	h.fail(2, "unknown command", "views", "trino")
 	if got := h.run("views", "--dialect", "snowflake"); got.stdout != "" {
-		t.Errorf("it prints %s", got.stdout)
+		t.Errorf("views printed %s, want no output", got.stdout)
 	}
 }
 
-// TestACatalogWithoutViews has the night and says where the views are to be had.
+// TestACatalogWithoutViews: publish --views publishes the night and prints how to get the
+// views.
 func TestACatalogWithoutViews(t *testing.T) {
-	h := newHouse(t, 1)
+	h := newFixture(t, 1)
 	got := h.run("publish", "--views")
 	if got.code != 3 || !strings.Contains(got.stdout, "tables in one commit") {
 		t.Fatalf("publish --views: %+v", got)

@@ -1,12 +1,10 @@
-// Package backup mirrors parquet/ and state/ of a warehouse into a bucket, night after
-// night, and back.
+// Package backup mirrors parquet/ and state/ of a warehouse to a bucket and restores them.
 //
-// An object is named by the SHA-256 of its bytes, so what was sent once is never sent
-// again, and nothing that a manifest names is ever overwritten. A manifest names all
-// files of a backup; it is written last. So a bucket has whole backups and, at most,
-// objects that no manifest names yet.
+// An object is named by the SHA-256 of its bytes. It is therefore sent only once and never
+// overwritten. A manifest lists all files of a backup and is written last, so the bucket has
+// only complete backups, and perhaps objects without a manifest.
 //
-// It must not know what the files mean, nor when it is run.
+// It must not know the meaning of the files or the time at which it runs.
 package backup
 
 import (
@@ -32,42 +30,44 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// parallel is how many files are sent or fetched at once.
+// parallel is the number of files that are sent or fetched at once.
 const parallel = 8
 
 // Config is a warehouse and its bucket.
 type Config struct {
 	Warehouse *warehouse.Warehouse
 	Bucket    *object.Bucket
-	// Program is the version that manifests name.
+	// Program is the version to record in manifests.
 	Program string
-	// Older lets Restore and Verify take a backup that can be read in place of a newer one
-	// that cannot.
+	// Older lets Restore and Verify use an older backup if the newest manifest cannot be
+	// read.
 	Older bool
 	Now   func() time.Time
 	Log   *slog.Logger
 }
 
-// Result is what Run did.
+// Result is the result of Run.
 type Result struct {
-	// Run is the version that readers saw.
+	// Run is the published version.
 	Run string
-	// Files and Bytes are those of the backup; Sent and SentBytes were new.
+	// Files and Bytes count the files of the backup, Sent and SentBytes those sent by this
+	// Run.
 	Files, Sent      int
 	Bytes, SentBytes int64
-	// Removed are objects that no kept backup names.
+	// Removed counts the removed objects of old backups.
 	Removed int
-	// LeftOut is what is damaged or missing here and in the bucket.
+	// LeftOut lists files that are damaged or missing in the warehouse and not in the
+	// bucket.
 	LeftOut []Problem
 }
 
-// Problem is a file that is not what its manifest says.
+// Problem is a file that does not match its manifest.
 type Problem struct {
 	File    string `json:"file"`
 	Problem string `json:"problem"`
 }
 
-// OtherError says that the bucket has the backup of another warehouse.
+// OtherError means that the bucket has the backup of another warehouse.
 type OtherError struct{ Address, Run string }
 
 func (e *OtherError) Error() string {
@@ -80,7 +80,7 @@ type run struct {
 	Config
 	mu     sync.Mutex
 	result Result
-	// stored are the objects in the bucket, by name.
+	// stored has the objects in the bucket, by name.
 	stored map[string]object.Object
 	files  []File
 }
@@ -120,15 +120,15 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	for _, f := range m.Files {
 		r.result.Bytes += f.Bytes
 	}
-	// The backup stands. What fails now only leaves objects that are not needed.
+	// The backup is complete. An error below only leaves unneeded objects.
 	if err := r.removeOld(ctx, name); err != nil {
 		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
 	}
 	return r.result, nil
 }
 
-// timeAfter is the time that a manifest is named by: later than that of every backup so far,
-// also after the clock went back, since the name says which one is the newest.
+// timeAfter returns now, or a time after last if the clock was set back. The name of a
+// manifest begins with it, and the newest backup is found by the name.
 func timeAfter(now, last time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
 	if next := last.Add(time.Millisecond); now.Before(next) {
@@ -137,15 +137,15 @@ func timeAfter(now, last time.Time) time.Time {
 	return now
 }
 
-// checkOwner returns the backups in the bucket, and an *OtherError when the newest is of
-// a warehouse that this one does not continue: a new warehouse in place of a lost one
-// must not replace the backup of the lost one.
+// checkOwner returns the backups in the bucket. It returns an *OtherError if the newest one
+// has a run that this warehouse does not know: a new warehouse must not replace the backup of
+// a lost one.
 func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	kept, err := listManifests(ctx, r.Bucket)
-	if err != nil || len(kept.whole) == 0 {
+	if err != nil || len(kept.readable) == 0 {
 		return kept, err
 	}
-	newest := kept.whole[len(kept.whole)-1].Run
+	newest := kept.readable[len(kept.readable)-1].Run
 	runs, err := r.Warehouse.Ledger.AllRuns()
 	if err != nil {
 		return kept, err
@@ -170,8 +170,8 @@ func (r *run) listStored(ctx context.Context) error {
 	return err
 }
 
-// checkStored holds that what the manifest names is there: another program at work on the
-// same prefix may have removed what this one found. If not, the manifest is taken back.
+// checkStored checks that the bucket has all objects of the manifest, because another
+// program may have removed some meanwhile. If one is missing, the manifest is deleted.
 func (r *run) checkStored(ctx context.Context, manifest string) error {
 	if err := r.listStored(ctx); err != nil {
 		return err
@@ -186,13 +186,13 @@ func (r *run) checkStored(ctx context.Context, manifest string) error {
 	return nil
 }
 
-// sendFiles sends what the bucket lacks. A night may extend the series meanwhile: the files
-// that manifests name are listed before and after, and must be the same, so that a backup
-// holds one state of them. What looks damaged is looked at again.
+// sendFiles sends the missing files. The files of the series are listed before and after.
+// If a night changed them meanwhile, sendFiles starts again, so that a backup has one state
+// of the series. Damaged files are checked a second time.
 func (r *run) sendFiles(ctx context.Context) error {
-	const looks = 5
+	const maxAttempts = 5
 	isSettled := false
-	for look := range looks {
+	for attempt := range maxAttempts {
 		files, err := r.Warehouse.Mirror.Files()
 		if err != nil {
 			return err
@@ -211,31 +211,31 @@ func (r *run) sendFiles(ctx context.Context) error {
 			return err
 		}
 		isSettled = slices.Equal(namedFiles(files), namedFiles(again))
-		if isSettled && (len(r.result.LeftOut) == 0 || look > 0) {
+		if isSettled && (len(r.result.LeftOut) == 0 || attempt > 0) {
 			break
 		}
 		if !isSettled {
-			r.Log.Info("the Parquet series changed during the backup, which begins again", "attempt", look+1)
+			r.Log.Info("the Parquet series changed during the backup, which begins again", "attempt", attempt+1)
 		}
 	}
 	if !isSettled {
 		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the last backup stays the newest, and files that were sent are kept: "+
-			"run placementsync backup while no night is running", r.Bucket.Address(""), looks)
+			"run placementsync backup while no night is running", r.Bucket.Address(""), maxAttempts)
 	}
 	slices.SortFunc(r.files, func(x, y File) int { return compareText(x.File, y.File) })
 	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return compareText(x.File, y.File) })
 	return nil
 }
 
-// namedFiles are those that manifests name, with the manifests.
+// namedFiles returns the files with a checksum in a manifest, and the manifests, sorted.
 func namedFiles(files []checksum.FileSum) []checksum.FileSum {
 	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
 	slices.SortFunc(all, func(x, y checksum.FileSum) int { return compareText(x.File, y.File) })
 	return all
 }
 
-// sendFile sends a file unless the bucket has it. One that the bucket has is not read: a
-// file that is damaged here is whole there.
+// sendFile sends a file unless the bucket has it. A file that the bucket has is not read,
+// because the copy in the bucket is intact even if the file is damaged.
 func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
 	sum := object.Sum{Bytes: want.Bytes, SHA256: want.SHA256}
 	if want.SHA256 != "" && r.isStored(sum) {
@@ -257,15 +257,14 @@ func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
 	if want.SHA256 != "" {
 		r.leaveOut(want.File, problem)
 	}
-	return nil // a file of state may end at any time
+	return nil // a file of state/ may have been removed
 }
 
-// sendFrom sends the file at a path, if it is the one that is wanted. Else it says what is
-// wrong with it.
+// sendFrom sends the file at a path if it matches want. Otherwise it returns the problem.
 func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "it is gone", nil
+		return "it is missing", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("back up %s: %w", want.File, err)
@@ -276,7 +275,7 @@ func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 		return "", fmt.Errorf("back up %s: %w", want.File, err)
 	}
 	if want.SHA256 != "" && sum.SHA256 != want.SHA256 {
-		return "its bytes are not those of its manifest", nil
+		return "its checksum differs from its manifest", nil
 	}
 	isNew := !r.isStored(sum)
 	if isNew {
@@ -312,25 +311,25 @@ func (r *run) leaveOut(file, problem string) {
 	r.result.LeftOut = append(r.result.LeftOut, Problem{file, problem})
 }
 
-// removeOld removes all backups but the newest two, then what no backup names. Whoever
-// restores the newest one meanwhile still finds all of it. What a manifest names that
-// cannot be read is not known, so nothing is removed while there is one.
+// removeOld removes all manifests but the newest two, and then the objects without a
+// manifest. The second newest stays for a restore that is running. If a manifest cannot be
+// read, no object is removed, because it may need any of them.
 //
-// Two machines may be at work on one prefix, against the rules. So manifests are listed
-// anew, and what was stored within a day of this one's stays: it may wait for its own.
+// In case another machine uses the same prefix against the rules, manifests are listed again,
+// and objects stored within a day before this backup stay: their manifest may follow.
 func (r *run) removeOld(ctx context.Context, own string) error {
 	const keep = 2
 	kept, err := listManifests(ctx, r.Bucket)
 	if err != nil {
 		return err
 	}
-	if len(kept.unread) > 0 {
-		return fmt.Errorf("%w; nothing is removed while it is there", kept.unread[0].err)
+	if len(kept.unreadable) > 0 {
+		return fmt.Errorf("%w; nothing is removed while it is there", kept.unreadable[0].err)
 	}
-	all := kept.whole
-	at := slices.IndexFunc(all, func(m named) bool { return m.name == own })
+	all := kept.readable
+	at := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
 	if at < 0 {
-		return fmt.Errorf("find the backup %s: it is gone; nothing is removed", r.Bucket.Address(own))
+		return fmt.Errorf("find the backup %s: it is missing; no object was removed", r.Bucket.Address(own))
 	}
 	before := all[at].storedAt.Add(-24 * time.Hour)
 	if n, err := r.Bucket.AbortBefore(ctx, dataDir, before); err != nil {
@@ -338,12 +337,12 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 	} else if n > 0 {
 		r.Log.Info("parts of interrupted uploads removed", "uploads", n)
 	}
-	var doomed []string
+	var old []string
 	for len(all) > keep {
-		doomed = append(doomed, all[0].name)
+		old = append(old, all[0].name)
 		all = all[1:]
 	}
-	if err := r.Bucket.Delete(ctx, doomed...); err != nil {
+	if err := r.Bucket.Delete(ctx, old...); err != nil {
 		return err
 	}
 	needed := map[string]bool{}
@@ -352,18 +351,18 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 			needed[dataName(f.sum())] = true
 		}
 	}
-	doomed = nil
+	old = nil
 	for name, o := range r.stored {
 		if !needed[name] && !o.StoredAt.IsZero() && o.StoredAt.Before(before) {
-			doomed = append(doomed, name)
+			old = append(old, name)
 		}
 	}
-	slices.Sort(doomed)
-	r.result.Removed = len(doomed)
-	return r.Bucket.Delete(ctx, doomed...)
+	slices.Sort(old)
+	r.result.Removed = len(old)
+	return r.Bucket.Delete(ctx, old...)
 }
 
-// sumFile reads as much of a file as it has now: journals grow meanwhile.
+// sumFile returns the checksum of a file up to its present size. Journals may grow meanwhile.
 func sumFile(ctx context.Context, f *os.File) (object.Sum, error) {
 	info, err := f.Stat()
 	if err != nil {

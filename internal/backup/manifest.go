@@ -21,15 +21,15 @@ const (
 
 const (
 	manifestKind = "placementsync backup"
-	// manifestFormat numbers the meaning of a manifest. Raise it when an older program
-	// would restore the wrong thing.
+	// manifestFormat is the version of the format. Raise it when older programs would
+	// restore wrong files.
 	manifestFormat = 1
-	// mostManifest bounds a manifest in bytes: some 200 for each file.
-	mostManifest = 256 << 20
+	// maxManifest is in bytes. A file takes about 200.
+	maxManifest = 256 << 20
 )
 
-// Manifest names the files of a backup. Its object is named by its time and the checksum
-// of its text, so it needs no seal.
+// Manifest lists the files of a backup. The name of its object has its time and the checksum
+// of its text.
 type Manifest struct {
 	Kind    string    `json:"kind"`
 	Format  int       `json:"format"`
@@ -37,11 +37,11 @@ type Manifest struct {
 	At      time.Time `json:"at"`
 	Program string    `json:"program_version"`
 	Files   []File    `json:"files"`
-	// LeftOut was damaged in the warehouse, and is not in the backup.
+	// LeftOut lists files that were damaged in the warehouse and are not in the backup.
 	LeftOut []Problem `json:"left_out,omitempty"`
 }
 
-// File is a file of the warehouse, and by its checksum an object.
+// File is a file of the warehouse. Its checksum is the name of its object.
 type File struct {
 	File   string `json:"file"`
 	Bytes  int64  `json:"bytes"`
@@ -54,29 +54,27 @@ func dataName(sum object.Sum) string { return dataDir + sum.SHA256 }
 
 func compareText(x, y string) int { return strings.Compare(x, y) }
 
-// nameTime is the time in the name of a manifest.
+// nameTime is the format of the time in the name of a manifest.
 const nameTime = "20060102T150405.000Z"
 
-// named is a manifest with the name of its object.
-type named struct {
+// storedManifest is a manifest with the name of its object.
+type storedManifest struct {
 	name string
-	// storedAt is by the clock of the server; zero: it does not say.
+	// storedAt is the time of the server. It may be zero.
 	storedAt time.Time
 	Manifest
 }
 
-// unread is a manifest that cannot be read.
-type unread struct {
+type unreadableManifest struct {
 	name string
 	err  error
 }
 
-// manifests are those in a bucket.
+// manifests are the manifests in a bucket.
 type manifests struct {
-	// whole are those that can be read, oldest first.
-	whole  []named
-	unread []unread
-	// last is the time in the name of the newest, also when that cannot be read.
+	readable   []storedManifest // oldest first
+	unreadable []unreadableManifest
+	// last is the time in the name of the newest manifest, readable or not.
 	last time.Time
 }
 
@@ -89,8 +87,8 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	return name, b.PutBytes(ctx, name, text)
 }
 
-// listManifests reads the manifests in a bucket. Objects with other names are of others.
-// It fails when none of them can be read.
+// listManifests reads the manifests in a bucket. It ignores objects with other names. It
+// returns an error if there are manifests and all of them are unreadable.
 func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
 	if err != nil {
@@ -105,35 +103,35 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		}
 		m, err := readManifest(ctx, b, o.Name, sum)
 		switch {
-		case errors.Is(err, object.ErrMissing): // another backup ended meanwhile
+		case errors.Is(err, object.ErrMissing): // another backup has removed it meanwhile
 			continue
 		case errors.As(err, new(*manifestError)):
-			all.unread = append(all.unread, unread{o.Name, err})
+			all.unreadable = append(all.unreadable, unreadableManifest{o.Name, err})
 			problems = append(problems, err)
 		case err != nil:
 			return all, err
 		default:
-			all.whole = append(all.whole, named{o.Name, o.StoredAt, m})
+			all.readable = append(all.readable, storedManifest{o.Name, o.StoredAt, m})
 		}
 		if at.After(all.last) {
 			all.last = at
 		}
 	}
-	if len(all.whole) == 0 {
+	if len(all.readable) == 0 {
 		return all, errors.Join(problems...)
 	}
-	slices.SortFunc(all.whole, func(x, y named) int { return compareText(x.name, y.name) })
+	slices.SortFunc(all.readable, func(x, y storedManifest) int { return compareText(x.name, y.name) })
 	return all, nil
 }
 
-// warnFuture says when the newest backup is of a time that is not yet.
+// warnFuture logs a warning if the newest backup has a time in the future.
 func (c Config) warnFuture(last time.Time) {
 	if last.Sub(c.Now()) > time.Minute {
-		c.Log.Warn("the newest backup is dated in the future: this clock is behind, or one was ahead; later backups are named after it", "at", last)
+		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; later backups get later times", "at", last)
 	}
 }
 
-// manifestError says that a manifest is not what was written, or of a newer program.
+// manifestError means that a manifest is damaged or was written by a newer program.
 type manifestError struct{ address, problem string }
 
 func (e *manifestError) Error() string {
@@ -141,15 +139,15 @@ func (e *manifestError) Error() string {
 }
 
 func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Manifest, err error) {
-	text, err := b.Read(ctx, name, mostManifest)
+	text, err := b.Read(ctx, name, maxManifest)
 	if err != nil {
 		return m, err
 	}
 	if object.SumOf(text).SHA256 != sum {
-		return m, &manifestError{b.Address(name), "its bytes are not those of its checksum"}
+		return m, &manifestError{b.Address(name), "its bytes do not match its checksum"}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Kind != manifestKind {
-		return m, &manifestError{b.Address(name), "it is no manifest of a backup"}
+		return m, &manifestError{b.Address(name), "it is not the manifest of a backup"}
 	}
 	if m.Format > manifestFormat {
 		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d and this program knows %d: use that program or a newer one",
@@ -158,33 +156,33 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 	known := make(map[string]bool, len(m.Files))
 	for _, f := range m.Files {
 		if known[f.File] {
-			return m, &manifestError{b.Address(name), fmt.Sprintf("it names %q twice", f.File)}
+			return m, &manifestError{b.Address(name), fmt.Sprintf("it lists %q twice", f.File)}
 		}
 		known[f.File] = true
 	}
 	return m, nil
 }
 
-// readNewest returns the backup that a restore reads. A newer one that cannot be read is
-// an error: it may have what this one has not.
+// readNewest returns the newest manifest. It returns an error if that is unreadable, unless
+// c.Older is set.
 func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	all, err := listManifests(ctx, c.Bucket)
 	if err != nil {
 		return Manifest{}, err
 	}
-	if len(all.whole) == 0 {
+	if len(all.readable) == 0 {
 		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run placementsync backup", c.Bucket.Address(""))
 	}
 	c.warnFuture(all.last)
-	newest := all.whole[len(all.whole)-1]
-	for _, one := range all.unread {
+	newest := all.readable[len(all.readable)-1]
+	for _, m := range all.unreadable {
 		switch {
-		case one.name < newest.name:
+		case m.name < newest.name:
 		case c.Older:
-			c.Log.Warn("a newer backup cannot be read, an older one is taken", "error", one.err, "run", newest.Run, "at", newest.At)
+			c.Log.Warn("a newer backup cannot be read, an older one is taken", "error", m.err, "run", newest.Run, "at", newest.At)
 		default:
-			return Manifest{}, fmt.Errorf("%w; the newest one that can be read is that of %s, of %s; nothing was changed: --older takes that one",
-				one.err, newest.Run, newest.At.Format(time.DateTime))
+			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older takes the newest readable backup, of run %s at %s",
+				m.err, newest.Run, newest.At.Format(time.DateTime))
 		}
 	}
 	return newest.Manifest, nil

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestManifestsThatCannotBeRead holds that what a bucket says is refused with its reason, and
-// that its time still counts.
+// TestManifestsThatCannotBeRead checks the reasons of unreadable manifests, and that their
+// times still count for manifests.last.
 func TestManifestsThatCannotBeRead(t *testing.T) {
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)
@@ -40,16 +40,16 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	all, err := listManifests(t.Context(), b)
-	if err != nil || len(all.whole) != 1 || !all.whole[0].At.Equal(at) || !all.last.Equal(at.AddDate(0, 0, 3)) {
-		t.Fatalf("found %+v (%v), want the first as whole and the time of the last", all, err)
+	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.last.Equal(at.AddDate(0, 0, 3)) {
+		t.Fatalf("got %+v (%v), want only the first readable, and the time of the last", all, err)
 	}
-	want := []string{"placementsync v9 wrote it in format 2", `it names "parquet/a" twice`, "it is no manifest of a backup"}
-	if len(all.unread) != len(want) {
-		t.Fatalf("%d manifests cannot be read, want %d", len(all.unread), len(want))
+	want := []string{"placementsync v9 wrote it in format 2", `it lists "parquet/a" twice`, "it is not the manifest of a backup"}
+	if len(all.unreadable) != len(want) {
+		t.Fatalf("%d manifests are unreadable, want %d", len(all.unreadable), len(want))
 	}
-	for i, one := range all.unread {
-		if !strings.Contains(one.err.Error(), want[i]) {
-			t.Errorf("got %v, want %s", one.err, want[i])
+	for i, m := range all.unreadable {
+		if !strings.Contains(m.err.Error(), want[i]) {
+			t.Errorf("got %v, want %s", m.err, want[i])
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestTimeOfABackupIsLaterThanThoseBefore(t *testing.T) {
 		{at, at.AddDate(1, 0, 0), at.AddDate(1, 0, 0).Add(time.Millisecond)},
 	} {
 		if got := timeAfter(c.now, c.last); !got.Equal(c.want) {
-			t.Errorf("at %s after %s: %s, want %s", c.now, c.last, got, c.want)
+			t.Errorf("timeAfter(%s, %s) = %s, want %s", c.now, c.last, got, c.want)
 		}
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"placementsync/internal/object"
 )
 
-// Restored is what Restore or Verify read.
+// Restored is the result of Restore.
 type Restored struct {
 	Manifest
-	// Fetched files were read from the bucket; the others were there already.
+	// Fetched counts the files read from the bucket. The other files existed already.
 	Fetched int
 	Bytes   int64
 }
 
-// Restore brings parquet/ and state/ of the newest backup into a folder without a
-// warehouse. A file appears when its checksum was compared, and the ledger last: until
-// then no night begins. After an error, another Restore fetches only what is missing.
+// Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse. A
+// file appears after its checksum was verified. The ledger comes last; without it no night
+// starts. After an error, another Restore fetches only the missing files.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
@@ -48,9 +48,9 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	others := slices.Delete(slices.Clone(res.Files), ledger, ledger+1)
+	remaining := slices.Delete(slices.Clone(res.Files), ledger, ledger+1)
 	var fetched, bytes atomic.Int64
-	err = eachFile(ctx, others, func(ctx context.Context, f File) error { return c.fetch(ctx, f, &fetched, &bytes) })
+	err = eachFile(ctx, remaining, func(ctx context.Context, f File) error { return c.fetch(ctx, f, &fetched, &bytes) })
 	if err == nil {
 		err = c.fetch(ctx, last, &fetched, &bytes)
 	}
@@ -61,8 +61,8 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	return res, err
 }
 
-// isInPlace compares a file of this machine with the backup; false without an error: it
-// is not there. A file of state may be replaced, since no run here has published.
+// isInPlace reports whether the local file is the one of the backup. A file of parquet/ that
+// differs is an error. A file of state/ may be replaced, because no run was published here.
 func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 	path, err := c.Warehouse.Mirror.Path(f.File)
 	if err != nil {
@@ -81,13 +81,13 @@ func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 		return false, nil
 	}
 	if err == nil && sum != f.sum() {
-		err = fmt.Errorf("restore %s: another file has its place; it was left as it is: name a new folder as warehouse.dir", f.File)
+		err = fmt.Errorf("restore %s: a different file exists; it was not changed: name a new folder as warehouse.dir", f.File)
 	}
 	return err == nil, err
 }
 
 func (c Config) fetch(ctx context.Context, f File, fetched, bytes *atomic.Int64) error {
-	if there, err := c.isInPlace(ctx, f); there || err != nil {
+	if exists, err := c.isInPlace(ctx, f); exists || err != nil {
 		return err
 	}
 	err := c.Warehouse.Mirror.Place(f.File, func(file *os.File) error {
@@ -103,7 +103,7 @@ func (c Config) fetch(ctx context.Context, f File, fetched, bytes *atomic.Int64)
 	return err
 }
 
-// eachFile works on some files at once, until one fails.
+// eachFile calls work for the files, several at a time, until one call fails.
 func eachFile(ctx context.Context, files []File, work func(ctx context.Context, f File) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -118,15 +118,15 @@ func eachFile(ctx context.Context, files []File, work func(ctx context.Context, 
 	return group.Wait()
 }
 
-// Verified is what Verify found.
+// Verified is the result of Verify.
 type Verified struct {
 	Restored
-	// Damaged are files whose objects are missing or not what was written.
+	// Damaged lists files whose objects are missing or damaged.
 	Damaged []Problem
 }
 
-// Verify compares the objects of the newest backup with its manifest: their sizes, and
-// with readData their bytes. It changes nothing.
+// Verify compares the objects of the newest backup with its manifest: their sizes and, if
+// readData is set, their bytes. It changes nothing.
 func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error) {
 	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err
@@ -144,13 +144,13 @@ func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error
 	err = eachFile(ctx, v.Files, func(ctx context.Context, f File) error {
 		switch size, ok := stored[dataName(f.sum())]; {
 		case !ok:
-			problems <- Problem{f.File, "its object is gone: the next backup sends it again, if the warehouse has the file"}
+			problems <- Problem{f.File, "its object is missing: the next backup sends it again, if the warehouse has the file"}
 		case size != f.Bytes:
 			problems <- Problem{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", size, f.Bytes)}
 		case readData:
 			err := c.Bucket.Get(ctx, dataName(f.sum()), f.sum(), func() (io.Writer, error) { return io.Discard, nil })
 			if errors.Is(err, object.ErrDiffers) {
-				problems <- Problem{f.File, fmt.Sprintf("its bytes are not those of its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f.sum())))}
+				problems <- Problem{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f.sum())))}
 				return nil
 			}
 			if err != nil {

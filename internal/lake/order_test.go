@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOnlyALaterNightIsPublished over the one that the lake shows: another one of the same
-// time, such as a rebuild, would replace what readers see by rows that only look the same.
+// TestOnlyALaterNightIsPublished: another night of the same time, such as a rebuild, may have
+// different rows.
 func TestOnlyALaterNightIsPublished(t *testing.T) {
 	t.Parallel()
 	const night, other = "20261120T020000Z", "20261121T090000Z"
@@ -26,7 +26,7 @@ func TestOnlyALaterNightIsPublished(t *testing.T) {
 	} {
 		var older *OlderError
 		if err := checkOrder(&Version{Run: c.run, At: c.at}, c.last); errors.As(err, &older) != c.refused {
-			t.Errorf("%s: got %v, want it refused: %t", name, err, c.refused)
+			t.Errorf("%s: got %v, want an error: %t", name, err, c.refused)
 		}
 	}
 }

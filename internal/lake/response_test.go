@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/object"
 )
 
-// commitTo commits a change of one table to a server that answers a commit so, and shows
-// the table as before or, with done, after it.
+// commitTo commits a change of one table to a server. serve handles the commit. The server
+// then shows the table before the change or, if done is set, after it.
 func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 	t.Helper()
 	m, err := design{}.newMetadata("file:///x/p_current/a")
@@ -60,8 +60,8 @@ func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 	return errors.Join(err, c.close())
 }
 
-// TestOnlyTheServerRefuses: what a proxy says, or a status that says nothing about the
-// commit, leaves open what happened, until the tables show it.
+// TestOnlyTheServerRefuses: after an error of a proxy, or a status that does not exclude a
+// commit, the outcome is unknown unless the tables show it.
 func TestOnlyTheServerRefuses(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
 		for _, inProtocol := range []bool{false, true} {
@@ -81,30 +81,29 @@ func TestOnlyTheServerRefuses(t *testing.T) {
 				t.Errorf("%d: refused %v, unknown %v, conflict %v: %v", status, refused, unknown, conflict, err)
 			}
 			if err := commitTo(t, true, serve); (err == nil) == refused {
-				t.Errorf("%d, and it had committed: %v", status, err)
+				t.Errorf("%d after an applied commit: %v, want nil", status, err)
 			}
 		}
 	}
 }
 
-// TestAConfirmationIsReadBack.
 func TestAConfirmationIsReadBack(t *testing.T) {
 	serve := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 	if err := commitTo(t, true, serve); err != nil {
 		t.Error(err)
 	}
 	if err := commitTo(t, false, serve); !errors.As(err, new(*NotCommittedError)) || !strings.Contains(err.Error(), "but current.a do not show it") {
-		t.Errorf("nothing was committed: %v", err)
+		t.Errorf("a confirmed commit that was not applied: got %v, want a *NotCommittedError", err)
 	}
 }
 
-// TestASilentServerIsGivenUp: a commit that gets no answer is in an unknown state.
+// TestASilentServerIsGivenUp: without a response, the outcome of a commit is unknown.
 func TestASilentServerIsGivenUp(t *testing.T) {
 	err := commitTo(t, false, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the end of a connection is seen behind its body
 		<-r.Context().Done()
 	})
 	if !errors.As(err, new(*UnknownError)) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an *UnknownError", err)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestColumnsMakeTablesAndBatches compares what the columns of a table make of rows.
+// TestColumnsMakeTablesAndBatches checks the CREATE TABLE statement and the batch of staging
+// columns.
 func TestColumnsMakeTablesAndBatches(t *testing.T) {
 	type pair struct {
 		text string
@@ -35,7 +36,7 @@ func TestColumnsMakeTablesAndBatches(t *testing.T) {
 	}
 }
 
-// TestObjectsAreUnitedToTheLetter unites the unknown fields of two halves.
+// TestObjectsAreUnitedToTheLetter unites the unknown fields of a list row and a detail.
 func TestObjectsAreUnitedToTheLetter(t *testing.T) {
 	for name, c := range map[string]struct{ under, over, want string }{
 		"each has some":        {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
@@ -53,6 +54,6 @@ func TestObjectsAreUnitedToTheLetter(t *testing.T) {
 		}
 	}
 	if _, err := uniteObjects(`{"a":`, `{}`); err == nil {
-		t.Error("half an object was united")
+		t.Error("an incomplete JSON object was accepted")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// copied are the Parquet files that the last night took over, sorted.
-func (h *house) copied() (files []string) {
+// copied returns the Parquet files that the last night took over from the one before, sorted.
+func (h *fixture) copied() (files []string) {
 	for _, s := range h.steps {
 		if file, ok := strings.CutPrefix(s, "after copy "); ok && strings.HasSuffix(file, ".parquet") {
 			files = append(files, strings.TrimSuffix(file, ".parquet"))
@@ -24,29 +24,29 @@ func (h *house) copied() (files []string) {
 	return files
 }
 
-// file is a table's Parquet in the newest version.
-func (h *house) file(table string) string {
+// file returns the path of a table's Parquet file in the newest version.
+func (h *fixture) file(table string) string {
 	h.t.Helper()
 	run, _, err := h.w.Versions.Latest()
 	must(h.t, err)
 	return filepath.Join(h.w.Folder.VersionPath(run), table+".parquet")
 }
 
-func (h *house) bytesOf(table string) string {
+func (h *fixture) bytesOf(table string) string {
 	h.t.Helper()
 	data, err := os.ReadFile(h.file(table))
 	must(h.t, err)
 	return string(data)
 }
 
-// catalogNights are two nights in which one price changes and no listing does.
-func catalogNights(t *testing.T, h *house, between func()) {
+// catalogNights runs two nights in which one price changes but no listing does.
+func catalogNights(t *testing.T, h *fixture, between func()) {
 	t.Helper()
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
 	_, err := h.run(whole(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
 	must(t, err)
 	if got := h.copied(); len(got) > 0 {
-		t.Errorf("the first night took over %v", got)
+		t.Errorf("the first night took over the files %v", got)
 	}
 	between()
 	_, err = h.run(whole(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
@@ -54,12 +54,12 @@ func catalogNights(t *testing.T, h *house, between func()) {
 }
 
 func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	var first string
 	catalogNights(t, h, func() { first = h.bytesOf("product_listings") })
 	want := []string{"product_listing_example_links", "product_listing_includes", "product_listing_tags", "product_listings"}
 	if got := h.copied(); !slices.Equal(got, want) {
-		t.Errorf("taken over: %v, want %v", got, want)
+		t.Errorf("the night took over %v, want %v", got, want)
 	}
 	for _, table := range append(want, "product_listing_prices") {
 		day := "01"
@@ -70,7 +70,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+dictionary.SchemaVersion())
 	}
 	if h.bytesOf("product_listings") != first {
-		t.Error("the file of an unchanged table has other bytes")
+		t.Error("the file of an unchanged table has changed")
 	}
 	h.want("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")",
 		"a apple 01 1", "b bear 01 2")
@@ -98,7 +98,7 @@ func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
 	}
 	for what, harm := range damage {
 		t.Run(what, func(t *testing.T) {
-			h := newHouse(t, "product_listings")
+			h := newFixture(t, "product_listings")
 			catalogNights(t, h, func() { harm(t, h.file("product_listings")) })
 			h.want("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
 			h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
@@ -107,9 +107,9 @@ func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
 }
 
 func TestParquetOfAnotherProgramIsWrittenAnew(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	catalogNights(t, h, func() { h.open("newer") })
 	if got := h.copied(); len(got) > 0 {
-		t.Errorf("took over %v, which another program has written", got)
+		t.Errorf("the night took over %v from another version of the program", got)
 	}
 }

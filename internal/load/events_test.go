@@ -17,7 +17,7 @@ import (
 // TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored and of
 // events that tonight has staged.
 func TestEventsAreKnownByTheirIDs(t *testing.T) {
-	h := newHouse(t, "article_status_events")
+	h := newFixture(t, "article_status_events")
 	add := func(s *load.Stage, ids ...string) {
 		var rows []load.EventRow
 		for i, id := range ids {
@@ -48,7 +48,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 			known, err := s.Events.Known(t.Context(), c.ask)
 			must(t, err)
 			if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, c.want) {
-				t.Errorf("%s: known are %q, want %q", name, got, c.want)
+				t.Errorf("%s: known ids are %q, want %q", name, got, c.want)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func numbered(n int) iter.Seq[string] {
 // TestEventsAreWrittenWithWhatBecameOfThem compares every column of meta.webhook_events.
 func TestEventsAreWrittenWithWhatBecameOfThem(t *testing.T) {
 	received := time.Date(2026, 10, 31, 23, 59, 59, 123456000, time.UTC)
-	h := newHouse(t, "article_status_events")
+	h := newFixture(t, "article_status_events")
 	h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		for _, e := range []load.EventRow{
 			{Event: stream.Event{ID: "late", Topic: "t", Source: "s", Sent: "2026-10-31T20:00:00+02:00", Received: received, Body: []byte(`{"a":1}`), Seq: 3},
@@ -91,7 +91,7 @@ func TestEventsAreWrittenWithWhatBecameOfThem(t *testing.T) {
 
 // TestLineageNamesTheRunsThatPublished leaves out runs without a snapshot.
 func TestLineageNamesTheRunsThatPublished(t *testing.T) {
-	h := newHouse(t, "article_status_events")
+	h := newFixture(t, "article_status_events")
 	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
 			Ledger: []ledger.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))

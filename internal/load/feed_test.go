@@ -8,13 +8,13 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestManyRowsEnterAnEmptyTableDirectly holds the short way of a first night to
-// what the long way would have made of it: copies reduced to the last, columns
-// and comments as in schema/, and a next night that compares with it.
+// TestManyRowsEnterAnEmptyTableDirectly checks that directly filled tables equal merged ones:
+// only the last copy of a record remains, columns and comments are those of schema/, and the
+// next night finds the right changes.
 func TestManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	var listings, prices []string
 	for i := range many {
 		id := fmt.Sprintf("id%04d", i)
@@ -45,10 +45,10 @@ func TestManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
 	h.want("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
-// TestFailedFeedIsNeverUsed holds a feed whose INSERT fails to what a lane does.
+// TestFailedFeedIsNeverUsed checks that a stage with a failed feed cannot be merged.
 func TestFailedFeedIsNeverUsed(t *testing.T) {
 	const many = 3_000
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	ctx := t.Context()
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
@@ -56,10 +56,10 @@ func TestFailedFeedIsNeverUsed(t *testing.T) {
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
 	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
-	// The batch is taken before DuckDB looks at it, so that only the end tells.
+	// DuckDB converts the batch later, so only the end of the feed returns the error.
 	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
-		t.Error("the merge went on without the rows that are lost")
+		t.Error("Merge succeeded without the lost rows")
 	}
 	must(t, s.Close(ctx))
 }

@@ -13,8 +13,8 @@ import (
 
 const rejected = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
 
-// findings has nights write what they find.
-func (h *house) findings(rejects []stream.Reject, carriers []stream.DriftCarrier, drift load.Drifts) {
+// findings makes nights write rejects and drift.
+func (h *fixture) findings(rejects []stream.Reject, carriers []stream.DriftCarrier, drift load.Drifts) {
 	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
 			must(h.t, s.Findings.AddRejects(h.t.Context(), []stream.Reject{r}))
@@ -29,8 +29,8 @@ func (h *house) findings(rejects []stream.Reject, carriers []stream.DriftCarrier
 	}
 }
 
-// TestRejectsOfSeveralPassesCountOnce stages what passes over a list and the details
-// beside it refuse.
+// TestRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of its
+// details.
 func TestRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	requireTrials(t)
 	value := func(st string, pass, page int, key, raw string) stream.Reject {
@@ -59,7 +59,7 @@ func TestRejectsOfSeveralPassesCountOnce(t *testing.T) {
 		"a table that was not read": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "orders", "order_details", "products", "product_listings")
+			h := newFixture(t, "orders", "order_details", "products", "product_listings")
 			h.findings(c.rejects, nil, load.Drifts{})
 			_, err := h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
 			must(t, err)
@@ -68,7 +68,7 @@ func TestRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	}
 }
 
-// TestRejectsStayAsLongAsTheirRows lets a second night read some of the rows again.
+// TestRejectsStayAsLongAsTheirRows reads only some of the rows in a second night.
 func TestRejectsStayAsLongAsTheirRows(t *testing.T) {
 	of := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
@@ -79,7 +79,7 @@ func TestRejectsStayAsLongAsTheirRows(t *testing.T) {
 	}
 	first := []stream.Reject{of("outlets", "read", "", "logo"), of("outlets", "carried", "", "logo"),
 		of("outlet_channels", "c1", "read", "logo"), of("outlet_channels", "c2", "carried", "logo"), of("outlet_channels", "", "carried", "")}
-	h := newHouse(t, "outlets", "outlet_listings")
+	h := newFixture(t, "outlets", "outlet_listings")
 	h.findings(first, nil, load.Drifts{})
 	_, err := h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2)}}}, load.Limits{})
@@ -99,15 +99,15 @@ func TestRejectsStayAsLongAsTheirRows(t *testing.T) {
 	h.want("SELECT count(*) FROM meta.rejects", "4")
 }
 
-// TestDriftIsCountedByRecord stages records that several passes and a detail show, in two
-// nights.
+// TestDriftIsCountedByRecord stages records that are seen in several passes and in a detail,
+// in two nights.
 func TestDriftIsCountedByRecord(t *testing.T) {
 	drifts := load.Drifts{All: []stream.Drift{
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
 		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
 		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
 	}, Sets: [][]int{{0}, {0, 1}, {2, 2}}}
-	h := newHouse(t, "orders")
+	h := newFixture(t, "orders")
 	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
 	h.findings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 0, Record: 1}, {Set: 1, Record: 1}, {Set: 1, Record: 2}}, drifts)
 	_, err := h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
@@ -121,13 +121,13 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	h.want(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
 }
 
-// TestRunsStandInMetaOnce writes a run that is resumed, and runs of the ledger.
+// TestRunsStandInMetaOnce writes a resumed run and the runs of the ledger.
 func TestRunsStandInMetaOnce(t *testing.T) {
 	run := func(id string, day int, rest ledger.Run) ledger.Run {
 		rest.ID, rest.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)
 		return rest
 	}
-	h := newHouse(t, "orders")
+	h := newFixture(t, "orders")
 	notes := func(n load.Summary) {
 		t.Helper()
 		h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
@@ -149,9 +149,10 @@ func TestRunsStandInMetaOnce(t *testing.T) {
 	h.want("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
-// TestHeldRowsAreCountedByWhatWasRead counts what a snapshot holds of lists and details.
+// TestHeldRowsAreCountedByWhatWasRead counts the rows and the old rows of lists and details
+// in a snapshot.
 func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
-	h := newHouse(t, "orders", "order_details", "countries", "cities")
+	h := newFixture(t, "orders", "order_details", "countries", "cities")
 	h.plans = true
 	place := func(kind, name string, hash int) string {
 		return record(hash, 1, "kind", quoted(kind), "name", quoted(name))
@@ -179,7 +180,7 @@ func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
 				since = held[name].Since.Format(time.DateOnly)
 			}
 			if got := fmt.Sprintf("%d rows, %d old, %s", held[name].Rows, held[name].Old, since); got != want {
-				t.Errorf("%s: held are %s, want %s", name, got, want)
+				t.Errorf("%s: held rows are %s, want %s", name, got, want)
 			}
 		}
 	}

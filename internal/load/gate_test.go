@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/load"
 )
 
-// listings are n rows of product_listings that never change.
+// listings returns n rows of product_listings.
 func listings(n int) map[string]showing {
 	var all []string
 	for i := range n {
@@ -21,7 +21,7 @@ func listings(n int) map[string]showing {
 	return whole(strings.Join(all, ","), "")
 }
 
-// TestTheGateIsMetToTheRow holds every bound of a mass deletion from both sides.
+// TestTheGateIsMetToTheRow tests each limit of a mass deletion from both sides.
 func TestTheGateIsMetToTheRow(t *testing.T) {
 	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}
@@ -43,7 +43,7 @@ func TestTheGateIsMetToTheRow(t *testing.T) {
 		"all of ten, where everything may go": {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "product_listings")
+			h := newFixture(t, "product_listings")
 			_, err := h.run(listings(c.before), load.Limits{})
 			must(t, err)
 			_, err = h.run(listings(c.after), c.limits)
@@ -67,7 +67,7 @@ func TestTheGateIsMetToTheRow(t *testing.T) {
 	}
 }
 
-// TestTheGateLooksAtEachListOfATable empties one of the lists that fill a table.
+// TestTheGateLooksAtEachListOfATable deletes all rows of one of the lists that fill a table.
 func TestTheGateLooksAtEachListOfATable(t *testing.T) {
 	lists := func(cities int) map[string]showing {
 		seen := map[string]showing{}
@@ -81,7 +81,7 @@ func TestTheGateLooksAtEachListOfATable(t *testing.T) {
 		}
 		return seen
 	}
-	h := newHouse(t, "countries", "cities")
+	h := newFixture(t, "countries", "cities")
 	limits := load.Limits{Share: 0.2, Rows: 50}
 	_, err := h.run(lists(10), limits)
 	must(t, err)

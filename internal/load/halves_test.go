@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestUnknownFieldsOfAHalfJoinThoseOfMain reads a list without its details, and
-// details without their list: what main knows from the other half stays.
+// TestUnknownFieldsOfAHalfJoinThoseOfMain reads a list without its details, and details
+// without their list. Main keeps the unknown fields of the part that was not read.
 func TestUnknownFieldsOfAHalfJoinThoseOfMain(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
@@ -28,7 +28,7 @@ func TestUnknownFieldsOfAHalfJoinThoseOfMain(t *testing.T) {
 		"a detail alone": {map[string]showing{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "orders", "order_details")
+			h := newFixture(t, "orders", "order_details")
 			_, err := h.run(both, load.Limits{})
 			must(t, err)
 			h.want("SELECT extra::VARCHAR FROM orders", `{"a":1.10,"b":null,"c":2}`)
@@ -39,8 +39,8 @@ func TestUnknownFieldsOfAHalfJoinThoseOfMain(t *testing.T) {
 	}
 }
 
-// TestRepeatedItemKeepsTheRowsOfItsLastCopy sends one channel twice in one
-// outlet, with links of its own each time.
+// TestRepeatedItemKeepsTheRowsOfItsLastCopy has one channel twice in one outlet, with
+// different links.
 func TestRepeatedItemKeepsTheRowsOfItsLastCopy(t *testing.T) {
 	channel := func(handle string) string {
 		return fmt.Sprintf(`{"id":"c","outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, handle)
@@ -48,7 +48,7 @@ func TestRepeatedItemKeepsTheRowsOfItsLastCopy(t *testing.T) {
 	link := func(channel string, position int, url string) string {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":%d,"url":%q,"row_hash":1,"seq":1}`, channel, position, url)
 	}
-	h := newHouse(t, "outlets", "outlet_listings")
+	h := newFixture(t, "outlets", "outlet_listings")
 	_, err := h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
 		"outlets":         `{"id":"a","row_hash":1,"seq":1}`,
 		"outlet_channels": channel("early") + "," + channel("late"),
@@ -60,10 +60,10 @@ func TestRepeatedItemKeepsTheRowsOfItsLastCopy(t *testing.T) {
 		"c 1 new1", "c 2 new2", "d 1 other")
 }
 
-// TestMissedDetailIsAskedForAgain plans the night after one in which a detail
-// did not answer, though nothing of it changed.
+// TestMissedDetailIsAskedForAgain plans the night after one in which the request for an
+// unchanged detail failed.
 func TestMissedDetailIsAskedForAgain(t *testing.T) {
-	h := newHouse(t, "orders", "order_details")
+	h := newFixture(t, "orders", "order_details")
 	h.plans = true
 	list := showing{cover: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
 	detail := func(o load.Outcome) showing {
@@ -76,10 +76,10 @@ func TestMissedDetailIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestSwappedValuesAreAChange lets two prices of a listing swap their amounts,
-// which leaves the sum of their fingerprints as it was.
+// TestSwappedValuesAreAChange swaps the amounts of two prices of a listing, which does not
+// change the sum of their hashes.
 func TestSwappedValuesAreAChange(t *testing.T) {
-	h := newHouse(t, "product_listings", "products")
+	h := newFixture(t, "product_listings", "products")
 	h.plans = true
 	const first, second = 5<<32 + 7, 9<<32 + 3
 	var seen []string
@@ -91,6 +91,6 @@ func TestSwappedValuesAreAChange(t *testing.T) {
 		seen = append(seen, h.see("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
 	}
 	if len(seen) != 2 || seen[0] == seen[1] {
-		t.Errorf("the fingerprints of the two nights are %q, want two that differ", seen)
+		t.Errorf("the fingerprints of the two nights are %q, want two different ones", seen)
 	}
 }

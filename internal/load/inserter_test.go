@@ -11,35 +11,34 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestFailedBatchIsNeverCommittedAround holds the stage to what a failed INSERT
-// does to the batches before it: DuckDB gives up their transaction, and ends it
-// without an error when it is told to commit.
+// TestFailedBatchIsNeverCommittedAround: after a failed INSERT, DuckDB drops the transaction
+// with all earlier batches, and its COMMIT returns no error. The stage must report that.
 func TestFailedBatchIsNeverCommittedAround(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	ctx := t.Context()
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
-	// More good batches than there are inserters, so that the bad one meets some.
+	// There are more good batches than inserters, so that one shares the bad transaction.
 	for _, id := range []string{"a", "b", "c", "d"} {
 		must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing(id, id, 1, 1))))
 	}
 	if err := s.Rows.Add(ctx, "product_listings", "product_listings", textForNumbers(t, h)); err == nil {
-		t.Fatal("a text in a column of numbers was staged")
+		t.Fatal("Add accepted a text in a column of numbers")
 	}
 	if err := s.Rows.Finish(ctx, h.streams[0], load.Whole, false); err == nil || !strings.Contains(err.Error(), "commit the staged rows") {
-		t.Errorf("the stage was flushed although rows are lost: %v", err)
+		t.Errorf("Finish returned %v although rows are lost", err)
 	}
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
-		t.Error("the merge went on without the rows that are lost")
+		t.Error("Merge succeeded without the lost rows")
 	}
 	must(t, s.Close(ctx))
 }
 
-// textForNumbers is a batch that DuckDB takes and then fails to convert.
-func textForNumbers(t *testing.T, h *house) arrow.RecordBatch {
+// textForNumbers returns a batch that DuckDB accepts and then fails to convert.
+func textForNumbers(t *testing.T, h *fixture) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field
 	for _, c := range h.w.Catalog.Definition("product_listings").Columns {

@@ -6,11 +6,10 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestLeftOutRecordsKeepTheirRows reads a list in which some records are as they
-// were and are left out: one had shown another state before, one shows one afterwards,
-// and one did so in between. The last copy counts.
+// TestLeftOutRecordsKeepTheirRows skips unchanged records of a list. One was read with another
+// state before it was skipped, one after it, and one between two times. The last copy counts.
 func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5)
 	_, err := h.run(whole(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
 	must(t, err)
@@ -21,15 +20,14 @@ func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
 	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1")
 	h.want("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "c 3")
 	if c := changes["product_listings"]; c.New != 1 || c.Changed != 1 || c.Gone != 1 || c.After != 5 {
-		t.Errorf("the night counts %+v, want 1 new, 1 changed, 1 gone", c)
+		t.Errorf("the change is %+v, want 1 new, 1 changed, 1 gone", c)
 	}
 	h.want("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
 }
 
-// TestRecordsThatCameOnceKeepTheirRows leaves out records of a list in which, as its reader
-// proved, no record came twice.
+// TestRecordsThatCameOnceKeepTheirRows skips unchanged records of a list without duplicates.
 func TestRecordsThatCameOnceKeepTheirRows(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	_, err := h.run(whole(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})
 	must(t, err)
@@ -43,6 +41,6 @@ func TestRecordsThatCameOnceKeepTheirRows(t *testing.T) {
 	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
 	h.want("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")
 	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 2 {
-		t.Errorf("the night counts %+v, want 1 changed, 1 gone", c)
+		t.Errorf("the change is %+v, want 1 changed, 1 gone", c)
 	}
 }

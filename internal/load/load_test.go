@@ -22,42 +22,42 @@ import (
 
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// house is a warehouse in a folder of its own, with the streams under test.
-type house struct {
+// fixture is a new warehouse with the streams under test.
+type fixture struct {
 	t       *testing.T
 	dir     string
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
-	// plans makes nights plan their details, as real ones do, and plan is that
-	// of the last stream, behind what was asked for.
+	// plans makes nights plan their details, as real ones do. plan is the plan of the last
+	// stream as it was carried out.
 	plans  bool
 	reread load.Rereading
 	plan   load.Plan
-	// asks are the ids that the last stream was still to be asked for.
+	// asks are the planned ids of the last stream that were not requested yet.
 	asks []string
-	// steps are those that the warehouse has told of.
+	// steps are the recorded steps of the warehouse.
 	steps []string
-	// leaves are the keys of listings that a night leaves out, as JSON.
+	// leaves are the keys of unchanged listings that a night skips, as JSON.
 	leaves string
 	// staged is called before the merge of a night, merged after it.
 	staged func(*load.Stage, *warehouse.Draft)
 	merged func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
-	// logs has DuckDB keep all statements, which ran has then.
+	// logs makes DuckDB record all statements, which are then in ran.
 	logs bool
 	ran  []string
 }
 
-func newHouse(t *testing.T, names ...string) *house {
+func newFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
 	streams := slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
-	h := &house{t: t, dir: t.TempDir(), streams: streams}
+	h := &fixture{t: t, dir: t.TempDir(), streams: streams}
 	h.open("test")
 	return h
 }
 
-// open opens the warehouse as a program of that version.
-func (h *house) open(program string) {
+// open opens the warehouse with a version of the program.
+func (h *fixture) open(program string) {
 	h.t.Helper()
 	var writing sync.Mutex
 	step := func(name string) error {
@@ -72,20 +72,20 @@ func (h *house) open(program string) {
 	must(h.t, err)
 }
 
-// rows of one stream: per table, JSON objects of the columns that are not NULL.
+// rows has the rows of one stream: by table, JSON objects with the columns that are not NULL.
 type rows map[string]string
 
-// showing is what a night saw of one stream.
+// showing is the input of a night from one stream.
 type showing struct {
 	rows  rows
 	cover load.Coverage
 	asked map[load.Outcome][]string
-	// distinct says that no record came twice.
+	// distinct means that no record was read twice.
 	distinct bool
 }
 
-// run stages a night, merges it and publishes; it returns what changed.
-func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]load.Change, error) {
+// run stages, merges and publishes a night, and returns the changes.
+func (h *fixture) run(seen map[string]showing, limits load.Limits) (map[string]load.Change, error) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	at := night.AddDate(0, 0, h.night)
@@ -144,8 +144,8 @@ func (h *house) run(seen map[string]showing, limits load.Limits) (map[string]loa
 	return byTable, nil
 }
 
-// readLog adds the statements that DuckDB ran for a draft.
-func (h *house) readLog(d *warehouse.Draft) {
+// readLog adds the statements that DuckDB executed for a draft.
+func (h *fixture) readLog(d *warehouse.Draft) {
 	h.t.Helper()
 	if !h.logs {
 		return
@@ -158,7 +158,7 @@ func (h *house) readLog(d *warehouse.Draft) {
 	}))
 }
 
-func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showing) {
+func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, saw showing) {
 	h.t.Helper()
 	for table, text := range saw.rows {
 		must(h.t, s.Rows.Add(ctx, name, table, h.batch(table, text)))
@@ -168,8 +168,8 @@ func (h *house) stage(ctx context.Context, s *load.Stage, name string, saw showi
 	}
 }
 
-// leave names the listings that are left out, as their decoder would.
-func (h *house) leave(ctx context.Context, s *load.Stage) {
+// leave adds the keys of unchanged listings, as the decoder does.
+func (h *fixture) leave(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
 	st, _ := stream.Find(h.streams, "product_listings")
 	s.Rows.SkipUnchanged(st)
@@ -179,8 +179,8 @@ func (h *house) leave(ctx context.Context, s *load.Stage) {
 	must(h.t, s.Rows.Add(ctx, st.Name, "$same", b))
 }
 
-// batch makes the record batch that the decoder would make of these rows.
-func (h *house) batch(table, text string) arrow.RecordBatch {
+// batch returns the record batch that the decoder would make of the rows.
+func (h *fixture) batch(table, text string) arrow.RecordBatch {
 	h.t.Helper()
 	kinds := map[stream.Type]arrow.DataType{stream.Text: arrow.BinaryTypes.String, stream.JSON: arrow.BinaryTypes.String,
 		stream.Bool: arrow.FixedWidthTypes.Boolean, stream.Int32: arrow.PrimitiveTypes.Int32, stream.Int64: arrow.PrimitiveTypes.Int64,
@@ -197,8 +197,8 @@ func (h *house) batch(table, text string) arrow.RecordBatch {
 	return b
 }
 
-// see asks the published catalog and gives the rows as text.
-func (h *house) see(query string) []string {
+// see queries the published catalog and returns the rows as text.
+func (h *fixture) see(query string) []string {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.night))
 	must(h.t, err)
@@ -225,7 +225,7 @@ func (h *house) see(query string) []string {
 	return lines
 }
 
-func (h *house) want(query string, want ...string) {
+func (h *fixture) want(query string, want ...string) {
 	h.t.Helper()
 	if diff := cmp.Diff(want, h.see(query)); diff != "" {
 		h.t.Errorf("%s (-want +got):\n%s", query, diff)
@@ -239,7 +239,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// listing and price write rows of product_listings as their decoder would.
+// listing and price return rows of product_listings as JSON.
 func listing(id, name string, hash, seq int) string {
 	return fmt.Sprintf(`{"id":%q,"name":%q,"row_hash":%d,"seq":%d}`, id, name, hash, seq)
 }
@@ -259,7 +259,7 @@ func whole(listings, prices string) map[string]showing {
 const history = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
 
 func TestMergeKeepsOneVersionPerChange(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	first := whole(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
 	changes, err := h.run(first, load.Limits{})
 	must(t, err)
@@ -299,7 +299,7 @@ func TestMergeClosesOnlyWhatIsProvenAbsent(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHouse(t, "product_listings")
+			h := newFixture(t, "product_listings")
 			_, err := h.run(whole(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
 			must(t, err)
 			_, err = h.run(map[string]showing{"product_listings": {rows: rows{"product_listings": c.rows}, cover: c.cover}}, load.Limits{Rows: 10})
@@ -314,10 +314,10 @@ func TestMergeClosesOnlyWhatIsProvenAbsent(t *testing.T) {
 	}
 }
 
-// TestDistinctRecordsCanHoldCopiesOfItems reads replies, which are rows of the
-// table of comments: one of them stands twice, in comments that differ.
+// TestDistinctRecordsCanHoldCopiesOfItems reads comments without duplicates. A reply, which
+// is also a row of the table of comments, appears in two of them.
 func TestDistinctRecordsCanHoldCopiesOfItems(t *testing.T) {
-	h := newHouse(t, "article_comments")
+	h := newFixture(t, "article_comments")
 	comment := func(id string, hash, seq int) string {
 		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
 	}
@@ -330,7 +330,7 @@ func TestDistinctRecordsCanHoldCopiesOfItems(t *testing.T) {
 }
 
 func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	_, err := h.run(whole(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
 		price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)+","+price("a", 1, "10", 5, 9)), load.Limits{})
 	must(t, err)
@@ -339,7 +339,7 @@ func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
 }
 
 func TestListAndDetailCompleteOneAnother(t *testing.T) {
-	h := newHouse(t, "orders", "order_details")
+	h := newFixture(t, "orders", "order_details")
 	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},
 		{"id":"o2","team_name":"Blue","status":"open","row_hash":2,"seq":2}`
 	item := func(outlet string, seq int) string {
@@ -360,12 +360,12 @@ func TestListAndDetailCompleteOneAnother(t *testing.T) {
 	changes, err := h.run(seen, load.Limits{Rows: 10})
 	must(t, err)
 	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
-		t.Errorf("the same answers again changed %+v", c)
+		t.Errorf("the same input again changed %+v", c)
 	}
 }
 
 func TestDetailsCloseOnlyUnderIDsThatAnswered(t *testing.T) {
-	h := newHouse(t, "outlets", "outlet_listings")
+	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
 		return fmt.Sprintf(`{"id":%q,"row_hash":%d,"seq":%d}`, id, hash, hash)
 	}
@@ -392,7 +392,7 @@ func TestDetailsCloseOnlyUnderIDsThatAnswered(t *testing.T) {
 }
 
 func TestParquetNamesItsRun(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	_, err := h.run(whole(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
 	must(t, err)
 	file := sqltext.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
@@ -400,11 +400,10 @@ func TestParquetNamesItsRun(t *testing.T) {
 	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
-// TestRegisteredViewIsReadAsItStands holds the driver to the one form of
-// statement that staging relies on, with more rows than DuckDB hands around at
-// once and columns of every kind.
+// TestRegisteredViewIsReadAsItStands tests the only form of statement over a registered view
+// that staging uses, with more rows than a vector of DuckDB and columns of every type.
 func TestRegisteredViewIsReadAsItStands(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	const n = 5_000
 	var all []string
 	for i := range n {

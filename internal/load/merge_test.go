@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestCellsOfListAndDetailAreUnited holds, cell by cell, what a record has of its list,
-// of its detail and of an earlier night.
+// TestCellsOfListAndDetailAreUnited checks, value by value, whether a record takes the list,
+// the detail or the earlier night.
 func TestCellsOfListAndDetailAreUnited(t *testing.T) {
 	// A text, a number that is money, and a time; null: the half says nothing of it.
 	order := func(seq int, status, total, created string) string {
@@ -39,7 +39,7 @@ func TestCellsOfListAndDetailAreUnited(t *testing.T) {
 			order(3, none, `"2"`, none), order(4, `"new"`, none, none), "new 2.000000 <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "orders", "order_details")
+			h := newFixture(t, "orders", "order_details")
 			if c.stored != "" {
 				_, err := h.run(map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
 				must(t, err)
@@ -58,8 +58,7 @@ func TestCellsOfListAndDetailAreUnited(t *testing.T) {
 	}
 }
 
-// TestItemsOfListAndDetailAreUnited holds which items a record has, and which of their
-// values stay.
+// TestItemsOfListAndDetailAreUnited checks the items of a record and their values.
 func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 	order := func(seq int) string { return record(seq, seq, "id", `"o"`) }
 	item := func(seq, position int, name, product string) string {
@@ -89,7 +88,7 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 		"the detail could not be read, nor the list": {map[string]showing{}, []string{"1 full p", "2 more q"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "orders", "order_details")
+			h := newFixture(t, "orders", "order_details")
 			_, err := h.run(both, load.Limits{})
 			must(t, err)
 			_, err = h.run(c.second, load.Limits{Rows: 9})
@@ -99,8 +98,8 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 	}
 }
 
-// TestAbsenceClosesWhatIsProven holds, for a list with details, what each coverage of the
-// two and each outcome of asking closes.
+// TestAbsenceClosesWhatIsProven checks, for a list with details, the deletions for each
+// coverage of the list and each outcome of the request for the detail.
 func TestAbsenceClosesWhatIsProven(t *testing.T) {
 	requireTrials(t)
 	order := func(id string) string { return record(1, 1, "id", quoted(id)) }
@@ -113,7 +112,7 @@ func TestAbsenceClosesWhatIsProven(t *testing.T) {
 	// The second night sees order a alone.
 	for name, c := range map[string]struct {
 		list    load.Coverage
-		outcome load.Outcome // of asking for b; empty: it was not asked for
+		outcome load.Outcome // of the request for b; empty if it was not requested
 		want    []string
 		reason  []string
 	}{
@@ -127,7 +126,7 @@ func TestAbsenceClosesWhatIsProven(t *testing.T) {
 		"an unproven list asked in vain": {load.Unproven, load.Missed, []string{"a", "b"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "orders", "order_details")
+			h := newFixture(t, "orders", "order_details")
 			_, err := h.run(first, load.Limits{})
 			must(t, err)
 			asked := map[load.Outcome][]string{load.Answered: {"a"}}
@@ -144,10 +143,10 @@ func TestAbsenceClosesWhatIsProven(t *testing.T) {
 	}
 }
 
-// TestVersionsFollowOneAnother holds what main and past have after rows came, changed,
-// went and came again.
+// TestVersionsFollowOneAnother checks main and past after rows were added, changed, deleted
+// and added again.
 func TestVersionsFollowOneAnother(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	limits := load.Limits{Rows: 9}
 	for i, names := range []string{"a1 b1", "a1 b2", "a1", "a2 b2", "a2 b2"} {
 		var all []string
@@ -174,9 +173,9 @@ func TestVersionsFollowOneAnother(t *testing.T) {
 	h.want("SELECT count(*) FROM meta.deletions", "1")
 }
 
-// TestDetailsAreStoredForTheNextNight holds what meta.details says after each outcome.
+// TestDetailsAreStoredForTheNextNight checks meta.details after each outcome.
 func TestDetailsAreStoredForTheNextNight(t *testing.T) {
-	h := newHouse(t, "product_listings", "products")
+	h := newFixture(t, "product_listings", "products")
 	h.plans = true
 	list := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
 	seen := func(cover load.Coverage, asked map[load.Outcome][]string) map[string]showing {
@@ -197,10 +196,10 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h.want(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
 }
 
-// TestLoadingSparesMemory looks at DuckDB's limit before and after the merge: of 270 MB,
-// 256 are what loading needs at least.
+// TestLoadingSparesMemory reads DuckDB's memory limit before and during the merge. Of 270 MB,
+// loading gets 256, its minimum.
 func TestLoadingSparesMemory(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	var loading, merging string
 	ask := func(d *warehouse.Draft, to *string) {
 		must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))

@@ -49,18 +49,18 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, err)
 		told, past, damaged := integrity.MetaFiles(wh, run)
 		if len(told) != i+1 || !past || len(damaged) > 0 {
-			t.Fatalf("meta of %s is told by %v, damaged %v", run, told, damaged)
+			t.Fatalf("the files of meta for %s are %v, damaged %v", run, told, damaged)
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
 		must(t, load.RestoreMeta(t.Context(), again, wh.Catalog.MetaDefinitions(), told))
 		if diff := cmp.Diff(want, metaRows(t, again, wh.Catalog.MetaDefinitions())); diff != "" {
-			t.Errorf("after %q meta is restored otherwise (-want +got):\n%s", change, diff)
+			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}
 		must(t, again.Discard())
 	}
 	if len(want) != 7 {
-		t.Errorf("meta has %d rows in the end: %v", len(want), want)
+		t.Errorf("meta has %d rows at the end: %v", len(want), want)
 	}
 }
 
@@ -80,8 +80,8 @@ func metaRows(t *testing.T, d *warehouse.Draft, metas []stream.Definition) (all 
 	return all
 }
 
-// pastOfHouse is a warehouse with the tables whose columns have the most types.
-func pastOfHouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
+// pastWarehouse returns a warehouse with tables that have columns of most types.
+func pastWarehouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool {
 		return !slices.Contains([]string{"orders", "order_line_items", "product_listings"}, x.Name)
@@ -91,7 +91,7 @@ func pastOfHouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 	return wh, tables
 }
 
-// publishPast publishes a version with one more change of past, and returns all of past.
+// publishPast publishes a version with one more change of past, and returns all rows of past.
 func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, at time.Time, change string) (run string, past []string) {
 	t.Helper()
 	run = at.Format("20060102T150405Z")
@@ -108,7 +108,7 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 	return run, past
 }
 
-// pastRows are all rows of past, each with all of its values.
+// pastRows returns all rows of past with all values.
 func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []string) {
 	t.Helper()
 	for _, table := range tables {
@@ -123,8 +123,8 @@ func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []st
 	return all
 }
 
-// everyValue closes one row of each table: with every column filled by the largest value of
-// its type or an awkward text, or with none but the key.
+// everyValue returns SQL that closes one row of each table. Its columns have the largest
+// value of their type or a text with special characters, or, unless filled, only the key.
 func everyValue(d []stream.Definition, filled bool) string {
 	var statements []string
 	for _, def := range d {
@@ -166,11 +166,11 @@ func everyValue(d []stream.Definition, filled bool) string {
 }
 
 // TestPastIsTheSumOfItsChanges publishes versions that close rows, and restores the past of
-// each from the files alone: every type of column, NULLs, rows that are alike, and runs that
-// closed nothing.
+// each from the files alone. It covers every type of column, NULLs, equal rows, and runs
+// without closed rows.
 func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
-	wh, tables := pastOfHouse(t)
+	wh, tables := pastWarehouse(t)
 	var defs []stream.Definition
 	for _, table := range tables {
 		defs = append(defs, wh.Catalog.Definitions()[table.Name])
@@ -198,7 +198,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		}
 		must(t, load.RestorePast(t.Context(), again, tables, files, until))
 		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
-			t.Errorf("after change %d past is restored otherwise (-want +got):\n%s", i, diff)
+			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}
 		must(t, again.Discard())
 		if i == 4 && len(want) != 11 {
@@ -207,10 +207,10 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	}
 }
 
-// TestAChainBeginsAnewWhenPastLostRows: a file can only say what a version added.
+// TestAChainBeginsAnewWhenPastLostRows: a file of a chain can add rows but not remove them.
 func TestAChainBeginsAnewWhenPastLostRows(t *testing.T) {
 	t.Parallel()
-	wh, tables := pastOfHouse(t)
+	wh, tables := pastWarehouse(t)
 	begun := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 	const row = `INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES ('%s', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-01 03:00:00+00', '$run')`
 	for i, change := range []string{fmt.Sprintf(row, "a"), fmt.Sprintf(row, "b"), "DELETE FROM past.orders WHERE id = 'a'", fmt.Sprintf(row, "c")} {
@@ -224,7 +224,7 @@ func TestAChainBeginsAnewWhenPastLostRows(t *testing.T) {
 		must(t, err)
 		must(t, load.RestorePast(t.Context(), again, tables, files, map[string]time.Time{"orders": at.AddDate(1, 0, 0)}))
 		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
-			t.Errorf("after change %d past is restored otherwise (-want +got):\n%s", i, diff)
+			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}
 		must(t, again.Discard())
 	}

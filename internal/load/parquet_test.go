@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestParquetFitsTheLimit writes narrow, wide and long rows, and of each all that the
-// catalog has, in row groups that fit.
+// TestParquetFitsTheLimit writes tables of narrow, wide and long rows, and checks that their
+// row groups fit the memory limit and that no row is lost.
 func TestParquetFitsTheLimit(t *testing.T) {
 	requireTrials(t)
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	for _, c := range []struct {
 		what, table, key, name, value string
 		rows, group                   int64
@@ -47,16 +47,16 @@ func TestParquetFitsTheLimit(t *testing.T) {
 			must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
 				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.name, c.value, file)).Scan(&rows, &whole))
 			if group > c.group || rows != c.rows || whole != c.rows {
-				t.Errorf("groups of %d rows, want at most %d; %d rows, %d of them as they were, want %d", group, c.group, rows, whole, c.rows)
+				t.Errorf("row groups have %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", group, c.group, rows, whole, c.rows)
 			}
 		})
 	}
 }
 
-// TestFilesNameTheirFields writes fingerprints of all sizes, and reads from the files
-// what schema/ says of columns and what the catalog has of rows.
+// TestFilesNameTheirFields checks that files have the column descriptions of schema/ and the
+// rows of the catalog, with fingerprints of all sizes.
 func TestFilesNameTheirFields(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	_, err := h.run(whole(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
 		{"id":"c","row_hash":9223372036854775808,"seq":3},{"id":"d","row_hash":18446744073709551615,"seq":4}`, price("a", 1, "2", 3, 1)), load.Limits{})
 	must(t, err)

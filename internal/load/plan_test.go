@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// record writes one row as JSON, from pairs of a column and its value as JSON.
+// record returns a row as JSON, from pairs of a column and its JSON value.
 func record(hash, seq int, pairs ...string) string {
 	var members []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -28,8 +28,8 @@ func record(hash, seq int, pairs ...string) string {
 
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
 
-// planned are ids by why they are asked for or carried.
-func (h *house) planned(d *warehouse.Draft, st string) map[string][]string {
+// planned returns the ids of a plan by reason.
+func (h *fixture) planned(d *warehouse.Draft, st string) map[string][]string {
 	h.t.Helper()
 	found := map[string][]string{}
 	query := "SELECT why, id FROM stage." + sqltext.Quote(st) + `."$plan" ORDER BY ALL`
@@ -42,8 +42,8 @@ func (h *house) planned(d *warehouse.Draft, st string) map[string][]string {
 	return found
 }
 
-// TestDetailsThatTheirListShowsArePlannedByRow holds every reason for which a detail is
-// read whose list shows its changes.
+// TestDetailsThatTheirListShowsArePlannedByRow covers every reason to read a detail whose
+// list shows its changes.
 func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]showing {
@@ -84,7 +84,7 @@ func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "product_listings", "products")
+			h := newFixture(t, "product_listings", "products")
 			h.plans = true
 			night := list(first)
 			night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
@@ -99,7 +99,7 @@ func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
 				if diff := cmp.Diff(c.want, h.planned(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
 				}
-				plan.Nights = 0 // no run stands in meta
+				plan.Nights = 0 // meta has no run
 				if diff := cmp.Diff(c.counts, plan); diff != "" {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
@@ -110,8 +110,8 @@ func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
 	}
 }
 
-// TestDetailsWithoutATraceAreReadWhileLive holds what keeps a campaign, an article or a
-// profile live, and what an event makes live again.
+// TestDetailsWithoutATraceAreReadWhileLive covers the conditions under which a campaign, an
+// article or a profile is live, and the details that an event makes due.
 func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 	const old, lately = `"2026-01-01T00:00:00Z"`, `"2026-10-20T00:00:00Z"`
 	campaign := func(id, changed string) string {
@@ -160,7 +160,7 @@ func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, names...)
+			h := newFixture(t, names...)
 			h.plans = true
 			_, err := h.run(base, load.Limits{})
 			must(t, err)
@@ -174,10 +174,10 @@ func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 					must(t, err)
 					got := h.planned(d, st.Name)
 					if want, ok := c.live[st.Name]; ok && !slices.Equal(got["live"], want) {
-						t.Errorf("%s: live are %v, want %v", st.Name, got["live"], want)
+						t.Errorf("%s: live ids are %v, want %v", st.Name, got["live"], want)
 					}
 					if want, ok := c.event[st.Name]; ok && !slices.Equal(got["event"], want) {
-						t.Errorf("%s: events touch %v, want %v", st.Name, got["event"], want)
+						t.Errorf("%s: ids with events are %v, want %v", st.Name, got["event"], want)
 					}
 				}
 			}
@@ -187,8 +187,8 @@ func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 	}
 }
 
-// TestTheFirstMomentOfLiveDaysIsLive changes a campaign, an order and a profile as long ago
-// as live_days says, and others a moment before that.
+// TestTheFirstMomentOfLiveDaysIsLive changes a campaign, an order and a profile exactly
+// live_days ago, and others a moment earlier.
 func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
 	const days = 30
 	at := func(before time.Duration) string {
@@ -202,7 +202,7 @@ func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
 	profile := func(id, changed string) string {
 		return record(1, 1, "id", quoted(id), "created_at", old, "updated_at", changed)
 	}
-	h := newHouse(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
+	h := newFixture(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
 	h.plans = true
 	_, err := h.run(map[string]showing{
 		"campaigns":              {cover: load.Whole, rows: rows{"campaigns": dated("first", "by campaign", first) + "," + dated("earlier", "none", earlier)}},
@@ -219,7 +219,7 @@ func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
 			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			must(t, err)
 			if got := h.planned(d, name)["live"]; !slices.Equal(got, want) {
-				t.Errorf("%s: live are %v, want %v", name, got, want)
+				t.Errorf("%s: live ids are %v, want %v", name, got, want)
 			}
 		}
 	}
@@ -227,11 +227,11 @@ func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
 	must(t, err)
 }
 
-// TestOldDetailsAreReadAgainInTurn lets nights pass: each settled detail is read once
-// within the nights of Recheck, and one that a night had no time for is overdue.
+// TestOldDetailsAreReadAgainInTurn runs several nights. Each settled detail is read once
+// within Recheck nights, and a detail that a night had no time for is overdue.
 func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 	const nights, listed = 3, 12
-	h := newHouse(t, "product_listings", "products")
+	h := newFixture(t, "product_listings", "products")
 	products, _ := stream.Find(h.streams, "products")
 	var all []string
 	var ids []string
@@ -245,7 +245,7 @@ func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 	}
 	read := map[string]int{}
 	for night := range 1 + 2*nights {
-		late := night == nights-1 // it has no time for what is settled
+		late := night == nights-1 // this night has no time for settled details
 		h.staged = func(s *load.Stage, d *warehouse.Draft) {
 			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
 			must(t, err)
@@ -261,15 +261,15 @@ func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 			done, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
 			if plan.Fetch+plan.Carried != listed || done.Fetch != int64(len(asked)) || done.Unread+done.Carried+done.Fetch != listed {
-				t.Errorf("night %d: planned %+v, did %+v", night, plan, done)
+				t.Errorf("night %d: plan was %+v, carried out as %+v", night, plan, done)
 			}
 			if late && done.Unread != 0 {
-				t.Errorf("night %d: %d that were read in time are unread", night, done.Unread)
+				t.Errorf("night %d: %d ids that need no reading are unread", night, done.Unread)
 			}
 			caughtUp, err := s.Details.CountCaughtUp(t.Context())
 			must(t, err)
 			if caughtUp != int64(len(asked)) {
-				t.Errorf("night %d: %d are caught up, want %d", night, caughtUp, len(asked))
+				t.Errorf("night %d: caught up with %d details, want %d", night, caughtUp, len(asked))
 			}
 		}
 		seen := map[string]showing{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
@@ -278,14 +278,14 @@ func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 	}
 	for _, id := range ids {
 		if read[id] < 2 || read[id] > 3 {
-			t.Errorf("%s was read %d times, want once as new, and again in turn", id, read[id])
+			t.Errorf("%s was read %d times, want once as new and once per recheck", id, read[id])
 		}
 	}
 }
 
-// TestARefreshAsksForItsTargetsAlone plans ids that are known and one that is not.
+// TestARefreshAsksForItsTargetsAlone plans known ids and an unknown one.
 func TestARefreshAsksForItsTargetsAlone(t *testing.T) {
-	h := newHouse(t, "product_listings", "products")
+	h := newFixture(t, "product_listings", "products")
 	h.plans = true
 	night := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
 	night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
@@ -297,7 +297,7 @@ func TestARefreshAsksForItsTargetsAlone(t *testing.T) {
 		plan, err := s.Details.PlanOnly(t.Context(), products, []string{"b", "it's new"})
 		must(t, err)
 		if plan.Fetch != 2 || plan.Carried != 1 {
-			t.Errorf("planned %+v", plan)
+			t.Errorf("the plan is %+v", plan)
 		}
 		if diff := cmp.Diff(map[string][]string{"carried": {"a"}, "event": {"b", "it's new"}}, h.planned(d, "products")); diff != "" {
 			t.Errorf("plan (-want +got):\n%s", diff)
@@ -307,8 +307,8 @@ func TestARefreshAsksForItsTargetsAlone(t *testing.T) {
 	must(t, err)
 }
 
-// TestASecondPlanKeepsWhatIsSettled plans again after records came that name nothing new,
-// and after some that do.
+// TestASecondPlanKeepsWhatIsSettled plans again after staged records that name no new id, and
+// after some that do.
 func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
 	for name, c := range map[string]struct {
 		late string
@@ -318,7 +318,7 @@ func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
 		"another id":  {record(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, "product_listings", "products", "order_items")
+			h := newFixture(t, "product_listings", "products", "order_items")
 			products, _ := stream.Find(h.streams, "products")
 			h.staged = func(s *load.Stage, d *warehouse.Draft) {
 				proven := func(string) bool { return true }
@@ -328,7 +328,7 @@ func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
 				plan, err := s.Details.PlanAgain(t.Context(), products, load.Rereading{}, proven)
 				must(t, err)
 				if plan.Fetch != c.want {
-					t.Errorf("planned %+v, want %d to fetch", plan, c.want)
+					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)
 				}
 			}
 			_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})
@@ -337,16 +337,16 @@ func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
 	}
 }
 
-// TestKnownParamsAreShownByOtherRows asks which campaigns have status counts.
+// TestKnownParamsAreShownByOtherRows lists the campaigns that have status counts.
 func TestKnownParamsAreShownByOtherRows(t *testing.T) {
-	h := newHouse(t, "campaigns", "campaign_articles", "campaign_status_counts")
+	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
 	known := func(want ...string) func(*load.Stage, *warehouse.Draft) {
 		return func(s *load.Stage, _ *warehouse.Draft) {
 			got, err := s.Details.KnownParams(t.Context(), counts)
 			must(t, err)
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
-				t.Errorf("known are %v, want %v", got, want)
+				t.Errorf("known ids are %v, want %v", got, want)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// answers runs a query on a draft and gives its rows as text.
-func answers(t *testing.T, d *warehouse.Draft, query string) (lines []string) {
+// queryDraft runs a query on a draft and returns its rows as text.
+func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string) {
 	t.Helper()
 	must(t, d.EachRow(t.Context(), []string{"SELECT concat_ws(' ', *COLUMNS(*)) FROM (" + query + ")"}, func(scan func(...any) error) error {
 		var line string
@@ -31,8 +31,8 @@ func answers(t *testing.T, d *warehouse.Draft, query string) (lines []string) {
 	return lines
 }
 
-// snapshots runs nights with these names of listings and keeps their Parquet files.
-func (h *house) snapshots(nights ...string) (all []warehouse.Snapshot) {
+// snapshots runs nights with the given names of listings and returns their Parquet files.
+func (h *fixture) snapshots(nights ...string) (all []warehouse.Snapshot) {
 	h.t.Helper()
 	for i, names := range nights {
 		var rows []string
@@ -52,10 +52,10 @@ func (h *house) snapshots(nights ...string) (all []warehouse.Snapshot) {
 	return all
 }
 
-// TestReplayedSnapshotsGiveTheSameHistory builds history anew from the files of all
-// nights, and from those of some.
+// TestReplayedSnapshotsGiveTheSameHistory rebuilds history from the files of all nights and of
+// some.
 func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	all := h.snapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")
 	const versions = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
 	for name, c := range map[string]struct {
@@ -77,31 +77,31 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 			for _, i := range c.nights {
 				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), all[i]))
 			}
-			if diff := cmp.Diff(c.want, answers(t, d, versions)); diff != "" {
+			if diff := cmp.Diff(c.want, queryDraft(t, d, versions)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
 			for _, s := range all {
 				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
 			must(t, load.NameClosing(t.Context(), d, h.w.Catalog.Tables()))
-			if diff := cmp.Diff(c.closed, answers(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
+			if diff := cmp.Diff(c.closed, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("closed by (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestSnapshotsOfEarlierProgramsAreReplayed builds history from files of which some have
-// the fingerprint as earlier programs wrote it, unsigned.
+// TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files of which some have the
+// unsigned fingerprints of earlier programs.
 func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
-	// The fingerprint of a changes by its highest bit alone, that of b by another.
+	// The fingerprint of a changes only in its highest bit, that of b in another one.
 	nights := []string{
 		"('a', 1, 1), ('b', 18446744073709551615, 1)",
 		"('a', 9223372036854775809, 2), ('b', 18446744073709551615, 1)",
 		"('a', 9223372036854775809, 2), ('b', 9223372036854775807, 3)",
 	}
 	want := []string{"a 1 01 02", "a 9223372036854775809 02", "b 18446744073709551615 01 03", "b 9223372036854775807 03"}
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	for name, earlier := range map[string][]int{"none": nil, "the first": {0}, "the last": {2}, "all but one": {0, 2}, "all": {0, 1, 2}} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
@@ -117,7 +117,7 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
 					Files: map[string]string{"product_listings": file}}))
 			}
-			got := answers(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
+			got := queryDraft(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
 				UNION ALL SELECT id, row_hash, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM past.product_listings ORDER BY 1, 3`)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
@@ -126,10 +126,10 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 	}
 }
 
-// TestADayIsWrittenAgainFromHistory writes the file of an earlier day and compares it with
-// the one that was written then.
+// TestADayIsWrittenAgainFromHistory writes the file of an earlier day again and compares it
+// with the original.
 func TestADayIsWrittenAgainFromHistory(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	all := h.snapshots("a1 b1", "a1 b2", "a2")
 	listings := h.streams[0].Root()
 	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
@@ -140,16 +140,16 @@ func TestADayIsWrittenAgainFromHistory(t *testing.T) {
 		must(t, load.WriteDay(t.Context(), d, listings, one))
 		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
-		if diff := cmp.Diff(want, answers(t, d, names+written+") ORDER BY 1")); diff != "" {
+		if diff := cmp.Diff(want, queryDraft(t, d, names+written+") ORDER BY 1")); diff != "" {
 			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
 		}
 		kept := sqltext.Literal(all[i].Files["product_listings"])
-		if diff := answers(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(diff) > 0 {
+		if diff := queryDraft(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(diff) > 0 {
 			t.Errorf("day %d differs from its file: %v", i+1, diff)
 		}
 		one.Table.Rows++
 		if err := load.WriteDay(t.Context(), d, listings, one); err == nil || !strings.Contains(err.Error(), "history has") {
-			t.Errorf("a day with a row too many: %v", err)
+			t.Errorf("a day with one row too many: got %v, want an error", err)
 		}
 		must(t, d.Discard())
 	}
@@ -157,7 +157,7 @@ func TestADayIsWrittenAgainFromHistory(t *testing.T) {
 
 // TestMetaOfAnotherCatalogIsAdopted copies meta from a published version.
 func TestMetaOfAnotherCatalogIsAdopted(t *testing.T) {
-	h := newHouse(t, "product_listings")
+	h := newFixture(t, "product_listings")
 	h.findings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, load.Drifts{})
 	_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})
 	must(t, err)
@@ -168,13 +168,13 @@ func TestMetaOfAnotherCatalogIsAdopted(t *testing.T) {
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason"))
 	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
-	if diff := cmp.Diff([]string{"20261101T020000Z a name 1"}, answers(t, d, "SELECT run_id, key, column_name, raw FROM meta.rejects")); diff != "" {
+	if diff := cmp.Diff([]string{"20261101T020000Z a name 1"}, queryDraft(t, d, "SELECT run_id, key, column_name, raw FROM meta.rejects")); diff != "" {
 		t.Errorf("rejects (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"20261101T020000Z"}, answers(t, d, "SELECT run_id FROM meta.runs")); diff != "" {
+	if diff := cmp.Diff([]string{"20261101T020000Z"}, queryDraft(t, d, "SELECT run_id FROM meta.runs")); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 	if err := load.CopyMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Catalog.MetaDefinitions()); err == nil {
-		t.Error("a catalog that is not there was adopted")
+		t.Error("CopyMeta accepted a missing catalog")
 	}
 }

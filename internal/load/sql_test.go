@@ -20,13 +20,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// statement is a named statement of an .sql file, in the pieces between its parameters.
+// statement is a named statement of an .sql file, split at its parameters.
 type statement struct {
 	name   string
 	pieces []string
 }
 
-// statementsOf reads the files as a reader would, not as the program does.
+// statementsOf parses the .sql files independently of the program.
 func statementsOf(t *testing.T) []statement {
 	t.Helper()
 	files, err := filepath.Glob("sql/*.sql")
@@ -47,7 +47,7 @@ func statementsOf(t *testing.T) []statement {
 	return all
 }
 
-// isIn reports whether the pieces stand in a text, in their order.
+// isIn reports whether a text has the pieces in order.
 func (s statement) isIn(text string) bool {
 	for _, piece := range s.pieces {
 		_, rest, found := strings.Cut(text, piece)
@@ -59,10 +59,10 @@ func (s statement) isIn(text string) bool {
 	return true
 }
 
-// TestEveryStatementOfTheFilesRuns holds that DuckDB has run each statement of the files,
+// TestEveryStatementOfTheFilesRuns checks that DuckDB executes each statement of the files,
 // alone or as a part of another, in the nights below.
 func TestEveryStatementOfTheFilesRuns(t *testing.T) {
-	h := newHouse(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
+	h := newFixture(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
 		"profile_orders", "countries", "cities", "article_status_events", "article_comment_events")
 	h.logs, h.plans, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 2}
@@ -88,12 +88,12 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 		}
 	}
 	if strings.Contains(ran, "{columns}") || strings.Contains(ran, "render ") {
-		t.Error("a statement ran that was not filled")
+		t.Error("DuckDB executed a statement with an unfilled parameter")
 	}
 }
 
-// spoilSchema makes the newest version that of a program with other schema files.
-func (h *house) spoilSchema() {
+// spoilSchema changes the schema version of the newest version.
+func (h *fixture) spoilSchema() {
 	h.t.Helper()
 	run, _, err := h.w.Versions.Latest()
 	must(h.t, err)
@@ -142,7 +142,7 @@ func secondOfEverything() map[string]showing {
 	return seen
 }
 
-// thirdOfEverything is a list in which no record came twice.
+// thirdOfEverything is a list without duplicates.
 func thirdOfEverything() map[string]showing {
 	seen := whole(`{"id":"p0002","name":"newer","outlet_id":"o1","row_hash":10,"seq":1}`, "")
 	list := seen["product_listings"]
@@ -151,8 +151,8 @@ func thirdOfEverything() map[string]showing {
 	return seen
 }
 
-// useEverything asks all that a night asks between staging and merge.
-func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
+// useEverything runs all queries of a night between staging and merge.
+func useEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) {
 	t.Helper()
 	ctx := t.Context()
 	proven := func(string) bool { return true }
@@ -194,12 +194,12 @@ func useEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft) {
 	must(t, s.Findings.AddDriftCarriers(ctx, []stream.DriftCarrier{{Record: 7}}))
 }
 
-// writeEverything writes all that a night writes into meta.
-func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+// writeEverything writes all tables of meta.
+func writeEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
 	t.Helper()
 	ctx := t.Context()
 	if cover["products"] == load.Carried {
-		cover["products"] = load.ByID // its table counts as read, so that its rejects are replaced
+		cover["products"] = load.ByID // counts as read, so that its rejects are replaced
 		defer func() { cover["products"] = load.Carried }()
 	}
 	_, err := s.Findings.WriteRejects(ctx, cover)
@@ -214,8 +214,8 @@ func writeEverything(t *testing.T, h *house, s *load.Stage, d *warehouse.Draft, 
 	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions(), h.w.Catalog.Tables()))
 }
 
-// rebuildEverything replays, restores and mends.
-func rebuildEverything(t *testing.T, h *house) {
+// rebuildEverything runs the statements of a rebuild and of a repair.
+func rebuildEverything(t *testing.T, h *fixture) {
 	t.Helper()
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()

@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnreadDetailLosesNothing leaves details unread for want of time. What their
-// list shows is laid over what is known of them; what it does not show stays, and
-// so does a record that the list has no longer, until its detail says so.
+// TestUnreadDetailLosesNothing leaves details unread because the night has no time. Values of
+// the list replace stored ones, other values stay, and a record that the list no longer has
+// stays until the request for its detail gets a 404.
 func TestUnreadDetailLosesNothing(t *testing.T) {
 	order := func(id, status, email string, seq int) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
@@ -25,7 +25,7 @@ func TestUnreadDetailLosesNothing(t *testing.T) {
 		return fmt.Sprintf(`{"order_id":%q,"position":1,"product_id":%q,"row_hash":%d,"seq":%[3]d}`, id, name, seq)
 	}
 	list := func(orders string) showing { return showing{cover: load.Whole, rows: rows{"orders": orders}} }
-	h := newHouse(t, "orders", "order_details")
+	h := newFixture(t, "orders", "order_details")
 	h.plans = true
 	_, err := h.run(map[string]showing{
 		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "paid", "", 2) + "," + order("vanished", "paid", "", 3) + "," + order("late", "new", "", 4)),
@@ -67,9 +67,9 @@ func TestUnreadDetailLosesNothing(t *testing.T) {
 	h.want("SELECT order_id, product_id FROM order_line_items", "same p1")
 }
 
-// TestDetailsAreAskedForInTheOrderOfTheirUse has all details of some listings
-// read: what changed comes first, then what was never read, the newest first, and
-// last what is settled, of which that comes first that was read longest ago.
+// TestDetailsAreAskedForInTheOrderOfTheirUse checks the order of requests: changed details
+// first, then details that were never read, the newest first, then settled ones, beginning
+// with those that were read longest ago.
 func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
@@ -78,7 +78,7 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"id":%q,"created_at":%s,"row_hash":%d,"seq":1}`, id, at, hash)
 	}
-	h := newHouse(t, "product_listings", "products")
+	h := newFixture(t, "product_listings", "products")
 	h.plans, h.reread = true, load.Rereading{All: true}
 	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
 	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
@@ -97,11 +97,11 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 		_, err := h.run(night, load.Limits{Rows: 10})
 		must(t, err)
 		if !slices.Equal(h.asks, one.want) {
-			t.Errorf("asked for %v, want %v", h.asks, one.want)
+			t.Errorf("ids to request are %v, want %v", h.asks, one.want)
 		}
 	}
-	// A night that has too little time for what changed asks in the order of the last
-	// reading, whatever the reason.
+	// A night with too little time for the changed details requests all in the order of the
+	// last reading, regardless of the reason.
 	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
 		for last, want := range map[load.Priority][]string{
@@ -114,7 +114,7 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 				got = append(got, id)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("turn %d: asked for %v, want %v", last, got, want)
+				t.Errorf("turn %d: ids to request are %v, want %v", last, got, want)
 			}
 		}
 	}
@@ -124,9 +124,8 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 	must(t, err)
 }
 
-// TestA404OfAnIDThatAListNamesIsMissed tells which answers of 404 prove nothing: those
-// about ids that a list shows tonight, or that it shows in rows which are carried. A row
-// that refers to a record is no list of it.
+// TestA404OfAnIDThatAListNamesIsMissed: a 404 does not prove a deletion if a list has the id,
+// tonight or in carried rows. A row that only refers to the record does not count.
 func TestA404OfAnIDThatAListNamesIsMissed(t *testing.T) {
 	campaign := func(id string) string { return record(1, 1, "id", quoted(id)) }
 	article := func(id, campaign string) string {
@@ -143,7 +142,7 @@ func TestA404OfAnIDThatAListNamesIsMissed(t *testing.T) {
 		return found
 	}
 	for _, wasRead := range []bool{true, false} {
-		h := newHouse(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
+		h := newFixture(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
 		h.plans = true
 		first := map[string]showing{
 			"campaigns":   {cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("gone")}},
@@ -175,7 +174,7 @@ func TestA404OfAnIDThatAListNamesIsMissed(t *testing.T) {
 				must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
 				if diff := cmp.Diff(want, asked(d, st)); diff != "" || int(n) != missed {
-					t.Errorf("lists read %v: %s: %d were kept (-want +got):\n%s", wasRead, st, n, diff)
+					t.Errorf("lists read %v: %s: %d ids were kept (-want +got):\n%s", wasRead, st, n, diff)
 				}
 			}
 		}

@@ -19,14 +19,14 @@ var (
 	ErrRefused  = errors.New("the server does not accept the keys: check s3.access_key_file and s3.secret_key_file, or the AWS_ variables of the environment")
 	ErrDenied   = errors.New("the keys are not allowed to do this: allow them to list, get, put and delete objects there")
 	ErrRegion   = errors.New("the bucket is in another region: set s3.region")
-	ErrDiffers  = errors.New("its bytes are not those of its checksum")
+	ErrDiffers  = errors.New("its bytes do not match its checksum")
 )
 
-// Error says what failed at which address. It contains no key and nothing that was sent.
+// Error is a failed request. It contains no keys and no data.
 type Error struct {
-	// Verb says what was tried, Address where.
+	// Verb is the operation, Address the address of the object.
 	Verb, Address string
-	// Attempts is how often a request was sent that the server could not answer.
+	// Attempts is the number of times that the request was sent.
 	Attempts int
 	cause    error
 	text     string
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns one of the reasons above, or what ended the work on this side.
+// Unwrap returns one of the reasons above, an error of this machine, or that of the context.
 func (e *Error) Unwrap() error { return e.cause }
 
 // localError is a failure of this machine, such as a full disk.
@@ -49,16 +49,15 @@ type localError struct{ err error }
 func (e *localError) Error() string { return e.err.Error() }
 func (e *localError) Unwrap() error { return e.err }
 
-// sizeError says that an object is larger than anything that belongs there.
-type sizeError struct{ size, most int64 }
+// sizeError means that an object is too large to have been written by this program.
+type sizeError struct{ size, limit int64 }
 
 func (e *sizeError) Error() string {
-	return fmt.Sprintf("it has %d bytes, more than %d: it is not what was written", e.size, e.most)
+	return fmt.Sprintf("it has %d bytes, more than the limit of %d: another program wrote it", e.size, e.limit)
 }
 
-// newError returns nil for nil. The errors of the library contain ids of requests and
-// texts of the server, which say little and could say too much: only code and status are
-// used.
+// newError returns nil if err is nil. Of an error of the library it keeps only code and
+// status, because the text of the server may contain secrets.
 func (b *Bucket) newError(verb, name string, err error) error {
 	if err == nil {
 		return nil
@@ -85,14 +84,14 @@ func (b *Bucket) newError(verb, name string, err error) error {
 	return e
 }
 
-// reasonOf finds out what an error means for the caller; nil: nothing in particular.
+// reasonOf returns the reason of an error, or nil if it is unknown.
 func reasonOf(err error) error {
 	if local, ok := errors.AsType[*localError](err); ok {
 		return local.err
 	}
-	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, ErrDiffers} {
-		if errors.Is(err, ended) {
-			return ended
+	for _, reason := range []error{context.Canceled, context.DeadlineExceeded, ErrDiffers} {
+		if errors.Is(err, reason) {
+			return reason
 		}
 	}
 	code := ""
@@ -114,7 +113,7 @@ func reasonOf(err error) error {
 	return nil
 }
 
-// lastCause is the innermost text of an error that says what happened.
+// lastCause returns the text of the innermost error, without signed addresses.
 func lastCause(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		text := "the server answered " + cleanCode(api.ErrorCode())
@@ -123,12 +122,12 @@ func lastCause(err error) string {
 		}
 		return text
 	}
-	// Where there was no answer, its status is 0.
+	// The status is 0 if there was no response.
 	if res, ok := errors.AsType[*awshttp.ResponseError](err); ok && res.HTTPStatusCode() > 0 {
 		return fmt.Sprintf("the server answered with status %d", res.HTTPStatusCode())
 	}
 	if inner, ok := errors.AsType[*url.Error](err); ok {
-		return inner.Err.Error() // without the address, which is signed
+		return inner.Err.Error() // the outer error contains the signed address
 	}
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -136,9 +135,9 @@ func lastCause(err error) string {
 	return err.Error()
 }
 
-// cleanCode bounds what a server says, which ends on terminals and in alerts.
+// cleanCode limits an error code of a server, which is shown on terminals and in alerts.
 func cleanCode(code string) string {
-	const most = 60
+	const maxLength = 60
 	code = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
@@ -148,5 +147,5 @@ func cleanCode(code string) string {
 	if code == "" {
 		return "an error without a code"
 	}
-	return code[:min(most, len(code))]
+	return code[:min(maxLength, len(code))]
 }

@@ -1,8 +1,8 @@
-// Package object stores files in object storage that speaks S3: whole or not at all,
-// with their checksums, and with bounded retries.
+// Package object reads and writes objects in S3 storage. Each object is written atomically,
+// with its checksum and a limited number of retries.
 //
-// It must not know what the objects mean: nothing of warehouses, days or backups. Keys
-// are passed in; none of its errors contains one.
+// It must not know warehouses, days or backups. The caller passes the access keys; errors
+// never contain them.
 package object
 
 import (
@@ -31,36 +31,36 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// Config says how object storage is reached.
+// Config is the connection to object storage.
 type Config struct {
-	// Endpoint is the address of the server; "": that of AWS for the region.
+	// Endpoint is the address of the server. Empty means AWS in the region.
 	Endpoint string
-	// Region is signed with each request; "": as the environment says, else us-east-1.
+	// Region is the signing region. Empty means that of the environment, else us-east-1.
 	Region string
-	// PathStyle puts the bucket into the path, not into the name of the host.
+	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
-	// AccessKey and SecretKey sign requests; "": those of the environment, the profile
-	// or the role of the machine.
+	// AccessKey and SecretKey sign requests. Empty means the keys of the environment, the
+	// profile or the role of the machine.
 	AccessKey, SecretKey string
-	// Attempts is how often a request is sent until it succeeds. Defaults to 6.
+	// Attempts is the maximum number of times that a request is sent. Defaults to 6.
 	Attempts int
-	// LongestWait bounds the time before an attempt. Defaults to 10 seconds.
+	// LongestWait limits the pause before an attempt. Defaults to 10 seconds.
 	LongestWait time.Duration
-	// Stall is how long a connection may neither send nor receive anything. Defaults
+	// Stall is the longest time without sent or received bytes on a connection. Defaults
 	// to a minute.
 	Stall time.Duration
 }
 
 // AWS returns the configuration for clients of the AWS library, with the keys, retries
-// and timeouts of c. It finds the keys, so that their absence is reported here.
+// and timeouts of c. It returns an error if there are no keys.
 func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	c.Attempts, c.LongestWait, c.Stall = cmp.Or(c.Attempts, 6), cmp.Or(c.LongestWait, 10*time.Second), cmp.Or(c.Stall, time.Minute)
 	options := []func(*config.LoadOptions) error{
 		config.WithAppID("placementsync"),
-		config.WithLogger(logging.Nop{}), // the default one writes to stderr by itself
+		config.WithLogger(logging.Nop{}), // the default writes to stderr
 		config.WithRetryer(c.newRetryer),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(c.setTransport)),
-		// Get compares the checksum of the caller, which servers cannot compute anew.
+		// Get verifies the checksum of the caller instead.
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
 	}
 	if c.Region != "" {
@@ -84,8 +84,8 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// newRetryer repeats what a later attempt can change: overload, timeouts, resets. It has
-// no quota that all requests share, which would end them with an error of its own.
+// newRetryer returns a retryer for transient errors: overload, timeouts and resets. It has no
+// shared retry quota, because an exhausted quota would hide the real error.
 func (c Config) newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.Attempts, c.LongestWait, ratelimit.None
@@ -93,7 +93,8 @@ func (c Config) newRetryer() aws.Retryer {
 	})
 }
 
-// setTransport bounds how long a server may do nothing, whatever the size of an object.
+// setTransport limits the idle time of connections. The total time is not limited, because
+// objects can be large.
 func (c Config) setTransport(t *http.Transport) {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -107,7 +108,7 @@ func (c Config) setTransport(t *http.Transport) {
 	t.MaxIdleConnsPerHost = 16
 }
 
-// Transport returns a transport for other servers, with the same bounds.
+// Transport returns a transport for other servers with the same limits.
 func (c Config) Transport() *http.Transport {
 	c.Stall = cmp.Or(c.Stall, time.Minute)
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -115,7 +116,7 @@ func (c Config) Transport() *http.Transport {
 	return t
 }
 
-// stallingConn fails when nothing was read or written for a while.
+// stallingConn is a connection with a limit for the time of one Read or Write.
 type stallingConn struct {
 	net.Conn
 	limit time.Duration
@@ -129,22 +130,22 @@ func (c *stallingConn) Read(p []byte) (int, error) {
 }
 
 func (c *stallingConn) Write(p []byte) (int, error) {
-	// For reading too: the answer is awaited since the connection was idle.
+	// This also restarts the deadline of a Read that waits for the response.
 	if err := c.SetDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
 }
 
-// Bucket is a bucket, or what is below a prefix in it. Names of objects are relative to
-// the prefix. It is safe for concurrent use.
+// Bucket is a bucket or a prefix in it. Names of objects are relative to the prefix. It is
+// safe for concurrent use.
 type Bucket struct {
 	client         *s3.Client
 	bucket, prefix string
 	retries        aws.Retryer
 }
 
-// Open returns a bucket without asking whether it exists.
+// Open returns a bucket. It does not check that the bucket exists.
 func Open(ctx context.Context, c Config, bucket, prefix string) (*Bucket, error) {
 	cfg, err := c.AWS(ctx)
 	if err != nil {
@@ -154,27 +155,27 @@ func Open(ctx context.Context, c Config, bucket, prefix string) (*Bucket, error)
 	return &Bucket{client, bucket, prefix, cfg.Retryer()}, nil
 }
 
-// Address is where an object is, for people; "" is the bucket with its prefix.
+// Address returns the s3:// address of an object, or of the bucket with its prefix if name is
+// empty.
 func (b *Bucket) Address(name string) string { return "s3://" + path.Join(b.bucket, b.prefix, name) }
 
 func (b *Bucket) key(name string) *string { return aws.String(path.Join(b.prefix, name)) }
 
-// beginning is what the keys of names begin with.
-func (b *Bucket) beginning(begins string) *string {
+// keyPrefix returns the prefix of keys for a prefix of names.
+func (b *Bucket) keyPrefix(namePrefix string) *string {
 	if b.prefix == "" {
-		return aws.String(begins)
+		return aws.String(namePrefix)
 	}
-	return aws.String(b.prefix + "/" + begins)
+	return aws.String(b.prefix + "/" + namePrefix)
 }
 
 // Sum identifies the bytes of an object.
 type Sum struct {
 	Bytes int64
-	// SHA256 is in hexadecimal digits.
+	// SHA256 is in hex.
 	SHA256 string
 }
 
-// SumOf returns the sum of data.
 func SumOf(data []byte) Sum {
 	sum := sha256.Sum256(data)
 	return Sum{int64(len(data)), hex.EncodeToString(sum[:])}
@@ -187,14 +188,14 @@ type Object struct {
 	StoredAt time.Time
 }
 
-// List returns the objects whose names begin with a text, in the order of their names.
-func (b *Bucket) List(ctx context.Context, begins string) ([]Object, error) {
+// List returns the objects whose names have a prefix, sorted by name.
+func (b *Bucket) List(ctx context.Context, namePrefix string) ([]Object, error) {
 	var found []Object
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.beginning(begins)})
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.keyPrefix(namePrefix)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, b.newError("list", begins, err)
+			return nil, b.newError("list", namePrefix, err)
 		}
 		for _, o := range page.Contents {
 			name := strings.TrimPrefix(strings.TrimPrefix(aws.ToString(o.Key), b.prefix), "/")
@@ -204,16 +205,16 @@ func (b *Bucket) List(ctx context.Context, begins string) ([]Object, error) {
 	return found, nil
 }
 
-// Delete removes objects. One that does not exist is no error.
+// Delete removes objects. A missing object is not an error.
 func (b *Bucket) Delete(ctx context.Context, names ...string) error {
-	const most = 1000 // of one request
+	const maxObjects = 1000 // of one request
 	for len(names) > 0 {
-		n := min(most, len(names))
-		doomed := make([]types.ObjectIdentifier, n)
+		n := min(maxObjects, len(names))
+		objects := make([]types.ObjectIdentifier, n)
 		for i, name := range names[:n] {
-			doomed[i].Key = b.key(name)
+			objects[i].Key = b.key(name)
 		}
-		res, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.bucket, Delete: &types.Delete{Objects: doomed, Quiet: aws.Bool(true)}})
+		res, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.bucket, Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
 		if err != nil {
 			return b.newError("delete", names[0], err)
 		}
@@ -227,13 +228,13 @@ func (b *Bucket) Delete(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Read returns an object of at most so many bytes.
-func (b *Bucket) Read(ctx context.Context, name string, most int64) (data []byte, err error) {
+// Read returns an object of at most limit bytes.
+func (b *Bucket) Read(ctx context.Context, name string, limit int64) (data []byte, err error) {
 	err = b.getBody(ctx, name, func(body io.Reader, size int64) (err error) {
-		if size > most {
-			return &sizeError{size, most}
+		if size > limit {
+			return &sizeError{size, limit}
 		}
-		data, err = io.ReadAll(io.LimitReader(body, most+1))
+		data, err = io.ReadAll(io.LimitReader(body, limit+1))
 		if err == nil && int64(len(data)) != size {
 			err = io.ErrUnexpectedEOF
 		}
@@ -242,12 +243,12 @@ func (b *Bucket) Read(ctx context.Context, name string, most int64) (data []byte
 	return data, err
 }
 
-// Get writes an object to a place that is still empty, and compares it with its sum.
-// Each attempt calls begin for a new beginning. What was written is not to be believed
-// after an error.
-func (b *Bucket) Get(ctx context.Context, name string, want Sum, begin func() (io.Writer, error)) error {
+// Get copies an object to a writer and compares it with its sum. Each attempt calls
+// newWriter, which must discard the bytes of the attempt before. After an error the written
+// bytes are not valid.
+func (b *Bucket) Get(ctx context.Context, name string, want Sum, newWriter func() (io.Writer, error)) error {
 	return b.getBody(ctx, name, func(body io.Reader, _ int64) error {
-		to, err := begin()
+		to, err := newWriter()
 		if err != nil {
 			return err
 		}
@@ -260,8 +261,8 @@ func (b *Bucket) Get(ctx context.Context, name string, want Sum, begin func() (i
 	})
 }
 
-// getBody repeats a request whose body broke off: the library repeats only up to the
-// headers.
+// getBody repeats a request if its body is incomplete. The library retries only until it has
+// received the headers.
 func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Reader, size int64) error) error {
 	for attempt := 1; ; attempt++ {
 		res, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(name)})
@@ -269,7 +270,7 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 			return b.newError("get", name, err)
 		}
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
-		// Other bytes may come of the way, and a second time they are what is stored.
+		// Wrong bytes may be a transmission error. If they come twice, they are stored so.
 		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {
 			return nil
@@ -297,8 +298,7 @@ func (b *Bucket) wait(ctx context.Context, attempt int, cause error) error {
 	}
 }
 
-// localWriter marks the errors of the place that is written to: to ask again does not
-// help.
+// localWriter wraps write errors in a localError, which is not retried.
 type localWriter struct{ to io.Writer }
 
 func (w localWriter) Write(p []byte) (int, error) {

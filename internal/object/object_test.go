@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// open returns a bucket of a new server.
+// open returns a bucket on a new server.
 func open(t *testing.T, change func(*object.Config)) (*s3sim.Server, *object.Bucket) {
 	t.Helper()
 	sim := s3sim.New("store")
@@ -178,7 +178,7 @@ func TestFaults(t *testing.T) {
 		{name: "reset in an upload", method: "PUT", times: 1, fail: reset, requests: 2},
 		{name: "cut off once", method: "GET", times: 1, fail: cut, requests: 2},
 		{name: "cut off all the time", method: "GET", times: 99, fail: cut, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
-		{name: "rotten", method: "GET", times: 99, fail: rotten, requests: 2, want: "get s3://store/a/b/one: its bytes are not those of its checksum (2 attempts)"},
+		{name: "rotten", method: "GET", times: 99, fail: rotten, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
 		{name: "wrong keys", method: "PUT", times: 99, fail: code(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
 			want: "put s3://store/a/b/one: " + object.ErrRefused.Error() + " (SignatureDoesNotMatch)"},
 		{name: "no bucket", method: "PUT", times: 99, fail: code(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
@@ -220,7 +220,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// failTimes fails so many requests of a method.
+// failTimes makes the next requests of a method fail.
 func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || left == 0 {
@@ -232,7 +232,7 @@ func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Req
 	}
 }
 
-// TestNoKeys holds that a machine without keys is told so before anything is sent.
+// TestNoKeys checks that missing keys are reported before a request is sent.
 func TestNoKeys(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"} {
 		t.Setenv(name, "")
@@ -246,7 +246,7 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
-// TestNoServer holds that the cause is named, and not the library's guess at an answer.
+// TestNoServer checks that the error has the network error, not status 0.
 func TestNoServer(t *testing.T) {
 	_, b := open(t, func(c *object.Config) { c.Endpoint = "http://127.0.0.1:1" })
 	_, err := b.List(t.Context(), "")

@@ -16,22 +16,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// An object of more than wholeSize bytes is sent in parts, so that a reset repeats a
-// part and not all. mostParts is the limit of S3.
+// An object of more than multipartSize bytes is sent in parts, so that after a connection
+// reset only one part is sent again.
 const (
-	wholeSize = 64 << 20
-	partSize  = 32 << 20
-	mostParts = 10_000
+	multipartSize = 64 << 20
+	partSize      = 32 << 20
+	maxParts      = 10_000 // the limit of S3
 )
 
-// sumKey names the checksum among what is stored with an object.
+// sumKey is the metadata key of the checksum.
 const sumKey = "sha256"
 
-// Put stores an object whose sum is known, whole or not at all: the server compares the
-// checksum with what it received, and an object in parts becomes visible with its last
-// request. from must have the bytes of the sum.
+// Put stores an object atomically. The server compares the received bytes with the checksum,
+// and a multipart upload becomes visible with its last request. from must have the bytes of
+// the sum.
 func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum) error {
-	if sum.Bytes > wholeSize {
+	if sum.Bytes > multipartSize {
 		return b.newError("put", name, b.putParts(ctx, name, from, sum))
 	}
 	digest, err := encodeSum(sum.SHA256)
@@ -43,7 +43,7 @@ func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum
 	return b.newError("put", name, err)
 }
 
-// encodeSum writes a checksum as S3 has it.
+// encodeSum converts a checksum from hex to base64, the form of S3.
 func encodeSum(digits string) (string, error) {
 	sum, err := hex.DecodeString(digits)
 	if err != nil || len(sum) != sha256.Size {
@@ -52,7 +52,7 @@ func encodeSum(digits string) (string, error) {
 	return base64.StdEncoding.EncodeToString(sum), nil
 }
 
-// putParts sends an object in parts, and removes them when one fails.
+// putParts sends an object in parts, and removes them if one fails.
 func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, sum Sum) (err error) {
 	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: map[string]string{sumKey: sum.SHA256}})
@@ -64,7 +64,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 			err = errors.Join(err, b.abort(ctx, upload.Key, upload.UploadId))
 		}
 	}()
-	size := max(partSize, (sum.Bytes+mostParts-1)/mostParts)
+	size := max(partSize, (sum.Bytes+maxParts-1)/maxParts)
 	var parts []types.CompletedPart
 	whole := sha256.New()
 	for at := int64(0); at < sum.Bytes; at += size {
@@ -82,7 +82,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 		}
 		parts = append(parts, types.CompletedPart{ETag: res.ETag, PartNumber: number, ChecksumSHA256: &digest})
 	}
-	// The server compares the parts, and nobody but this process the whole.
+	// The server compares only the parts.
 	if hex.EncodeToString(whole.Sum(nil)) != sum.SHA256 {
 		return &localError{ErrDiffers}
 	}
@@ -91,33 +91,33 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 	return err
 }
 
-// abort removes the parts of an upload, also when the command is being stopped.
+// abort removes the parts of an upload, even if ctx is cancelled.
 func (b *Bucket) abort(ctx context.Context, key, upload *string) error {
-	const most = 3 * time.Second
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	const timeout = 3 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: key, UploadId: upload})
 	if err != nil {
-		return fmt.Errorf("remove the parts of the upload, as a rule of the bucket for unfinished uploads would: %s", lastCause(err))
+		return fmt.Errorf("remove the parts of the upload: %s: add a lifecycle rule for unfinished uploads to the bucket", lastCause(err))
 	}
 	return nil
 }
 
-// AbortBefore removes the parts of uploads that began before a time and did not end, of
-// objects whose names begin with a text.
-func (b *Bucket) AbortBefore(ctx context.Context, begins string, before time.Time) (removed int, err error) {
-	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: b.beginning(begins)})
+// AbortBefore removes the parts of unfinished uploads that began before a time, for objects
+// whose names have a prefix.
+func (b *Bucket) AbortBefore(ctx context.Context, namePrefix string, before time.Time) (removed int, err error) {
+	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: b.keyPrefix(namePrefix)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return removed, b.newError("list the unfinished uploads of", begins, err)
+			return removed, b.newError("list the unfinished uploads of", namePrefix, err)
 		}
 		for u := range slices.Values(page.Uploads) {
 			if u.Initiated == nil || !u.Initiated.Before(before) {
-				continue // its program may be at work
+				continue // another program may be running it
 			}
 			if err := b.abort(ctx, u.Key, u.UploadId); err != nil {
-				return removed, b.newError("clean", begins, err)
+				return removed, b.newError("clean", namePrefix, err)
 			}
 			removed++
 		}

@@ -1,5 +1,4 @@
--- The tables of an SQL catalog of Iceberg, as its JDBC catalog makes them. Sqlite and
--- Postgres understand all of it.
+-- The tables of Iceberg's JDBC catalog. The statements run in SQLite and Postgres.
 
 -- name: create_tables
 CREATE TABLE IF NOT EXISTS iceberg_tables (
@@ -38,7 +37,7 @@ FROM iceberg_tables
 WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL
 
 -- name: add_table
--- Without iceberg_type, which catalogs of the first layout lack: NULL means a table.
+-- iceberg_type is left out because catalogs of the first layout lack it. NULL means a table.
 INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)
 VALUES (?, ?, ?, ?)
 

@@ -1,18 +1,18 @@
--- What the lake reads of a published version, which is attached as "sealed".
+-- Statements that read a published version, which is attached as "sealed".
 
 -- name: limits
--- A row group of a file may take a share of what a thread has, as for the published files.
+-- A row group may take an eighth of the memory of a thread, as in the published files.
 SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')::BIGINT // 8
 
 -- name: published_runs
 SELECT run_id FROM sealed.meta.runs
 
 -- name: measure_table
--- All rows of a table, and those that the lake shows already.
+-- The checksum of all rows of a table and that of the rows that the lake already has.
 SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {shown}) FROM sealed.{schema}.{table}
 
 -- name: content_of_closed
--- A checksum of closed rows, in whatever order. It reads three narrow columns.
+-- A checksum of closed rows that does not depend on their order. It reads three narrow columns.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(row_hash::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_from)::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_to)::HUGEINT) FILTER (WHERE {rows}), 0))
@@ -32,7 +32,7 @@ COPY (SELECT {columns} FROM sealed.{schema}.{table} WHERE {rows}) TO {file} (FOR
     COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids})
 
 -- name: sum_values
--- A checksum of all values, in whatever order.
+-- A checksum of all values that does not depend on the order of rows.
 SELECT count(*), coalesce(sum(hash({names})::HUGEINT), 0)::VARCHAR FROM (SELECT {values} FROM {source})
 
 -- name: files_by_id

@@ -11,29 +11,29 @@ import (
 	"sync"
 )
 
-// trunk is a warehouse that nothing disturbs, as it is after each of its nights. Houses
-// take their nights from it, so that each is run once for all tests.
-type trunk struct {
+// nightCache has copies of an undisturbed warehouse after each of its nights, so that each
+// night runs once for all tests.
+type nightCache struct {
 	mu     sync.Mutex // guards nights
 	dir    string
 	nights int
 }
 
-// nightsOfAll are those of the houses of newHouse.
-var nightsOfAll trunk
+// nightsOfAll is the cache of newFixture.
+var nightsOfAll nightCache
 
-// after is the warehouse after so many nights.
-func (tr *trunk) after(nights int) string {
+// after returns the folder of the warehouse after a number of nights.
+func (tr *nightCache) after(nights int) string {
 	return filepath.Join(tr.dir, strconv.Itoa(nights), "warehouse")
 }
 
-// grow runs the nights that are lacking.
-func (tr *trunk) grow(h *house, nights int) {
+// grow runs the missing nights.
+func (tr *nightCache) grow(h *fixture, nights int) {
 	h.Helper()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	for ; tr.nights < nights; tr.nights++ {
-		next := openHouse(h.T, filepath.Dir(tr.after(tr.nights+1)))
+		next := openFixture(h.T, filepath.Dir(tr.after(tr.nights+1)))
 		if tr.nights > 0 {
 			next.adopt("", tr.after(tr.nights))
 		}
@@ -42,9 +42,9 @@ func (tr *trunk) grow(h *house, nights int) {
 	}
 }
 
-// takeNight brings the warehouse to the state after the next night of the trunk. Of one
-// that is on no night of the trunk, or was disturbed, it changes nothing.
-func (h *house) takeNight(from *trunk) (run string) {
+// takeNight brings the warehouse to the state after the next night of the cache. It does not
+// change a warehouse whose latest night is not in the cache or was modified.
+func (h *fixture) takeNight(from *nightCache) (run string) {
 	h.Helper()
 	day := h.service.Day()
 	before := from.after(day)
@@ -60,7 +60,7 @@ func (h *house) takeNight(from *trunk) (run string) {
 	return latestIn(h.path("warehouse"))
 }
 
-// latestIn is the run that readers of a warehouse see; empty: there is none.
+// latestIn returns the published run of a warehouse, or "".
 func latestIn(dir string) string {
 	target, err := os.Readlink(filepath.Join(dir, "latest"))
 	if err != nil {
@@ -69,10 +69,10 @@ func latestIn(dir string) string {
 	return filepath.Base(target)
 }
 
-// adopt changes the warehouse as a night did that changed the folder before into the folder
-// after. Files that a night never changes again are linked. The ledger is continued, since
-// a lake may have written into it.
-func (h *house) adopt(before, after string) {
+// adopt applies the difference between two folders of the cache to the warehouse. Files that
+// nights never change are linked. Lines are appended to the ledger, because the lake may have
+// written to it.
+func (h *fixture) adopt(before, after string) {
 	h.Helper()
 	dir := h.path("warehouse")
 	h.must(filepath.WalkDir(after, func(path string, e fs.DirEntry, err error) error {
@@ -105,14 +105,14 @@ func (h *house) adopt(before, after string) {
 	}))
 }
 
-// continueFile adds to a file what came to it between two states. One that did not only
-// grow is replaced.
+// continueFile appends the lines that were added between two states of a file. A file that
+// changed otherwise is replaced.
 func continueFile(before, after, to string) error {
 	now, err := os.ReadFile(after)
 	if err != nil {
 		return err
 	}
-	old, _ := os.ReadFile(before) // none: it is new
+	old, _ := os.ReadFile(before) // missing for a new file
 	own, _ := os.ReadFile(to)
 	if rest, ok := bytes.CutPrefix(now, old); ok && len(old) > 0 && filepath.Base(to) == "runs.jsonl" {
 		now = append(own, rest...)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the catalog as any reader opens it
+	_ "modernc.org/sqlite" // to open the catalog as other readers do
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/lake"
@@ -28,35 +28,34 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// house is a demo service, a warehouse that is filled from it, and a lake beside it.
-type house struct {
+// fixture is a demo service, a warehouse that is filled from it, and a lake.
+type fixture struct {
 	*testing.T
 	service *sim.Service
 	cfg     pipeline.Config
 	at      time.Time
 	dir     string
-	// step is that of the next commands.
+	// step is the fault injection of the next commands.
 	step func(string) error
 }
 
 const token = "pc_top-secret-of-the-test"
 
-// newHouse fills a warehouse with so many nights of a few streams: tables with and
-// without rows, that change every night and that never do.
-func newHouse(t *testing.T, nights int) *house {
+// newFixture fills a warehouse with nights of a few streams. Some of their tables are empty,
+// some change every night, and some never.
+func newFixture(t *testing.T, nights int) *fixture {
 	t.Helper()
 	t.Parallel()
-	h := openHouse(t, t.TempDir())
+	h := openFixture(t, t.TempDir())
 	for range nights {
 		h.night()
 	}
 	return h
 }
 
-// openHouse makes a house in a folder.
-func openHouse(t *testing.T, dir string) *house {
+func openFixture(t *testing.T, dir string) *fixture {
 	t.Helper()
-	h := &house{T: t, dir: dir, service: sim.New(sim.Options{Seed: 3, Token: token, Outlets: 5, Listings: 30, Profiles: 3,
+	h := &fixture{T: t, dir: dir, service: sim.New(sim.Options{Seed: 3, Token: token, Outlets: 5, Listings: 30, Profiles: 3,
 		Campaigns: 3, Orders: 12, Files: 6, Folders: 2, ListingTurnover: 0.2, SilentChange: 0.2})}
 	server := httptest.NewServer(h.service)
 	t.Cleanup(server.Close)
@@ -79,24 +78,23 @@ func openHouse(t *testing.T, dir string) *house {
 	return h
 }
 
-func (h *house) path(name string) string { return filepath.Join(h.dir, name) }
+func (h *fixture) path(name string) string { return filepath.Join(h.dir, name) }
 
-func (h *house) write(name, text string) {
+func (h *fixture) write(name, text string) {
 	h.Helper()
-	h.must(errors.Join(os.MkdirAll(filepath.Dir(h.path(name)), 0o700), removeAny(h.path(name)))) // it may be a link
+	h.must(errors.Join(os.MkdirAll(filepath.Dir(h.path(name)), 0o700), removeAny(h.path(name)))) // the file may be a hard link
 	h.must(os.WriteFile(h.path(name), []byte(text), 0o600))
 }
 
-func (h *house) must(err error) {
+func (h *fixture) must(err error) {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
 	}
 }
 
-// night lives through a day of the world and has the night at its end, from the trunk or
-// of its own.
-func (h *house) night() string {
+// night advances the service by a day and runs a night, or takes it from the cache.
+func (h *fixture) night() string {
 	h.Helper()
 	if run := h.takeNight(&nightsOfAll); run != "" {
 		return run
@@ -104,12 +102,12 @@ func (h *house) night() string {
 	return h.runNight()
 }
 
-func (h *house) advance() {
+func (h *fixture) advance() {
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 }
 
-func (h *house) runNight() string {
+func (h *fixture) runNight() string {
 	h.Helper()
 	h.advance()
 	res, err := pipeline.Run(h.Context(), h.cfg)
@@ -120,14 +118,13 @@ func (h *house) runNight() string {
 	return res.Run.ID
 }
 
-// said is what a command did.
-type said struct {
+// output is the exit code and output of a command.
+type output struct {
 	code           int
 	stdout, stderr string
 }
 
-// run runs a command.
-func (h *house) run(args ...string) said {
+func (h *fixture) run(args ...string) output {
 	h.Helper()
 	var out, err bytes.Buffer
 	p := process{stdout: &out, stderr: &err, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now, step: h.step}
@@ -135,11 +132,11 @@ func (h *house) run(args ...string) said {
 	if strings.ContainsAny(out.String()+err.String(), "\x1b\u202e") {
 		h.Errorf("%v shows what acts on a terminal: %q%q", args, &out, &err)
 	}
-	return said{code, out.String(), err.String()}
+	return output{code, out.String(), err.String()}
 }
 
-// succeed runs a command that must end with 0, and reads its JSON.
-func (h *house) succeed(into any, args ...string) {
+// succeed runs a command that must exit with 0, and decodes its JSON.
+func (h *fixture) succeed(into any, args ...string) {
 	h.Helper()
 	got := h.run(append(args, "--format", "json")...)
 	if got.code != 0 {
@@ -150,8 +147,8 @@ func (h *house) succeed(into any, args ...string) {
 	}
 }
 
-// fail runs a command that must end with this code, say this, and write no result.
-func (h *house) fail(code int, text string, args ...string) {
+// fail runs a command that must exit with a code and a message, without a result.
+func (h *fixture) fail(code int, text string, args ...string) {
 	h.Helper()
 	got := h.run(args...)
 	if got.code != code || !strings.Contains(got.stderr, text) {
@@ -159,21 +156,21 @@ func (h *house) fail(code int, text string, args ...string) {
 	}
 }
 
-func (h *house) publish(args ...string) []lake.Published {
+func (h *fixture) publish(args ...string) []lake.Published {
 	h.Helper()
 	var p struct{ Published []lake.Published }
 	h.succeed(&p, append([]string{"publish"}, args...)...)
 	return p.Published
 }
 
-func (h *house) status() (s lake.Status) {
+func (h *fixture) status() (s lake.Status) {
 	h.Helper()
 	h.succeed(&s, "status")
 	return s
 }
 
-// same requires that every table of a night is as in the version.
-func (h *house) same(run string) {
+// same checks that every table of a night equals the version.
+func (h *fixture) same(run string) {
 	h.Helper()
 	var v lake.Verified
 	h.succeed(&v, "verify", run)
@@ -182,8 +179,8 @@ func (h *house) same(run string) {
 	}
 }
 
-// whole requires that all tables show one night, and that its files are there.
-func (h *house) whole() (run string) {
+// whole checks that all tables show one night and that its files exist, and returns it.
+func (h *fixture) whole() (run string) {
 	h.Helper()
 	s := h.status()
 	for _, t := range s.Tables {
@@ -197,8 +194,7 @@ func (h *house) whole() (run string) {
 	return s.Run
 }
 
-// filesOfLake lists the files of the lake.
-func (h *house) filesOfLake() []string {
+func (h *fixture) filesOfLake() []string {
 	h.Helper()
 	var found []string
 	err := filepath.WalkDir(h.path("lake"), func(path string, e fs.DirEntry, err error) error {
@@ -213,8 +209,8 @@ func (h *house) filesOfLake() []string {
 	return found
 }
 
-// metadataFile is where the catalog says that the metadata of a table are.
-func (h *house) metadataFile(namespace, table string) (path string) {
+// metadataFile returns the path of a table's metadata from the catalog.
+func (h *fixture) metadataFile(namespace, table string) (path string) {
 	h.Helper()
 	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))
 	h.must(err)
