@@ -1,10 +1,10 @@
-# make alone lists the targets. Needed: Go, a C and C++ compiler (Debian: g++; DuckDB is
-# linked in), and the Go module proxy on the first run.
+# make without arguments lists the targets. The build needs Go, a C and C++ compiler (Debian:
+# g++; DuckDB is linked in) and, on the first run, the Go module proxy.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-# duckdb_arrow: without the tag the driver has no Arrow interface.
+# Without the tag duckdb_arrow the driver has no Arrow interface.
 TAGS := duckdb_arrow
 VERSION := $(shell deploy/version.sh)
 COMMIT := $(shell deploy/version.sh commit)
@@ -19,22 +19,21 @@ TRIALS ?= Torture
 FUZZTIME ?= 10m
 TARGETS ?= .
 
-# 0.8.2 is the newest release, and one that reads Go 1.26 code; pinned, so that a new
-# check is met when the pin is moved and not when the lint is needed. Not
-# golangci-lint: it takes minutes to build on two cores, and what else it would be
-# used for, the import rules, are tests in internal/testing/houserules.
+# 0.8.2 is the newest release and reads Go 1.26 code. It is pinned, so that new checks appear
+# only when the pin is moved. golangci-lint is not used: it takes minutes to build on two cores,
+# and the import rules are tests in internal/testing/houserules.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# The newest release whose own dependencies were all to be had; which vulnerabilities
-# it knows is a matter of the database and not of its version.
+# The newest release whose dependencies were all available. The known vulnerabilities come from
+# the database and do not depend on the version.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-# Writes packages. v2.46.0 to v2.48.0 need go.digitalxero.dev/go-msix, which the module
-# proxy refused (403) when this was pinned: try the newest again when the pin is moved.
+# nfpm writes packages. v2.46.0 to v2.48.0 need go.digitalxero.dev/go-msix, which the module
+# proxy did not serve (403). Try the newest release when the pin is moved.
 NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 
-# Two builds of one source are the same bytes, wherever they are made: no paths, nothing
-# of the repository but what is stated here, no symbols for debuggers (103 to 94 MB).
+# Two builds of the same source give the same bytes in any folder: without paths, without
+# repository data except the stamps below, and without debug symbols (94 instead of 103 MB).
 GO_BUILD = $(if $(VERSION),,$(error which version this is, deploy/version.sh could not say))go build -trimpath -buildvcs=false -tags $(TAGS) \
 	-ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)'
 
@@ -48,7 +47,7 @@ help: ## list the targets
 build: ## build bin/placementsync
 	$(GO_BUILD) -o $(BINARY) ./cmd/sync
 
-# A target of its own: Iceberg takes minutes to compile, and most warehouses have no lake.
+# A separate target, because Iceberg takes minutes to compile and most warehouses have no lake.
 .PHONY: lake
 lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
 	$(GO_BUILD) -o $(LAKE) ./cmd/lake
@@ -57,20 +56,18 @@ lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
 demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
 
-# Without the race detector in the lake: all of Iceberg would be compiled a second time,
-# for three minutes, and each file of the lake has one writer; nor where no goroutine is
-# begun: the nights of other packages decode and serve in many at once. Then the trials, by the
-# names of the tests and scripts that skip themselves without PLACEMENTSYNC_TRIALS: all
-# others have run. make lint has vetted the tests.
+# Packages without the race detector: the lake, because Iceberg would be compiled a second time
+# for three minutes and each of its files has one writer, and packages that start no goroutine
+# or run concurrently in the tests of other packages. The trials follow: the tests and scripts
+# that are skipped without PLACEMENTSYNC_TRIALS. make lint vets the tests.
 UNRACED := lake houserules sim transform queries watch
-# What takes longest begins first: begun last, it would end alone.
+# The longest tests start first; otherwise they would run alone at the end.
 LONGEST := ./cmd/sync ./internal/testing/trials ./internal/load ./internal/warehouse ./internal/explore
-# Nights sync each file, and most of what tests wait for is the disk: where 8 GB of memory
-# can be had as a file system from which programs run, the folders of tests are in it.
+# Tests mostly wait for the disk, because nights sync each file. If /dev/shm has 8 GB and allows
+# programs, the folders of tests are there.
 MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
 	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
-# At its end a program with the race detector waits a second for races of goroutines that it
-# leaves behind: a twentieth will do.
+# A program with the race detector waits one second at exit for late races; 50 ms are enough.
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
 SPACE := $(subst ,, )
 QUICKLY := -vet=off -ldflags='-s -w' -timeout 15m -tags $(TAGS)
@@ -110,7 +107,7 @@ docs: ## write the generated pages under docs/ again
 # The newest release of the changelog.
 RELEASE ?= $(shell sed -n 's/^## \([0-9][0-9.]*\) - .*/\1/p' CHANGELOG.md | head -n 1)
 
-# Once for each release: how it left a warehouse is what later ones are tried with.
+# Run once for each release. Later releases are tested with its warehouse.
 .PHONY: fixture
 fixture: ## write the fixture warehouse of the newest release in CHANGELOG.md (RELEASE=1.0.0)
 	@test -n '$(RELEASE)' || { echo "CHANGELOG.md has no release yet: give its newest heading a number and a date"; exit 1; }
@@ -139,7 +136,7 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
-# Where make lake-test installs the engines, to find them there the next time.
+# The folder in which make lake-test installs the engines and finds them the next time.
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
 
 .PHONY: lake-test
@@ -153,9 +150,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note 
 		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/testing/torture ; \
 	status=$$?; go test -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
-# Linked statically with the C and C++ libraries of the compiler (Debian: libc6-dev), for
-# an image that has no others. Names are looked up by Go alone, and time zones are within
-# the program. The lake is a program of its own, and not in the image.
+# Linked statically with the C and C++ libraries of the compiler (Debian: libc6-dev), because
+# the image has no libraries. Go resolves names itself, and time zones are embedded. The lake is
+# a separate program and not in the image.
 STATIC := bin/placementsync-static
 IMAGE = dist/placementsync-$(VERSION)-oci.tar
 
@@ -167,7 +164,7 @@ image: ## write the container image, dist/placementsync-VERSION-oci.tar (deploy/
 	go run -C deploy/image . -binary '$(abspath $(STATIC))' -o '$(abspath $(IMAGE))' \
 		-version '$(VERSION)' -revision '$(COMMIT)' -created '$(SOURCE_DATE_EPOCH)'
 
-# What make install puts below PREFIX, and make uninstall removes.
+# The files that make install puts below PREFIX and make uninstall removes.
 PROGRAMS := placementsync placementsync-lake
 UNITS := placementsync.service placementsync-run.service placementsync-run.timer
 DOCUMENTS = config.example.yaml LICENSE NOTICE README.md CHANGELOG.md deploy/crontab $(LICENSES)
@@ -201,7 +198,7 @@ install-files:
 	for document in $(DOCUMENTS); do put 0644 $$document $(DOCDIR)/$${document##*/}; done; \
 	sed 's|/usr/local/bin|$(PREFIX)/bin|' deploy/crontab | put 0644 /dev/stdin $(DOCDIR)/crontab
 
-# Folders that others use too stay, and so do configuration and warehouse.
+# Shared folders, the configuration and the warehouse stay.
 .PHONY: uninstall
 uninstall: ## remove what make install has put below PREFIX, and nothing else
 	rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(PREFIX)/$(file)') '$(DESTDIR)$(PREFIX)'/share/man/man1/placementsync{,-*}.1

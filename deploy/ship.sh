@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Builds everything that is shipped, and tries it: packages, image, and what goes with
-# them. Where a tool is missing, a line says what was not tried, and the rest goes on; a
-# trial that fails ends it. make ship calls it.
+# Builds and tests everything that is shipped: packages, image, and deployment files. If a tool
+# is missing, the script reports the skipped test and continues. A failed test ends it. make
+# ship calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/placementsync-ship.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tried=() missing=()
-# Of now: a trial writes into this folder, which makes another version of it.
+# Computed now, because the tests write to this folder, which changes the version.
 stamp=("COMMIT=$(deploy/version.sh commit)" "SOURCE_DATE_EPOCH=$(deploy/version.sh time)")
 version=${VERSION:-$(deploy/version.sh)}
 step() { printf '\n== %s\n' "$*"; }
 
-# tools NAME TOOL...: whether all tools of a trial are there.
+# tools NAME TOOL...: reports whether all tools of a test are installed.
 tools() {
 	local name=$1 tool lack=
 	shift

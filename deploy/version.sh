@@ -1,13 +1,13 @@
 #!/bin/sh
-# Prints what builds are stamped with:
+# Prints the version data of a build:
 #
 #   deploy/version.sh          1.0.0, the newest release in CHANGELOG.md; after it, 1.0.0+12.gabcdef012
 #                              with the number of commits and the last one, and .dirty with changes
 #   deploy/version.sh commit   the commit; nothing without a repository
 #   deploy/version.sh time     when the source was last changed, in seconds
 #
-# It needs neither tags nor a repository. All of it is valid as a version of dpkg and rpm. A
-# shallow clone without the tag knows no number: 1.0.0+gabcdef012.
+# It needs neither tags nor a repository. The versions are valid for dpkg and rpm. A shallow
+# clone without the tag has no number of commits: 1.0.0+gabcdef012.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ heading=$(sed -n 's/^## \([0-9][0-9.]*\) - \([0-9-]*\)$/\1 \2/p' CHANGELOG.md | 
 release=${heading%% *}
 [ -n "$release" ] || release=0.0.0
 commit=
-# A source that was unpacked within another repository is none of it.
+# A source that was unpacked inside another repository is not part of it.
 if [ -e .git ] && command -v git > /dev/null; then
 	# Such as one of another owner, which git does not read.
 	if ! git rev-parse --git-dir > /dev/null; then
@@ -25,8 +25,8 @@ if [ -e .git ] && command -v git > /dev/null; then
 	commit=$(git rev-parse --verify --quiet HEAD || true)
 fi
 
-# The commit that the tag names or, without it, the one that brought the heading. In a
-# shallow clone that would be its oldest commit, whatever it brought.
+# The commit of the tag or, without a tag, the one that added the heading. In a shallow clone
+# that search would return the oldest commit.
 released() {
 	git rev-parse --verify --quiet "refs/tags/v$release^{commit}" ||
 		[ "$(git rev-parse --is-shallow-repository)" = true ] ||

@@ -130,7 +130,7 @@ func (h *fixture) run(args ...string) output {
 	p := process{stdout: &out, stderr: &err, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now, step: h.step}
 	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
 	if strings.ContainsAny(out.String()+err.String(), "\x1b\u202e") {
-		h.Errorf("%v shows what acts on a terminal: %q%q", args, &out, &err)
+		h.Errorf("%v printed control characters: %q%q", args, &out, &err)
 	}
 	return output{code, out.String(), err.String()}
 }

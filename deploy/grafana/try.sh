@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads the dashboard by Grafana's own schema, which refuses fields that it does not know.
-# deploy/prometheus/try.sh asks each query of it.
+# Validates the dashboard with Grafana's schema, which rejects unknown fields.
+# deploy/prometheus/try.sh runs each of its queries.
 set -eu
 
 cd "$(dirname "$0")"

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// unfitForTag is what a version may have and a tag may not.
+// unfitForTag matches characters of a version that are not allowed in a tag.
 var unfitForTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
 // blob is a file of the archive.
@@ -32,9 +32,8 @@ func blobOf(name string, data []byte) blob {
 
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
-// writeArchive writes the image as a tar file of an OCI layout, which appears whole. A
-// manifest.json beside the layout names the same blobs for versions of Docker that know
-// no other.
+// writeArchive atomically writes the image as a tar file of an OCI layout. A manifest.json
+// beside the layout lists the same blobs for older versions of Docker.
 func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
 	blobs, digest, err := archiveBlobs(o, img)
 	if err != nil {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a program in an unpacked image as a container runtime would, without one: in
-# namespaces of its own, with the root read-only and without privileges, as the user of
-# the image. Called by try.sh through unshare, which gives it the namespaces.
+# Runs a program in an unpacked image as a container runtime would: in new namespaces, with a
+# read-only root, without privileges, as the user of the image. try.sh calls it through unshare,
+# which creates the namespaces.
 #
 #   enter.sh ROOT VOLUME SECRETS HOSTS CONFIG USER WORKDIR PROGRAM ARG...
 set -euo pipefail

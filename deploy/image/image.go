@@ -15,10 +15,10 @@ const (
 	configFile = "/etc/placementsync/config.yaml"
 )
 
-// sizes are those of the layers, in bytes.
+// sizes are the sizes of the layers in bytes.
 type sizes struct{ unpacked, packed int64 }
 
-// buildImage packs two layers: what changes seldom, and the program.
+// buildImage packs two layers: files that seldom change, and the program.
 func buildImage(o options) (v1.Image, sizes, error) {
 	var all sizes
 	content, arch, err := readProgram(o.binary)
@@ -57,7 +57,7 @@ func buildImage(o options) (v1.Image, sizes, error) {
 	return img, all, nil
 }
 
-// configure says how the image is run.
+// configure returns the configuration of the image: command, user and environment.
 func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 	known, err := img.ConfigFile()
 	if err != nil {
@@ -81,7 +81,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		Volumes:    map[string]struct{}{"/warehouse": {}},
 		Entrypoint: []string{program},
 		Cmd:        []string{"serve", "--config", configFile},
-		// Files, since whoever may look at a container sees its environment.
+		// Files, because users who can inspect a container see its environment.
 		Env: []string{
 			"PLACEMENTSYNC_TOKEN_FILE=/run/secrets/placementsync_token",
 			"PLACEMENTSYNC_AUTH_TOKEN_FILE=/run/secrets/placementsync_auth_token",

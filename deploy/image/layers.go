@@ -19,12 +19,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the number of the user and of the group that the program runs as. It is not
-// that of any user of a usual machine, and fits the range of user namespaces.
+// user is the id of the user and group of the program. Usual machines have no such user, and it
+// is within the range of user namespaces.
 const user = 65532
 
-// Names of users are for people who look at a process or a file; the image is run by
-// number, since Kubernetes can tell only then that it is not root.
+// User names are for people. The image has a numeric user, because otherwise Kubernetes cannot
+// check that it is not root.
 const (
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nplacementsync:x:65532:65532:placementsync:/warehouse:/sbin/nologin\n"
 	group  = "root:x:0:\nplacementsync:x:65532:\n"
@@ -38,8 +38,8 @@ type entry struct {
 	content []byte
 }
 
-// systemEntries are what a program finds on any machine, and no more. Time zones are
-// within the program.
+// systemEntries are the files that programs expect on any machine. Time zones are embedded in
+// the program.
 func systemEntries(o options) ([]entry, error) {
 	config, err := os.ReadFile(filepath.Join(o.root, "deploy", "image", "config.yaml"))
 	if err != nil {
@@ -77,10 +77,9 @@ func systemEntries(o options) ([]entry, error) {
 	}, nil
 }
 
-// rootCertificates are those of Mozilla as the Go project publishes them: pinned by
-// go.sum, where the file of a machine is whatever was installed there. Roots that
-// Mozilla trusts up to a date only are not among them: a file of certificates cannot
-// say so, and what they signed before has expired since.
+// rootCertificates returns the root certificates of Mozilla as published by the Go project and
+// pinned by go.sum. It omits roots that Mozilla trusts only for certificates issued before a
+// date: a file of certificates cannot express that, and those certificates have expired.
 func rootCertificates() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -94,7 +93,7 @@ func rootCertificates() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newLayer packs entries, all of one time.
+// newLayer packs entries with the same time.
 func newLayer(entries []entry, created time.Time) (v1.Layer, int, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -120,8 +119,7 @@ func newLayer(entries []entry, created time.Time) (v1.Layer, int, error) {
 	return layer, len(data), err
 }
 
-// readProgram reads a program that needs no other file to run, and names the
-// architecture it is for.
+// readProgram reads a static program and returns its architecture.
 func readProgram(path string) (content []byte, arch string, err error) {
 	if content, err = os.ReadFile(path); err != nil {
 		return nil, "", err

@@ -1,9 +1,9 @@
-// Command image writes the container image of placementsync as one file, without a
-// daemon, a base image or a shell: a static program, root certificates, a user and two
-// folders. The file is an archive of the OCI image layout, which docker load, podman
-// load and skopeo copy read. The same input gives the same bytes.
+// Command image writes the container image of placementsync to a file, without a container
+// daemon or a base image. The image has a static program, root certificates, a user and two
+// folders. The file is an archive of the OCI image layout, for docker load, podman load and
+// skopeo copy. The same input gives the same bytes.
 //
-// It is a module of its own, so that the program does not depend on what packs it.
+// It is a separate module, so that the program does not depend on its dependencies.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// options are what an image is made of.
+// options are the inputs of an image.
 type options struct {
 	binary, root, out string // files, and the folder of the project
 	version, revision string

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tries the image of make image: its format with the tools that will read it, and the
-# program in it as a container would run it. No daemon is needed, but root, for
-# namespaces, and skopeo. It listens in a network of its own, and leaves nothing behind.
+# Tests the image of make image: its format, with the tools that read images, and its program,
+# run as in a container. It needs root for namespaces, and skopeo, but no container daemon. It
+# listens in its own network namespace and removes its files.
 #
 #   deploy/image/try.sh ARCHIVE PROGRAM
 #
@@ -58,7 +58,7 @@ expect() {
 	esac
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds.
+# wait_for SECONDS COMMAND...: waits until the command succeeds.
 wait_for() {
 	local end=$((SECONDS + $1))
 	shift
@@ -68,7 +68,7 @@ wait_for() {
 	done
 }
 
-# The format, for those who read the archive.
+# The format of the archive.
 config=$(skopeo inspect --config "oci-archive:$archive")
 expect '"linux"' "$config"
 skopeo inspect "docker-archive:$archive" > "$work/docker.json"
@@ -78,7 +78,7 @@ workdir=$(skopeo inspect --config --format '{{.Config.WorkingDir}}' "oci-archive
 mapfile -t environment < <(skopeo inspect --config --format '{{range .Config.Env}}{{println .}}{{end}}' "oci-archive:$archive" | grep .)
 mapfile -t entrypoint < <(skopeo inspect --config --format '{{range .Config.Entrypoint}}{{println .}}{{end}}' "oci-archive:$archive" | grep .)
 mapfile -t command < <(skopeo inspect --config --format '{{range .Config.Cmd}}{{println .}}{{end}}' "oci-archive:$archive" | grep .)
-# The probe that is tried below.
+# The health probe that is tested below.
 expect "\"Test\":[\"CMD\",\"${entrypoint[0]}\",\"serve\",\"--probe\",\"health\",\"--config\",\"${command[2]}\"]" \
 	"$(skopeo inspect --config --raw "oci-archive:$archive")"
 say "skopeo reads it as an archive of OCI and of Docker: user $user, ${entrypoint[*]} ${command[*]}"
@@ -94,7 +94,7 @@ else
 	say "podman is missing, so it was not loaded"
 fi
 
-# Its files, and the folders and files that every runtime adds.
+# The files of the image, and those that every runtime adds.
 root=$work/root
 mkdir "$root"
 for layer in $(skopeo inspect --format '{{range .Layers}}{{.}} {{end}}' "dir:$work/layers"); do
@@ -112,7 +112,7 @@ fi
 mkdir -p "$root/proc" "$root/dev" "$root/run/secrets"
 touch "$root/etc/hosts"
 
-# Nothing but the program: no /proc, /dev, /etc.
+# The program runs without /proc, /dev and /etc.
 bare=$work/bare
 mkdir -p "$bare/tmp"
 cp "$program" "$bare/placementsync"
@@ -126,12 +126,12 @@ install -d -m 0755 "$secrets"
 install -o "${user%:*}" -m 0400 /dev/stdin "$secrets/placementsync_token" <<< pc_demo
 install -o "${user%:*}" -m 0400 /dev/stdin "$secrets/placementsync_auth_token" <<< opensesame
 printf '127.0.0.1 localhost service.example.test\n' > "$work/hosts"
-# The configuration of the image; the demo service has no limit, so the night is short.
+# The configuration of the image. The demo service has no rate limit, so the night is short.
 sed -e 's/^api:/&\n  requests_per_second: 0/' "$root/etc/placementsync/config.yaml" > "$work/config.yaml"
 printf 'schedule:\n  cron: "0 2 * * *"\n  timezone: Europe/Berlin\n' >> "$work/config.yaml"
 
-# set_container NAME=VALUE...: the command that runs the program in its container, with
-# the environment of the image and more.
+# set_container NAME=VALUE...: sets the command that runs the program in its container, with
+# the environment of the image and the given variables.
 set_container() {
 	container=(env -i "${environment[@]}" "$@" PATH="$PATH"
 		unshare --mount --pid --ipc --uts --fork --kill-child=KILL
@@ -156,7 +156,7 @@ contain run --config "${command[2]}" > "$work/run.log" 2>&1 || fail "run against
 [ "$(stat -c '%u:%g' "$volume/latest/catalog.duckdb")" = "$user" ] || fail "the files of the night are not the user's"
 say "run: a night from a service outside, complete"
 
-# The default command, its health, and its end.
+# The default command, its health check, and its end.
 if contain serve --probe health --config "${command[2]}" > "$work/probe.log" 2>&1; then
 	fail "a daemon is healthy that does not run"
 fi
@@ -170,7 +170,7 @@ expect ready "$(contain serve --probe ready --config "${command[2]}")"
 [ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/)" = 401 ] || fail "the status page wants no token"
 [ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer opensesame' http://127.0.0.1:8080/)" = 200 ] || fail "the status page does not take the token"
 [ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' http://127.0.0.1:8080/healthz)" = 421 ] || fail "a strange host is answered"
-inside=$(< "/proc/$outside/task/$outside/children") # the first process of its namespace
+inside=$(< "/proc/$outside/task/$outside/children") # process 1 of its namespace
 before=$(date +%s%N)
 kill -TERM "${inside%% *}"
 code=0
@@ -200,7 +200,7 @@ else
 fi
 contain query --config "${command[2]}" 'select count(*) > 0 from product_listings' > "$work/query.log" 2>&1 || fail "a query"
 
-# Built again, it is the same.
+# A second build gives the same bytes.
 if [ "${PLACEMENTSYNC_REBUILD:-yes}" = yes ] && command -v go > /dev/null; then
 	cp "$archive" "$work/first.tar"
 	label() { skopeo inspect --config --format "{{index .Config.Labels \"org.opencontainers.image.$1\"}}" "oci-archive:$archive"; }

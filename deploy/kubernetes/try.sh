@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Compares the files for Kubernetes with its schemas by kubeconform, and the file for
-# Compose with what Compose says, where they are to be had. A Go test does the same with
-# the schemas alone.
+# Validates the files for Kubernetes with kubeconform and the file for Compose with Compose, if
+# they are installed. A Go test validates them with the schemas alone.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The newest release; a program, so that no module of this project depends on it.
+# The newest release. It is run as a program, so that no module of this project depends on it.
 kubeconform=github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
 if command -v kubeconform > /dev/null; then
 	check=(kubeconform)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the packages of programs that are built: .deb, .rpm, .tar.gz, an SBOM, and the
-# SHA-256 sums of all. The same programs give the same bytes. make packages calls it.
+# Builds the packages from the built programs: .deb, .rpm, .tar.gz, an SBOM, and SHA-256 sums.
+# The same programs give the same bytes. make packages calls this script.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 : "${VERSION:?}" "${SOURCE_DATE_EPOCH:?}" "${NFPM:?}" "${DIST:?}" "${BINARY:?}" "${LAKE:?}" "${LICENSES:?}"
@@ -15,8 +15,8 @@ export PACKAGE_ARCH PACKAGE_VERSION STAGE
 mkdir -p "$DIST"
 rm -f "$DIST"/placementsync[-_]*.{deb,rpm,tar.gz,cdx.json} "$DIST/SHA256SUMS"
 
-# The oldest libraries that both programs run with, and the release of Debian's
-# libstdc++6 that brought them.
+# The oldest library versions that both programs run with, and the Debian release of
+# libstdc++6 that has them.
 symbols=$(objdump -T "$BINARY" "$LAKE")
 # newest PREFIX
 newest() {
@@ -40,7 +40,7 @@ make_install() {
 		BINARY="$BINARY" LAKE="$LAKE" LICENSES="$LICENSES" VERSION="$VERSION"
 }
 
-# The archive: for /usr/local, or any other place.
+# The archive, for /usr/local or any other prefix.
 name=placementsync-$VERSION-linux-$PACKAGE_ARCH
 make_install /usr/local "$STAGE/archive"
 mv "$STAGE/archive/usr/local" "$STAGE/$name"
@@ -48,7 +48,7 @@ tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --num
 	--directory "$STAGE" "$name" | gzip -n > "$DIST/$name.tar.gz"
 rm -r "${STAGE:?}/archive" "${STAGE:?}/$name"
 
-# What packages have besides.
+# Additional files of the packages.
 make_install /usr "$STAGE"
 documents=$STAGE/usr/share/doc/placementsync
 gzip -9n "$STAGE"/usr/share/man/man1/*.1 "$documents/THIRD-PARTY-LICENSES"
@@ -64,9 +64,9 @@ gzip -9n "$documents/changelog"
 	printf '\nThe Apache License, Version 2.0, is in LICENSE beside this file; on Debian it is in\n/usr/share/common-licenses/Apache-2.0 too.\n'
 } > "$documents/copyright"
 
-# The configuration of a package: the example, with the places of a package in it, which
-# postinst copies to /etc. Not a file of the package there: init fills it in, so dpkg would
-# ask at each upgrade in which the example has changed.
+# The configuration: the example with the paths of a package. postinst copies it to /etc. It is
+# not a configuration file of the package, because init changes it and dpkg would then ask at
+# each upgrade that changes the example.
 example=${EXAMPLE:-config.example.yaml}
 packaged=$STAGE/usr/share/placementsync/config.yaml
 mkdir -p "${packaged%/*}"
@@ -76,7 +76,7 @@ sed -e 's|^  token: \${PLACEMENTSYNC_TOKEN}|  token: ""                    |' \
 	-e 's|^  dir: ./warehouse$|  dir: /var/lib/placementsync/warehouse|' \
 	"$example" > "$packaged"
 if [ "$(diff "$example" "$packaged" | grep -c '^>')" != 3 ]; then
-	echo "packages: $example has changed: mend what $0 sets in it" >&2
+	echo "packages: the keys that $0 sets were not found in $example: correct the sed commands" >&2
 	exit 1
 fi
 find "$STAGE" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +

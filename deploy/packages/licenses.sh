@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the terms of everything that both programs are made of, from the sources that
-# they are built from. A text that several share is printed once.
+# Prints the licenses of all modules in both programs, from the sources of the build. A text
+# that several modules share is printed once.
 #
 #   deploy/packages/licenses.sh TAGS
 set -euo pipefail
@@ -14,7 +14,7 @@ declare -A printed
 print_terms() {
 	local name=$1 file sum
 	shift
-	[ $# -gt 0 ] || { echo "licenses: $name has no file with its terms: look for them" >&2; exit 1; }
+	[ $# -gt 0 ] || { echo "licenses: no license file was found in $name: add its name to this script" >&2; exit 1; }
 	printf '\n%s\n%s\n' "$(printf '=%.0s' {1..80})" "$name"
 	for file; do
 		sum=$(sha256sum < "$file")

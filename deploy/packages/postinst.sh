@@ -1,10 +1,10 @@
 #!/bin/sh
-# After files are unpacked: where there is no configuration, the example becomes it; one
-# that is there is the operator's and never touched. A daemon that runs goes on with the new program. A night of
-# placementsync-run.service that is at work ends with the old one. Nothing is started or
-# enabled: the operator chooses between the daemon and the timer. A night that publishes is
-# not waited for: the service manager does that.
-# dpkg calls it with configure, rpm with 1 or 2.
+# Runs after files are unpacked. It installs the example if there is no configuration, and
+# never changes an existing one. It restarts a running daemon with the new program; the service
+# manager waits for a night that is publishing. A running night of placementsync-run.service
+# ends with the old program. Units are not started or enabled, because the operator chooses
+# between the daemon and the timer.
+# dpkg calls this script with configure, rpm with 1 or 2.
 set -e
 case "$1" in
 configure | 1 | 2)

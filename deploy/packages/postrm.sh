@@ -1,8 +1,8 @@
 #!/bin/sh
-# After files are removed. A purge takes config.yaml, the token and secrets.env,
-# and the links of enabled units. The warehouse stays, and with it the user, so that its
-# files never become those of another user.
-# dpkg calls it with remove or purge, rpm with 0.
+# Runs after files are removed. A purge also removes config.yaml, the token, secrets.env and
+# the links of enabled units. The warehouse stays, and so does the user, so that its files never
+# belong to another user.
+# dpkg calls this script with remove or purge, rpm with 0.
 set -e
 case "$1" in
 remove | 0)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Before files are unpacked, so that they get their owners: makes the user and the group.
-# dpkg calls it with install or upgrade, rpm with 1 or 2.
+# Runs before files are unpacked. It creates the user and the group that will own them.
+# dpkg calls this script with install or upgrade, rpm with 1 or 2.
 set -e
 case "$1" in
 install | upgrade | 1 | 2)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Before files are removed, and not for an upgrade: stops what runs. rpm has no later
-# moment to disable units; dpkg keeps them for an installation after, until the purge.
-# dpkg calls it with remove, rpm with 0.
+# Runs before files are removed, except for an upgrade. It stops the units. With rpm it also
+# disables them, because rpm calls no later script; with dpkg they stay enabled until the purge.
+# dpkg calls this script with remove, rpm with 0.
 set -e
 units="placementsync-run.timer placementsync-run.service placementsync.service"
 case "$1" in

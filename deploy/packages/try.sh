@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tries the packages as an operator uses them, in a fresh Debian: the ones before, a first
-# night against the demo service, the new ones, and away with them. It writes commands and
-# answers into deploy/packages/transcript.txt. The .rpm follows in the same place, without
-# its dependencies. make ship calls it, as root, in mounts of its own:
+# Tests the packages in a new Debian system as an operator would use them: it installs the
+# previous packages, runs a first night against the demo service, upgrades, and purges. It
+# writes commands and output to deploy/packages/transcript.txt. The .rpm is then tested in the
+# same system without its dependencies. make ship calls it as root in a mount namespace:
 #
 #   unshare --mount --propagation private deploy/packages/try.sh BEFORE NEW
 #
-# BEFORE and NEW are folders with packages. The root is made by debootstrap from the mirror
-# that this machine uses; a copy is left in PLACEMENTSYNC_ROOTS, if that names a folder.
-# shellcheck disable=SC2016 # what is in single quotes is for the shell in the root
+# BEFORE and NEW are folders with packages. debootstrap creates the root from the mirror of this
+# machine. If PLACEMENTSYNC_ROOTS names a folder, a copy is stored there.
+# shellcheck disable=SC2016 # text in single quotes is for the shell in the root
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 before=${1:?usage: try.sh BEFORE NEW}
@@ -18,7 +18,7 @@ suite=bookworm
 work=$(mktemp -d "${TMPDIR:-/tmp}/placementsync-packages.XXXXXX")
 root=$work/root
 service=
-shown=http://127.0.0.1:8000 # instead of the address of the service, which is another each time
+shown=http://127.0.0.1:8000 # replaces the address of the service, which has a random port
 finish() {
 	status=$?
 	set +e
@@ -41,7 +41,7 @@ fail() {
 	exit 1
 }
 
-# A fresh Debian, with what the .deb depends on: the root reaches no mirror.
+# A new Debian system with the dependencies of the .deb, because the root has no network.
 kept=${PLACEMENTSYNC_ROOTS:-$work}/$suite-with-certificates.tar
 if [ ! -e "$kept" ]; then
 	mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' |
@@ -61,7 +61,7 @@ printf '127.0.0.1 localhost placements\n' > "$root/etc/hosts"
 install -m 0644 "$before"/*.deb "$root/srv/before.deb"
 install -m 0644 "$new"/*.deb "$root/srv/placementsync.deb"
 
-# The service stands outside, on a loopback address that the root shares.
+# The service runs outside the root, on a loopback address that the root can reach.
 bin/placementsync demo --nights 1 --keep-serving --dir "$work/service" > "$work/service.log" 2>&1 &
 service=$!
 for _ in $(seq 600); do
@@ -72,14 +72,14 @@ for _ in $(seq 600); do
 done
 [ -n "$url" ] || fail "the demo service did not begin"
 
-# inside COMMAND: what an operator would type, as root.
+# inside COMMAND: runs a command in the root as root.
 inside() {
 	chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		DEBIAN_FRONTEND=noninteractive URL="$url" /bin/bash -c "$1" < /dev/null 2>&1
 }
 
-# show COMMAND [HEAD TAIL]: types it, and notes what it answers, of long answers the
-# first and the last lines.
+# show COMMAND [HEAD TAIL]: runs a command and writes it with its output to the transcript. Of
+# long output it writes the first and the last lines.
 show() {
 	local out status=0 lines head=${2:-12} tail=${3:-8}
 	out=$(inside "$1") || status=$?
@@ -97,13 +97,13 @@ show() {
 	} | sed -e "s|$url|$shown|g" -e "s|\"\$URL\"|$shown|g; s|\$URL|$shown|g" -e 's/ *$//' >> "$work/transcript"
 }
 
-# part TITLE: begins a part of the transcript.
+# part TITLE: starts a part of the transcript.
 part() {
 	[ ! -s "$work/transcript" ] || echo >> "$work/transcript"
 	printf '== %s\n\n' "$1" >> "$work/transcript"
 }
 
-# expect WHAT TEXT: WHAT must hold TEXT.
+# expect WHAT TEXT: WHAT must contain TEXT.
 expect() { grep -qF -- "$2" <<< "$1" || fail "expected $2 in: $1"; }
 
 part "Installing the release before"
@@ -147,7 +147,7 @@ show 'ls /var/lib/placementsync /etc/placementsync || true'
 inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "the purge took the warehouse"
 [ ! -e "$root/etc/placementsync" ] || fail "the purge left the configuration"
 
-# The .rpm, with this machine's rpm and what Debian's root has instead of its dependencies.
+# The .rpm, with the rpm of this machine. The root has the libraries from Debian packages.
 if command -v rpm > /dev/null; then
 	force=() # Debian's rpm has doubts about installing what Debian does not know
 	! rpm --force-debian --version > /dev/null 2>&1 || force=(--force-debian)

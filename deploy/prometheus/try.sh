@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tries the rules, the dashboard and the metrics with a real Prometheus: promtool checks the
-# rules and runs their tests, Prometheus scrapes a serve on a warehouse of the demo, and each
-# query of the dashboard has to return data. Everything is on loopback and in a folder of
-# its own. PLACEMENTSYNC names the program, else it is built.
+# Tests the rules, the dashboard and the metrics with a real Prometheus. promtool checks the
+# rules and runs their tests, Prometheus scrapes a daemon on a warehouse of the demo, and each
+# query of the dashboard must return data. Servers use loopback, files a temporary folder.
+# PLACEMENTSYNC is the path of the program; without it the program is built.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -43,7 +43,7 @@ die() {
 	exit 1
 }
 
-# A warehouse of three nights, verified, with a watch whose receiver is deaf.
+# A verified warehouse of three nights, with a watch whose receiver fails.
 "$program" demo --nights 3 --dir "$work/demo" --quiet >/dev/null 2>&1 || die "the demo failed"
 cat >>"$work/demo/config.yaml" <<'END'
 schedule: {cron: '0 0 1 1 *', catch_up: false}
@@ -90,8 +90,8 @@ for _ in $(seq 60); do
 done
 [ -n "$scraped" ] || die "Prometheus did not scrape the daemon"
 
-# What is empty on a warehouse without refreshes, without a limit of the inbox, whose only
-# follower has never succeeded, and whose daemon has not run a night.
+# Queries that return no data here: there are no refreshes and no inbox limit, the work after
+# nights never succeeded, and the daemon has not run a night.
 may_be_empty='last_refresh_duration|inbox_limit_bytes|follow_last_success|watch_sent|stream_requests_total'
 asked=0 empty=0
 while IFS=$'\t' read -r title expression; do

@@ -17,10 +17,11 @@ import (
 
 func lakeNames() dialect.Names { return dialect.Names{Catalog: "lake", Prefix: "placementsync"} }
 
-// leastQueries is how many named queries an engine must answer.
+// leastQueries is the number of named queries that an engine must have.
 const leastQueries = 12
 
-// TestEveryFileIsAViewOrAQuery holds that each file belongs to an original of that name.
+// TestEveryFileIsAViewOrAQuery checks that each file belongs to a DuckDB view or query with the
+// same name.
 func TestEveryFileIsAViewOrAQuery(t *testing.T) {
 	views, err := dictionary.MartViews()
 	if err != nil {
@@ -44,16 +45,16 @@ func TestEveryFileIsAViewOrAQuery(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := titles[name]; want == "" || firstLine(string(text)) != want {
-			t.Errorf("%s begins with %q, and its original says %q", name, firstLine(string(text)), want)
+			t.Errorf("%s begins with %q, want %q as in DuckDB", name, firstLine(string(text)), want)
 		}
 	}
 	if n := len(all) - len(views); n < leastQueries {
-		t.Errorf("the engines answer %d named queries, fewer than %d", n, leastQueries)
+		t.Errorf("the engines have %d named queries, want at least %d", n, leastQueries)
 	}
 }
 
-// TestWordsAreExpanded: no mark of a template and no missing argument is left, and the
-// engines' texts of a file differ only where they must.
+// TestWordsAreExpanded checks that no template mark or missing argument is left, and that the
+// SQL of an engine has no word of the other one.
 func TestWordsAreExpanded(t *testing.T) {
 	texts := map[string]string{}
 	for _, e := range dialect.Engines() {
@@ -94,7 +95,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// files lists the files of the engines without their ending.
+// files lists the SQL files of the engines without their extension.
 func files(t *testing.T) (names []string) {
 	t.Helper()
 	err := fs.WalkDir(queries.Engines, "engines", func(name string, entry fs.DirEntry, err error) error {
@@ -109,8 +110,8 @@ func files(t *testing.T) (names []string) {
 	return names
 }
 
-// outputs finds the columns of the last SELECT of a text: the names behind AS, and
-// columns that are shown as they are.
+// outputs returns the columns of the last SELECT of a text: the names after AS, and plain
+// columns.
 func outputs(t *testing.T, text string) (names []string) {
 	t.Helper()
 	at := strings.LastIndex(text, "\nSELECT\n")
@@ -119,7 +120,7 @@ func outputs(t *testing.T, text string) (names []string) {
 	}
 	list, _, ok := strings.Cut(text[at+len("\nSELECT\n"):], "\nFROM ")
 	if !ok {
-		t.Fatalf("the last SELECT reads nothing in %s", text)
+		t.Fatalf("the last SELECT has no FROM in %s", text)
 	}
 	depth, column := 0, regexp.MustCompile(`(\w+)\s*,?$`)
 	for line := range strings.Lines(list) {
@@ -151,7 +152,7 @@ func TestViewsHaveTheColumnsOfTheirOriginals(t *testing.T) {
 	}
 }
 
-// TestQueriesAreThoseOfDuckDB compares columns and parameters with the originals.
+// TestQueriesAreThoseOfDuckDB compares columns and parameters with those of DuckDB.
 func TestQueriesAreThoseOfDuckDB(t *testing.T) {
 	for _, e := range dialect.Engines() {
 		plain, err := e.Queries(lakeNames())
@@ -240,8 +241,8 @@ func TestMarkersStandForDefaults(t *testing.T) {
 	}
 }
 
-// TestNamesAreFilledIn holds that no placeholder is left, also with names that need
-// quotes, and that a quote in a comment ends no text.
+// TestNamesAreFilledIn checks that no placeholder is left, even with names that need quotes,
+// and that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
 		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s list`},
@@ -263,7 +264,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		}
 	}
 	if _, err := dialect.Find("oracle"); err == nil || !strings.Contains(err.Error(), "spark, trino") {
-		t.Errorf("an engine that has no SQL: got %v, want the known ones", err)
+		t.Errorf("unknown engine: got %v, want an error with the known ones", err)
 	}
 	if got := mustFind(t, "trino").Place(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
 		t.Errorf("without a catalog the place is %q", got)

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/object"
 )
 
-// Config says where the lake is.
+// Config is the catalog and the location of the lake.
 type Config struct {
 	// Catalog is where tables are registered: SQLite, RESTful, or the address of a Postgres
 	// database.

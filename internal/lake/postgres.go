@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// connectLimit bounds how long connecting takes, if the address does not say.
+// connectLimit is the connection timeout if the address has none.
 const connectLimit = 10 * time.Second
 
 // openPostgres connects to a Postgres database. Errors of pgx do not contain the
@@ -35,13 +35,13 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectLimit)
 	db := stdlib.OpenDB(*connection)
 	if err := db.PingContext(ctx); err != nil {
-		return nil, d, errors.Join(fmt.Errorf("open the catalog: %w: look at lake.catalog and the password; nothing was changed", err), db.Close())
+		return nil, d, errors.Join(fmt.Errorf("open the catalog: %w; nothing was changed: check lake.catalog and the password", err), db.Close())
 	}
 	return db, d, nil
 }
 
-// isPostgresConflict recognizes what one of two publishers gets: a row that the other has
-// added, tables that both make, or a deadlock.
+// isPostgresConflict reports whether another publisher committed at the same time: it added the
+// same row, created the same tables, or caused a deadlock.
 func isPostgresConflict(err error) bool {
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) {

@@ -28,8 +28,8 @@ func withObjectStorage(ctx context.Context, cfg Config) (context.Context, error)
 	return utils.WithAwsConfig(ctx, &aws), nil
 }
 
-// storageProperties say the same in iceberg-go's words. What a REST server hands out for
-// a table comes before them.
+// storageProperties returns the same settings as properties of iceberg-go. Properties that a
+// REST server sends for a table override them.
 func storageProperties(cfg Config) iceberg.Properties {
 	p := iceberg.Properties{icebergio.S3ForceVirtualAddressing: strconv.FormatBool(!cfg.S3.PathStyle)}
 	if cfg.S3.Endpoint != "" {

@@ -13,9 +13,9 @@ import (
 // Outcome is the result of requesting one id.
 type Outcome string
 
-// The staged rows of an Answered id are complete. A Gone id was answered 404. A Missed id
-// failed, was refused or has an answer that proves nothing: its staged rows are used, and
-// its other rows stay.
+// The staged rows of an Answered id are complete. The request for a Gone id returned 404. The
+// request for a Missed id failed or returned a response that proves no absence: its staged rows
+// are used, and its other rows stay.
 const (
 	Answered Outcome = "answered"
 	Gone     Outcome = "404"

@@ -9,12 +9,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Coverage says what the absence of a row proves.
+// Coverage is the extent to which the absence of a row proves its deletion.
 type Coverage int
 
 const (
-	// Carried streams prove nothing. Their staged rows are dropped, and their rows in main
-	// stay.
+	// Carried streams prove no absence. Their staged rows are dropped, and their rows in
+	// main stay.
 	Carried Coverage = iota
 	// Unproven streams bring rows but prove no absence (grade best_effort).
 	Unproven

@@ -30,7 +30,7 @@ func (l Limits) AreExceeded(gone, before int64) bool {
 	return gone > l.Rows && float64(gone) > l.Share*float64(before)
 }
 
-// MassDeleteError says that the night would delete more rows than Limits allow.
+// MassDeleteError means that the night would delete more rows than Limits allow.
 type MassDeleteError struct {
 	// Losses are the rows that would be deleted, by table.
 	Losses []ledger.Loss

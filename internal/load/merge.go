@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Change counts what a night did to one table.
+// Change counts the rows of a table before and after a night, and its changes.
 type Change struct {
 	Table              string
 	Before, After      int64

@@ -14,7 +14,7 @@ import (
 // TestCellsOfListAndDetailAreUnited checks, value by value, whether a record takes the list,
 // the detail or the earlier night.
 func TestCellsOfListAndDetailAreUnited(t *testing.T) {
-	// A text, a number that is money, and a time; null: the half says nothing of it.
+	// A text, an amount and a time. null means that the list or detail lacks the value.
 	order := func(seq int, status, total, created string) string {
 		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
 	}

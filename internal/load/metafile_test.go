@@ -47,13 +47,13 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
-		told, past, damaged := integrity.MetaFiles(wh, run)
-		if len(told) != i+1 || !past || len(damaged) > 0 {
-			t.Fatalf("the files of meta for %s are %v, damaged %v", run, told, damaged)
+		metaFiles, past, damaged := integrity.MetaFiles(wh, run)
+		if len(metaFiles) != i+1 || !past || len(damaged) > 0 {
+			t.Fatalf("the files of meta for %s are %v, damaged %v", run, metaFiles, damaged)
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestoreMeta(t.Context(), again, wh.Catalog.MetaDefinitions(), told))
+		must(t, load.RestoreMeta(t.Context(), again, wh.Catalog.MetaDefinitions(), metaFiles))
 		if diff := cmp.Diff(want, metaRows(t, again, wh.Catalog.MetaDefinitions())); diff != "" {
 			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}

@@ -48,7 +48,7 @@ func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 	return e, e.err
 }
 
-// Rereading says which details a night asks for again.
+// Rereading selects the details that a night requests again.
 type Rereading struct {
 	// All asks for every detail. The other fields are then unused.
 	All bool
@@ -83,7 +83,7 @@ const (
 	OldestFirst Priority = -1
 )
 
-// Plan counts the details of a stream by what a night does with them.
+// Plan counts the requested and the carried details of a stream.
 type Plan struct {
 	// Fetch counts the ids to request and Recheck the settled ones among them. Carried
 	// counts the ids that keep their rows. Unread counts the ids that the night had no time

@@ -65,7 +65,7 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 	}{
 		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04"},
 			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z"}},
-		// Rows say since when they are valid; that b2 went in between is not seen.
+		// Rows have the start of their validity. The files do not show that b2 was missing in between.
 		"the first and the last": {[]int{0, 4}, []string{"a1 01 03", "a2 03", "b1 01 04", "b2 04"},
 			[]string{"a1 20261103T020000Z", "b1 20261104T020000Z"}},
 		"the last alone": {[]int{4}, []string{"a2 03", "b2 04"}, nil},

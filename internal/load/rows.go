@@ -49,9 +49,9 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 }
 
 // Finish ends the staging of a stream: it makes its rows visible to queries, and keeps the
-// latest copy of each record, or no row of a carried stream. distinct says that no record
-// was read twice. The search for duplicates is then left out, which takes longer than the
-// rest with a million listings.
+// latest copy of each record, or no row of a carried stream. distinct means that no record was
+// read twice. It saves the search for duplicates, which takes longer than the rest with a
+// million listings.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
 	if err := r.staging.flushSome(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
 		return err

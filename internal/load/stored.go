@@ -24,8 +24,8 @@ const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 // SkipUnchanged announces that of unchanged records of a stream only the keys are added.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
-// addStoredRows adds the stored rows of skipped records to the staged ones. Unless distinct
-// says that no record was read twice, it first decides which copy of a record is the last.
+// addStoredRows adds the stored rows of skipped records to the staged ones. If distinct is
+// false, records may have been read twice, so it first finds the last copy of each.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct bool) error {
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)

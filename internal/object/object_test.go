@@ -112,7 +112,7 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if _, ok := sim.Objects("store")["a/b/broken"]; ok || sim.Uploads("store") > 0 {
-			t.Errorf("visible: %v, unfinished uploads: %d; want nothing", ok, sim.Uploads("store"))
+			t.Errorf("object is visible: %v, unfinished uploads: %d; want neither", ok, sim.Uploads("store"))
 		}
 	})
 	t.Run("parts of a killed upload are removed", func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Command sbom writes what programs are made of as CycloneDX 1.6: each module with the
-// version that the Go linker noted in the program and the licence of docs/licenses.md, and
-// what is within modules without being one. The same programs give the same bytes.
+// Command sbom writes the software bill of materials of programs as CycloneDX 1.6. It lists each
+// module with the version recorded by the Go linker and the license of docs/licenses.md, and the
+// libraries contained in modules. The same programs give the same bytes.
 //
 //	sbom LICENSES VERSION PROGRAM...
 package main
@@ -68,14 +68,14 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
-// licenses has names of terms by the names of what has them.
+// licenses maps the names of modules and libraries to the names of their licenses.
 type licenses struct {
 	terms map[string]string
-	// within are the rows of what is no module: name, version, terms.
+	// within has the rows of libraries that are not modules: name, version, license.
 	within [][3]string
 }
 
-// licenseRow is a row of docs/licenses.md: a module, or a link with what holds it.
+// licenseRow matches a row of docs/licenses.md: a module, or a link to a contained library.
 var licenseRow = regexp.MustCompile(`(?m)^\| (?:\[([^\]]+)\]\([^)]*\)[^|]*|([^ |]+)) \| ([^|]+) \| ([^|]+) \|`)
 
 func readLicenses(file string) (l licenses, err error) {
@@ -108,7 +108,7 @@ func named(terms string) *cdx.Licenses {
 	return &all
 }
 
-// readProgram describes a program and what it is made of.
+// readProgram returns the components of a program.
 func readProgram(file, version string, known licenses) (program cdx.Component, parts []cdx.Component, err error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {

@@ -32,7 +32,7 @@ m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ({outcomes}))
 
 -- name: scope_of_united_items
 -- Records whose detail was read, whose row in the list has such items, or that were
--- deleted. A list without these items proves nothing about them.
+-- deleted. A list without these items does not prove their deletion.
 ({parents}) IN (SELECT {key} FROM {detail}
     UNION ALL SELECT {key} FROM ({list_rows}) WHERE seq IN (SELECT seq FROM {list_items})
     UNION ALL SELECT {key} FROM {changed_keys} WHERE gone)

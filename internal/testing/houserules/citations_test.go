@@ -13,12 +13,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// servicePage describes the service. "spec 4.1" anywhere in the tree means its
-// section 4.1.
+// servicePage describes the service. "spec 4.1" in any file means its section 4.1.
 const servicePage = "docs/service.md"
 
-// citations holds that every section, type and field of the service that is cited
-// stands on its page, and that no text names a page that is not in the repository.
+// citations checks that every cited section, type and field of the service is on its page,
+// and that no text refers to a page outside the repository.
 func citations(t tree) []finding {
 	service := readServicePage(t)
 	var found []finding
@@ -47,7 +46,7 @@ var (
 	pageName       = regexp.MustCompile(`[\w*][\w./*-]*\.md\b`)
 	quotedField    = regexp.MustCompile("`([a-z_0-9.]+)`")
 
-	// citation is a section, and what of it is meant: "spec 4.1", "Spec 2.4
+	// citation matches a section and perhaps a type or field: "spec 4.1", "Spec 2.4
 	// Order.client_id", "spec sections 2.1 and 5", "Spec 6.3 article_id".
 	citation      = regexp.MustCompile(`\b([Ss])pec(?:ification)?,? (?:sections? )?(\d+(?:\.\d+)?)\b((?:(?:,| and) \d+(?:\.\d+)?\b)*)(?: ([^'|(]*))?`)
 	citedNumber   = regexp.MustCompile(`\d+(?:\.\d+)?`)
@@ -55,14 +54,14 @@ var (
 	citedVerbatim = regexp.MustCompile(`^((?:GET |x-)?[a-z_/][\w./{}-]*[\w}])`)
 )
 
-// section is a part of the page of the service, with the records described there.
+// section is a section of the page with the records that it describes.
 type section struct {
 	text  string
 	types []string
 }
 
-// servicePageText is the page of the service by section number, and the fields of
-// each record with their types.
+// servicePageText is the parsed page: its sections by number, and the fields of each record
+// with their types.
 type servicePageText struct {
 	sections map[string]*section
 	fields   map[string]map[string]string
@@ -97,7 +96,7 @@ func readServicePage(t tree) servicePageText {
 	return page
 }
 
-// missing says what of the citations in a text is not on the page.
+// missing returns a description of each citation in a text that the page does not have.
 func (p servicePageText) missing(cited string) []string {
 	var found []string
 	for _, match := range citation.FindAllStringSubmatch(cited, -1) {
@@ -123,7 +122,7 @@ func (p servicePageText) missing(cited string) []string {
 	return found
 }
 
-// hasField follows a dotted path from a record through the records that it holds.
+// hasField reports whether a dotted path leads from a record to a field.
 func (p servicePageText) hasField(record, dotted string) bool {
 	fields := p.fields[record]
 	if _, ok := fields[dotted]; ok || dotted == "" {
@@ -138,14 +137,14 @@ func (p servicePageText) hasField(record, dotted string) bool {
 	})
 }
 
-// citingPlace is a comment, or a line of a text, that may cite.
+// citingPlace is a comment, or a line of a text, that may have a citation.
 type citingPlace struct {
 	text
 	line int
 }
 
-// citingPlaces are the comments of Go files, each as one line, and the lines of all
-// other texts. The page of the service and the breaches in this package are none.
+// citingPlaces returns the comments of Go files, each as one line, and the lines of all
+// other texts, except the page of the service and the test data of this package.
 func citingPlaces(t tree) []citingPlace {
 	var places []citingPlace
 	for _, s := range t.sources {
@@ -171,9 +170,9 @@ func citingPlaces(t tree) []citingPlace {
 	return places
 }
 
-// specLiterals are the values of the fields Spec in Go code, in the form of the
-// other citations: "2.4 Order, LineItem, 9" is "Spec 2.4 Order", "Spec 2.4
-// LineItem" and "Spec 9".
+// specLiterals returns the values of the fields Spec in Go code in the form of other
+// citations: "2.4 Order, LineItem, 9" becomes "Spec 2.4 Order", "Spec 2.4 LineItem" and
+// "Spec 9".
 func specLiterals(s source) []citingPlace {
 	var places []citingPlace
 	for node := range ast.Preorder(s.file) {
@@ -204,8 +203,7 @@ func spellOut(list string) []string {
 	return all
 }
 
-// TestStreamsCiteTheService holds the literals of all streams, whatever file they
-// stand in.
+// TestStreamsCiteTheService checks the citations in the literals of all streams.
 func TestStreamsCiteTheService(t *testing.T) {
 	service := readServicePage(projectTree(t))
 	for _, s := range stream.AllWithEvents() {

@@ -1,8 +1,7 @@
-// Package houserules holds the rules of this code base that no compiler or linter
-// knows, as tests over its syntax trees: which package may import which, how long a
-// function may be, where the process may be touched, what a page may cite. Each
-// failure names file, line, rule and remedy, and each rule is shown to catch a breach
-// of it.
+// Package houserules checks the rules of this code base that no compiler or linter knows, as
+// tests over its syntax trees: the imports of each package, the length of functions, access to
+// the process, links and citations. A failure gives file, line, rule and remedy. Each rule is
+// also tested with a breach.
 //
-// It has no code but tests, and must not be imported.
+// The package has only tests and must not be imported.
 package houserules

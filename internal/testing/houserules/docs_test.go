@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages instead of comparing them")
 
-// page is a file of docs that the binary writes itself.
+// page is a generated file of docs.
 type page struct {
 	file string
 	args []string
@@ -25,7 +25,7 @@ func pages() []page {
 	}
 }
 
-// TestDocs compares the generated pages with what the binary says today.
+// TestDocs compares the generated pages with the output of the binary.
 func TestDocs(t *testing.T) {
 	if _, err := os.Stat("../../../cmd/sync"); err != nil {
 		t.Skip("there is no cmd/sync")
@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s:1: it is not what the binary writes (%v): run make docs", p.file, err)
+			t.Errorf("%s:1: the page differs from the output of the binary (%v): run make docs", p.file, err)
 		}
 	}
 }

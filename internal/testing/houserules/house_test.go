@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rule is one habit of the house that can be checked.
+// rule is one rule and its check.
 type rule struct {
 	name  string
 	check func(tree) []finding
@@ -42,14 +42,14 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// breach is a made-up file or a few, and the findings a rule must have in them.
+// breach has invented files and the findings that a rule must have in them.
 type breach struct {
 	name  string
 	files map[string]string
-	want  []string // "path:line: what" or a beginning of it; empty: the files keep the rule
+	want  []string // findings as "path:line: text", or prefixes of them
 }
 
-// mustCatch shows that check is able to fail, and to pass.
+// mustCatch tests that a check finds breaches and accepts correct files.
 func mustCatch(t *testing.T, check func(tree) []finding, breaches []breach) {
 	t.Helper()
 	for _, b := range breaches {

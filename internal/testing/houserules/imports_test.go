@@ -11,18 +11,17 @@ import (
 	"testing"
 )
 
-// row states what of this project a package may import, and why no more.
+// row lists the packages of this project that a package may import, with the reason.
 type row struct {
 	dir string
 	may []string
 	why string
 }
 
-// everything stands for all packages of the project.
+// everything means all packages of the project.
 const everything = "*"
 
-// importTable is the architecture: a package missing here may not exist, an arrow
-// missing here may not be drawn.
+// importTable is the architecture. Packages and imports that are not listed are not allowed.
 func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
@@ -98,11 +97,11 @@ func TestDocsImports(t *testing.T) {
 		return
 	}
 	if string(content) != want {
-		t.Errorf("%s:1: its import table is not that of %s: run make docs", file, importsFile)
+		t.Errorf("%s:1: its import table differs from that of %s: run make docs", file, importsFile)
 	}
 }
 
-// importRows is the import table as Markdown.
+// importRows returns the import table as Markdown.
 func importRows() string {
 	var b strings.Builder
 	b.WriteString("| package | may import | why no more |\n|---|---|---|\n")
@@ -119,14 +118,13 @@ func importRows() string {
 	return b.String()
 }
 
-// testImports may be imported by every package's tests besides its own row:
-// the fake, the book of the long trials, tools of other makers, what is only data, and the catalog and
-// the reader through which a query is tested.
+// testImports may be imported by the tests of every package: the demo service, helpers of
+// long trials, packages of data, and those through which a query is tested.
 func testImports() []string {
 	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
-// ourImports holds the import table.
+// ourImports checks the imports of each package against the import table.
 func ourImports(t tree) []finding {
 	var found []finding
 	table := importTable()
@@ -143,7 +141,7 @@ func ourImports(t tree) []finding {
 	return found
 }
 
-// ourFolder is the folder of a package of this project.
+// ourFolder returns the folder of a package of this project.
 func ourFolder(importPath string) (dir string, ok bool) {
 	if importPath == module {
 		return ".", true
@@ -167,8 +165,7 @@ func (r row) breaches(s source) []finding {
 	return found
 }
 
-// unusedImports finds permissions that nobody uses: an arrow that is not drawn is
-// not part of the architecture.
+// unusedImports finds allowed imports that no code uses.
 func unusedImports(t tree) []finding {
 	drawn, needed := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
@@ -206,39 +203,39 @@ func unusedImports(t tree) []finding {
 
 const importsFile = "internal/testing/houserules/imports_test.go"
 
-// hasCode reports whether a folder has Go files besides tests and its package comment.
+// hasCode reports whether a folder has Go files other than tests and doc.go.
 func hasCode(t tree, dir string) bool {
 	return slices.ContainsFunc(t.sources, func(s source) bool {
 		return s.dir() == dir && !s.isTest() && len(s.file.Decls) > 0
 	})
 }
 
-// TestUnusedImportsAreFound holds that in a tree without any import each permission is
-// unused, and that a drawn arrow is not.
+// TestUnusedImportsAreFound checks that each allowed import is unused in a tree without
+// imports, and that a used one is not found.
 func TestUnusedImportsAreFound(t *testing.T) {
 	const arrow = "internal/config may import internal/nearest, and does not"
 	is := func(f finding) bool { return f.what == arrow }
 	if !slices.ContainsFunc(unusedImports(parseTree(t, nil)), is) {
-		t.Errorf("nothing is imported, and %q is not found", arrow)
+		t.Errorf("%q was not found in a tree without imports", arrow)
 	}
 	drawn := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
 	if slices.ContainsFunc(unusedImports(drawn), is) {
-		t.Errorf("an import is drawn, and %q is found", arrow)
+		t.Errorf("%q was found although code imports it", arrow)
 	}
 	tested := parseTree(t, map[string]string{
 		"internal/config/a.go":      "package config\nvar a int",
 		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
 	})
 	if !slices.ContainsFunc(unusedImports(tested), is) {
-		t.Errorf("only a test imports it, and %q is not found", arrow)
+		t.Errorf("%q was not found although only a test imports it", arrow)
 	}
 }
 
-// dependency states who may import a package that is not ours.
+// dependency lists the packages that may import a package of another module.
 type dependency struct {
-	path  string // it and everything below
+	path  string // includes the packages below it
 	code  []string
-	tests []string // besides code; everything: all tests
+	tests []string // additional packages for tests
 	why   string
 }
 
@@ -266,7 +263,8 @@ func dependencies() []dependency {
 	}
 }
 
-// foreignImports holds the table of dependencies, and the purity of the transform.
+// foreignImports checks imports of other modules against the table of dependencies, and that
+// transform is pure.
 func foreignImports(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -341,23 +339,23 @@ func TestForeignImportsAreHeld(t *testing.T) {
 	})
 }
 
-// TestTransformNeedsNoCgo looks at what transform imports, near and far: its tests
-// are to run on a machine without a C compiler.
+// TestTransformNeedsNoCgo checks all dependencies of transform, so that its tests run on a
+// machine without a C compiler.
 func TestTransformNeedsNoCgo(t *testing.T) {
 	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
 		t.Skip("there is no internal/transform")
 	}
 	if found := cgoPackages(t, module+"/internal/transform"); len(found) > 0 {
-		t.Errorf("internal/transform: it reaches cgo through %s: remove that import (go list -deps shows the way)",
+		t.Errorf("internal/transform: it depends on cgo through %s: remove that import (go list -deps shows the path)",
 			strings.Join(found, ", "))
 	}
 	if found := cgoPackages(t, "github.com/duckdb/duckdb-go/v2"); len(found) == 0 {
-		t.Error("the DuckDB driver passes for free of cgo: this test sees nothing")
+		t.Error("the check did not find cgo in the DuckDB driver")
 	}
 }
 
-// cgoPackages lists the packages below importPath that hold C code. The standard
-// library's are not counted, since each has a form without.
+// cgoPackages lists the dependencies of importPath with C code, except those of the standard
+// library, which also build without cgo.
 func cgoPackages(t *testing.T, importPath string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "duckdb_arrow",

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestDocsLicenses writes docs/licenses.md of what the module cache holds, so that no
-// dependency comes in without its terms being seen. It asks no network.
+// TestDocsLicenses compares docs/licenses.md with the modules in the module cache, so that the
+// license of each new dependency is reviewed. It does not use the network.
 func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists what is built for linux on amd64")
@@ -33,7 +33,7 @@ func TestDocsLicenses(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("docs/licenses.md:1: it does not list what go.mod names (%v): run make docs", err)
+		t.Errorf("docs/licenses.md:1: it does not list the modules of go.mod (%v): run make docs", err)
 	}
 }
 
@@ -61,7 +61,7 @@ What placementsync is made of, for linux on amd64; on other systems the DuckDB l
 |---|---|---|---|
 %s`
 
-// builtModule is a module that code of ours is built with.
+// builtModule is a module in the build of a program.
 type builtModule struct{ path, version, dir string }
 
 func builtModules(t *testing.T, args ...string) []builtModule {
@@ -90,7 +90,7 @@ func licenseRows(t *testing.T, all []builtModule) string {
 	return b.String()
 }
 
-// licenseFile matches what modules call the text of their terms.
+// licenseFile matches the names of license files.
 var licenseFile = regexp.MustCompile(`(?i)^(un)?licen[sc]e(_apache|_mit)?(\.txt|\.md)?$|^copying$`)
 
 func licenseOf(t *testing.T, d builtModule) (license, notice string) {
@@ -112,13 +112,13 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 		}
 	}
 	if license == "" {
-		t.Errorf("module %s %s: its terms are not known here: read them, and have recognised know them", d.path, d.version)
+		t.Errorf("module %s %s: its license is unknown: read it, and add it to recognised if it is acceptable", d.path, d.version)
 	}
 	return license, notice
 }
 
-// recognised names the terms by words that only they have, more than one where
-// parts have their own; "": they are none that this project knows to fit.
+// recognised returns the names of the licenses in a text, found by characteristic phrases, or
+// "" if none is known.
 func recognised(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some quote the text
 	var names []string
@@ -127,10 +127,10 @@ func recognised(text string) string {
 		{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
 		{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
 		{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
-		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // binds changes of its own files alone
+		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // applies only to changes of its own files
 		{"Unlicense", "This is free and unencumbered software released into the public domain"},
 	} {
-		// The text of the longer BSD terms holds that of the shorter ones.
+		// The BSD-3-Clause text contains the BSD-2-Clause text.
 		if strings.Contains(text, known[1]) && !(known[0] == "BSD-2-Clause" && slices.Contains(names, "BSD-3-Clause")) {
 			names = append(names, known[0])
 		}
@@ -150,8 +150,8 @@ func TestTermsAreRecognised(t *testing.T) {
 	}
 }
 
-// TestDependenciesAreExplained holds that each direct dependency has its row in
-// docs/dependencies.md, with what it is for.
+// TestDependenciesAreExplained checks that docs/dependencies.md has a row with the purpose of
+// each direct dependency.
 func TestDependenciesAreExplained(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/dependencies.md")
 	if err != nil {
@@ -167,10 +167,10 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 	for _, m := range direct {
 		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
-			t.Errorf("docs/dependencies.md:1: %s has no row: say what it is for", m[1])
+			t.Errorf("docs/dependencies.md:1: %s has no row: add one with its purpose", m[1])
 		}
 	}
 	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {
-		t.Errorf("docs/dependencies.md:1: it has %d rows for %d direct dependencies: take out what is gone", rows, len(direct))
+		t.Errorf("docs/dependencies.md:1: it has %d rows for %d direct dependencies: remove the others", rows, len(direct))
 	}
 }

@@ -18,8 +18,8 @@ var (
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// links holds that a link of a page leads to a file of the repository and, after a
-// #, to a heading of it, and that a path or a test in backquotes exists.
+// links checks that a link leads to a file of the repository and, after a #, to one of its
+// headings, and that a path or test in backquotes exists.
 func links(t tree) []finding {
 	tests := testNames(t)
 	anchors := map[string]map[string]bool{}
@@ -31,7 +31,7 @@ func links(t tree) []finding {
 	var found []finding
 	for _, file := range t.texts {
 		if path.Ext(file.path) != ".md" || strings.HasSuffix(file.path, ".tmpl.md") {
-			continue // a template becomes a page elsewhere
+			continue // a template becomes a page in another folder
 		}
 		number, inCode := 0, false
 		for line := range strings.Lines(file.content) {
@@ -62,7 +62,7 @@ func links(t tree) []finding {
 	return found
 }
 
-// testNames are the test functions of all packages.
+// testNames returns the test functions of all packages.
 func testNames(t tree) map[string]bool {
 	names := map[string]bool{}
 	for _, s := range t.sources {
@@ -75,7 +75,7 @@ func testNames(t tree) map[string]bool {
 	return names
 }
 
-// deadLink says what a link lacks; empty: nothing, or it leads out of the repository.
+// deadLink returns the fault of a link, or "" if it is correct or external.
 func deadLink(t tree, anchors map[string]map[string]bool, from, link string) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""
@@ -94,12 +94,11 @@ func deadLink(t tree, anchors map[string]map[string]bool, from, link string) str
 	return ""
 }
 
-// has reports whether there is a file or a folder of a name.
 func (t tree) has(name string) bool {
 	return slices.ContainsFunc(t.names, func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") })
 }
 
-// headingAnchors are the names under which headings of a page can be linked.
+// headingAnchors returns the anchors of the headings of a page.
 func headingAnchors(page string) map[string]bool {
 	names := map[string]bool{}
 	inCode := false

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// loggedKeys calls yield for each key that a file gives to a logger: the arguments
-// behind the message of log.Info("…", "key", value), and those of log.With.
+// loggedKeys calls yield for each log key in a file: the arguments after the message of
+// log.Info("…", "key", value), and those of log.With.
 func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 	for node := range ast.Preorder(s.file) {
 		call, ok := node.(*ast.CallExpr)
@@ -37,8 +37,7 @@ func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 	}
 }
 
-// firstKey is the index of the first key in the arguments of a logger's method; -1: the
-// method takes none.
+// firstKey returns the index of the first key in the arguments of a logger's method, or -1.
 func firstKey(method string) int {
 	short, withContext := strings.CutSuffix(method, "Context")
 	switch {
@@ -54,7 +53,7 @@ func firstKey(method string) int {
 	return 1
 }
 
-// lastName is the last identifier of an expression such as n.cfg.Log.
+// lastName returns the last identifier of an expression such as n.cfg.Log.
 func lastName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -69,8 +68,7 @@ func lastName(x ast.Expr) string {
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 
-// logKeys holds that every key of a log line is explained, and that nothing is that
-// no line has.
+// logKeys checks that every log key is explained and that every explained key is used.
 func logKeys(documented string) func(tree) []finding {
 	return func(t tree) []finding {
 		const page = "docs/operations.md"
@@ -96,7 +94,7 @@ func logKeys(documented string) func(tree) []finding {
 	}
 }
 
-// logKeySection is the part of the operator's page that lists the keys.
+// logKeySection returns the section of the operator's page that lists the keys.
 func logKeySection(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operations.md"))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMessages prints every text of the program with at least three words, such as errors,
-// log messages and help: make messages. It holds nothing.
+// TestMessages prints every text of the program with at least three words, such as errors, log
+// messages and help. It never fails. Run it with make messages.
 func TestMessages(t *testing.T) {
 	if !testing.Verbose() {
 		t.Skip("make messages prints them")

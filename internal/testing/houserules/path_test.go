@@ -10,8 +10,8 @@ import (
 
 var pathRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| `([^`]+)` \\|$")
 
-// TestThePathOfAValueIsTrue holds the table of the architecture to the code: each file
-// declares what its row names, and a reader opens no more than mostFiles of them.
+// TestThePathOfAValueIsTrue compares the table "path of a value" of the architecture with the
+// code: each file declares the name in its row, and there are at most mostFiles files.
 func TestThePathOfAValueIsTrue(t *testing.T) {
 	const mostFiles = 18
 	root := filepath.Join("..", "..", "..")

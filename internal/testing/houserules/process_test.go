@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// ban keeps names of a package out of the code.
+// ban forbids names of a package.
 type ban struct {
 	importPath string
 	names      []string
 	except     []string // folders or files
-	tests      bool     // whether tests are held to it as well
+	tests      bool     // also forbidden in tests
 	do         string
 }
 
@@ -40,7 +40,7 @@ func bans() []ban {
 	}
 }
 
-// forbiddenNames holds the bans, and keeps the clock out of the transform.
+// forbiddenNames checks the bans, and that transform does not read the clock.
 func forbiddenNames(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -63,8 +63,8 @@ func (b ban) covers(s source) bool {
 	return (b.tests || !s.isTest()) && !within(s.path, b.except)
 }
 
-// sleeps finds time.Sleep in tests. In a bubble of testing/synctest it takes no time
-// and is the way to let it pass.
+// sleeps finds time.Sleep in tests. It is allowed in a bubble of testing/synctest, where it
+// takes no time.
 func sleeps(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -92,8 +92,8 @@ func bubbles(s source) []*ast.CallExpr {
 	return calls
 }
 
-// hiddenTrials finds trials that the Makefile does not: it looks for requireTrials in the
-// lines of the tests.
+// hiddenTrials finds trials that the Makefile misses, because it searches the lines of tests
+// for requireTrials.
 func hiddenTrials(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {

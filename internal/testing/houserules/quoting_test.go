@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// quoting lets names and texts enter SQL only through the functions of one file, since quotes
-// that are written by hand do not escape the value.
+// quoting checks that names and texts are put into SQL only by the functions of one file,
+// because quotes written by hand do not escape the value.
 func quoting(t tree) []finding {
 	var found []finding
 	for s := range t.code() {
@@ -28,8 +28,8 @@ func quoting(t tree) []finding {
 	return found
 }
 
-// quotesPiece reports whether a sum of texts is SQL, and has an opening quote
-// before something that is no literal.
+// quotesPiece reports whether a concatenation is SQL with an opening quote before an operand
+// that is not a literal.
 func quotesPiece(n ast.Node) bool {
 	sum, ok := n.(*ast.BinaryExpr)
 	if !ok || sum.Op != token.ADD {
@@ -45,7 +45,7 @@ func quotesPiece(n ast.Node) bool {
 
 const quotingFile = "internal/sqltext/sqltext.go"
 
-// sqlPackages are those that write SQL.
+// sqlPackages are the packages that write SQL.
 func sqlPackages() []string {
 	return []string{"internal/sqltext", "internal/warehouse", "internal/load", "internal/query", "internal/pipeline", "internal/report", "cmd/sync"}
 }

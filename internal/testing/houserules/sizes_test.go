@@ -7,14 +7,13 @@ import (
 	"testing"
 )
 
-// Lines of a function, from its func to its closing brace, and of a file, at which a
-// reviewer would ask for a split.
+// Maximum lines of a function, from func to its closing brace, and of a file.
 const (
 	longestFunction = 100
 	longestFile     = 700
 )
 
-// sizes finds functions and files that are too long to be read in one go.
+// sizes finds functions and files that exceed the limits.
 func sizes(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {

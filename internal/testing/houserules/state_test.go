@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// hiddenState refuses init functions, and package variables that anything could
-// change: a variable of a package is a constant that Go has no const for. It has an
-// initialiser that is a table, a literal or one of fixedCalls, and is never the
+// hiddenState forbids init functions and mutable package variables. A package variable must
+// have an initialiser that is a table, a literal or one of fixedCalls, and must never be the
 // target of an assignment, an increment, delete, clear or &.
 func hiddenState(t tree) []finding {
 	var found []finding
@@ -40,7 +39,7 @@ func inits(s source) []finding {
 	return found
 }
 
-// fixedCalls returns the calls that make a value nobody can change.
+// fixedCalls returns the calls whose result is immutable.
 func fixedCalls() []string {
 	return []string{
 		"errors.New", "fmt.Errorf", // sentinels
@@ -49,8 +48,8 @@ func fixedCalls() []string {
 	}
 }
 
-// packageVariables maps the names to their initialisers, nil where there is none.
-// Blank names (interface assertions) and embedded files are left out.
+// packageVariables maps the names to their initialisers, which may be nil. It omits blank
+// names (interface assertions) and embedded files.
 func packageVariables(s source) map[*ast.Ident]ast.Expr {
 	variables := map[*ast.Ident]ast.Expr{}
 	for _, decl := range s.file.Decls {
@@ -79,7 +78,7 @@ func isEmbed(comments *ast.CommentGroup) bool {
 	})
 }
 
-// fixed looks at how a variable begins.
+// fixed reports whether an initialiser is immutable.
 func fixed(s source, name *ast.Ident, value ast.Expr) []finding {
 	const do = "make it a field of a value that is passed on, or a function that returns it"
 	switch v := value.(type) {
@@ -102,7 +101,7 @@ func fixed(s source, name *ast.Ident, value ast.Expr) []finding {
 	return nil
 }
 
-// isConversion recognises []byte("text") and the like.
+// isConversion reports whether a call is a conversion such as []byte("text").
 func isConversion(call *ast.CallExpr) bool {
 	switch call.Fun.(type) {
 	case *ast.ArrayType, *ast.ParenExpr, *ast.MapType:
@@ -125,8 +124,8 @@ func selectorName(expr ast.Expr) string {
 	return ""
 }
 
-// changes finds where a package variable, of this package or of another of ours, is
-// written to. A name that the function declares itself is not the package's.
+// changes finds writes to package variables of this project. It ignores local variables with
+// the same name.
 func changes(s source, names map[string]bool) []finding {
 	imports := s.importNames()
 	var found []finding
@@ -150,7 +149,7 @@ func changes(s source, names map[string]bool) []finding {
 	return found
 }
 
-// declaredIn collects the parameters and variables of f, whatever their scope in it.
+// declaredIn collects the parameters and variables of f in any scope.
 func declaredIn(f *ast.FuncDecl) map[string]bool {
 	local := map[string]bool{}
 	add := func(exprs ...ast.Expr) {
@@ -183,7 +182,7 @@ func declaredIn(f *ast.FuncDecl) map[string]bool {
 	return local
 }
 
-// targets returns what a statement or expression writes to, or lets others write to.
+// targets returns the operands that a statement or expression writes or takes the address of.
 func targets(node ast.Node) []ast.Expr {
 	switch n := node.(type) {
 	case *ast.AssignStmt:
@@ -204,8 +203,8 @@ func targets(node ast.Node) []ast.Expr {
 	return nil
 }
 
-// rootOf strips x[i], x.f and *x down to x. qualified tells that x is the operand of
-// a selector and so may be the name of a package.
+// rootOf reduces x[i], x.f and *x to x. qualified means that x is the operand of a selector,
+// so it may be the name of a package.
 func rootOf(expr ast.Expr) (root *ast.Ident, qualified bool) {
 	switch e := expr.(type) {
 	case *ast.Ident:

@@ -18,14 +18,14 @@ import (
 	"placementsync/schema"
 )
 
-// places are the four in which an endpoint is stated. A stream that lacks one of
-// them is fetched into nothing, or is never tried by a test.
+// places are the four places in which an endpoint is defined. Without one of them a stream has
+// no table or no test.
 type places struct {
 	streams []stream.Stream
 	schema  fs.FS    // <table>.sql
 	routes  []string // of the demo service
 	cases   fs.FS    // <stream>/<case>.json beside <case>.want
-	code    fs.FS    // the project, to name lines in internal/stream and internal/sim
+	code    fs.FS    // the project, for line numbers in internal/stream and internal/sim
 }
 
 const (
@@ -33,8 +33,8 @@ const (
 	routes   = "internal/sim/routes.go"
 )
 
-// lineWith is where a text first stands in the files of a pattern; the first line of
-// otherwise if it stands nowhere.
+// lineWith returns the first line with a text in the files of a pattern, or the first line of
+// otherwise.
 func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line int) {
 	paths, _ := fs.Glob(files, pattern)
 	for _, file := range paths {
@@ -46,7 +46,7 @@ func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line i
 	return otherwise, 1
 }
 
-// literalOf is where the literal of a stream stands.
+// literalOf returns the line of a stream's literal.
 func (p places) literalOf(s stream.Stream) (file string, line int) {
 	text := fmt.Sprintf("Name: %q, Path: ", s.Name)
 	if s.Path == "" {
@@ -55,8 +55,7 @@ func (p places) literalOf(s stream.Stream) (file string, line int) {
 	return lineWith(p.code, "internal/stream/*.go", text, literals)
 }
 
-// missing names, for every stream, the place that it lacks or that contradicts
-// another one.
+// missing returns the missing or contradictory places of every stream.
 func (p places) missing() []finding {
 	var found []finding
 	for _, s := range p.streams {
@@ -77,7 +76,7 @@ func (p places) missing() []finding {
 	return found
 }
 
-// literal looks at what the stream says of itself.
+// literal checks the fields of a stream's literal.
 func (p places) literal(s stream.Stream) []finding {
 	var found []finding
 	file, line := p.literalOf(s)
@@ -105,8 +104,7 @@ func (p places) literal(s stream.Stream) []finding {
 	return found
 }
 
-// table looks at the schema file of a table and at the columns that the literal
-// counts on.
+// table checks the schema file of a table and the columns that the literal uses.
 func (p places) table(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
@@ -136,7 +134,7 @@ func (p places) table(s stream.Stream, t stream.Table) []finding {
 	return found
 }
 
-// columns are those of a table's schema file; nil when there is none that can be read.
+// columns returns the columns of a table's schema file, or nil if it cannot be read.
 func (p places) columns(table string) map[string]stream.Column {
 	sql, err := fs.ReadFile(p.schema, table+".sql")
 	if err != nil {
@@ -161,8 +159,8 @@ func (p places) hasCase(name string) bool {
 	})
 }
 
-// TestStreamsAreComplete holds that adding an endpoint is adding it in all of its
-// four places: the literal, the schema files, the demo service, a case of the decoder.
+// TestStreamsAreComplete checks that each stream has its literal, schema files, route of the
+// demo service and test case of the decoder.
 func TestStreamsAreComplete(t *testing.T) {
 	project := places{
 		streams: stream.AllWithEvents(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
@@ -193,7 +191,7 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	cases := []struct {
 		name  string
 		spoil func(*places)
-		want  string // the beginning of the one finding; empty: none
+		want  string // prefix of the only finding, or "" for none
 	}{
 		{"complete", func(*places) {}, ""},
 		{"no schema file", func(p *places) { p.schema = fstest.MapFS{} }, `schema/pets.sql:1: table "pets" of stream "pets" has no readable file`},
@@ -217,7 +215,7 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 			found := p.missing()
 			switch {
 			case c.want == "" && len(found) > 0:
-				t.Errorf("got %v, want nothing", found)
+				t.Errorf("got %v, want no finding", found)
 			case c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].String(), c.want)):
 				t.Errorf("got %v, want one: %s", found, c.want)
 			}
@@ -225,9 +223,9 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables derives from the schema files and from the records of
-// a list which tables have columns that the list never contains. A column without a field
-// of the specification, such as extra, can contain anything of the detail.
+// TestOnlyInDetailNamesTheRightTables derives from the schema files and from the records of a
+// list the tables with columns that the list never contains. A column without a field of the
+// specification, such as extra, can contain any field of the detail.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
@@ -264,12 +262,11 @@ func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 		}
 	}
 	if compared < 60 {
-		t.Errorf("%d columns were compared", compared)
+		t.Errorf("only %d columns were compared", compared)
 	}
 }
 
-// isShown reports whether some record has a value at a dotted path through objects and
-// lists.
+// isShown reports whether any record has a value at a dotted path through objects and lists.
 func isShown(values []any, path string) bool {
 	if path == "" {
 		return slices.ContainsFunc(values, func(v any) bool { return v != nil && v != "" })

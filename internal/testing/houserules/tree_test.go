@@ -20,14 +20,14 @@ import (
 // module is the import path of the root.
 const module = "placementsync"
 
-// tree is what the rules look at: the project, or a few lines made up to break one.
+// tree has the files that rules check: those of the project, or those of a breach.
 type tree struct {
 	texts   []text   // .go, .sql and .md files, test data included
 	sources []source // .go files, test data excluded
-	names   []string // of all files, whatever they hold
+	names   []string // paths of all files
 }
 
-// text is a file as it is written.
+// text is a file and its lines.
 type text struct {
 	path    string // slash-separated, from the root
 	content string
@@ -44,8 +44,8 @@ type source struct {
 type finding struct {
 	path string
 	line int
-	what string // what is there
-	do   string // what to do about it
+	what string // the breach
+	do   string // the remedy
 }
 
 func (f finding) String() string {
@@ -82,17 +82,16 @@ func projectTree(t *testing.T) tree {
 	return all
 }
 
-// isOurs tells folders that are written by hand from those that are made.
+// isOurs reports whether a folder is written by hand, not generated.
 func isOurs(dir string) bool {
 	made := dir == "bin" || dir == "demo" || dir == "warehouse"
 	return !made && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
 }
 
-// isTool tells programs that pack this one from those of the module: they have modules
-// of their own below deploy/.
+// isTool reports whether a folder is a packaging tool below deploy/ with its own module.
 func isTool(file string) bool { return path.Ext(file) == ".go" && strings.HasPrefix(file, "deploy/") }
 
-// parseTree makes a tree of files by path.
+// parseTree returns the tree of the given files.
 func parseTree(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	var all tree
@@ -115,7 +114,7 @@ func parseTree(t *testing.T, files map[string]string) tree {
 	return all
 }
 
-// code iterates over the files that are not tests.
+// code iterates over the files other than tests.
 func (t tree) code() iter.Seq[source] {
 	return func(yield func(source) bool) {
 		for _, s := range t.sources {
@@ -126,7 +125,7 @@ func (t tree) code() iter.Seq[source] {
 	}
 }
 
-// packages groups the files that are not tests by folder.
+// packages groups the files other than tests by folder.
 func (t tree) packages() map[string][]source {
 	groups := map[string][]source{}
 	for s := range t.code() {
@@ -156,8 +155,7 @@ func (s source) imports() iter.Seq2[string, token.Pos] {
 	}
 }
 
-// uses iterates over the selectors that name something of an imported package, as
-// import path and name.
+// uses iterates over the uses of names of imported packages, as import path and name.
 func (s source) uses() iter.Seq2[*ast.SelectorExpr, [2]string] {
 	names := s.importNames()
 	return func(yield func(*ast.SelectorExpr, [2]string) bool) {
@@ -175,7 +173,7 @@ func (s source) uses() iter.Seq2[*ast.SelectorExpr, [2]string] {
 	}
 }
 
-// importNames maps the names that imports have in this file to their paths.
+// importNames maps the local names of imports to their paths.
 func (s source) importNames() map[string]string {
 	names := map[string]string{}
 	for _, spec := range s.file.Imports {
@@ -194,7 +192,7 @@ func (t text) lines() int {
 	return bytes.Count([]byte(strings.TrimSuffix(t.content, "\n")), []byte("\n")) + 1
 }
 
-// within tells whether dir is one of the folders or lies below one.
+// within reports whether dir is one of the folders or below one.
 func within(dir string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return dir == folder || strings.HasPrefix(dir, folder+"/")

@@ -1,5 +1,5 @@
-// Command schema reads dashboards as Grafana's own schema has them, and refuses every field
-// that it does not know. It is a module of its own: nothing of it is in the program.
+// Command schema decodes dashboards with Grafana's schema and rejects unknown fields. It is a
+// separate module, so that the program does not depend on it.
 package main
 
 import (
