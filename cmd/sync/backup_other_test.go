@@ -185,7 +185,7 @@ func TestBackupAfterWrongClock(t *testing.T) {
 	right := d.g.now
 	d.g.now = func() time.Time { return right().AddDate(1, 0, 0) }
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-	const warning = "the newest backup is dated in the future"
+	const warning = "the newest backup has a time in the future"
 	if strings.Contains(d.out.String(), warning) {
 		t.Errorf("a warning without a reason: %s", d.out)
 	}
