@@ -197,7 +197,7 @@ func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
 // TestChecksAreWrittenAndAccepted holds the results of a run, and what a later run adds of
 // one that a person accepted.
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
-	h := newHouse(t, "orders")
+	h := newFixture(t, "orders")
 	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}
 	for range 2 {
 		h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
