@@ -65,6 +65,8 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 		verdict = "dry run, nothing published"
 	case r.Outcome == ledger.Partial:
 		verdict = "published, partial: " + query.OnScreen(r.Why())
+	case r.Held:
+		verdict = "held by its checks, nothing published, the last snapshot stays"
 	case r.Outcome != ledger.Complete:
 		verdict = "nothing published, the last snapshot stays"
 	}
@@ -73,6 +75,9 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
 		text += "\nnot read within run.max_duration: " + unreadText(ids, streams, r.NightsLeft)
+	}
+	if r.Outcome == ledger.Complete && len(r.Checks) > 0 {
+		text += "\n" + ledger.DescribeChecks(r.Checks)
 	}
 	_, err := fmt.Fprintf(g.stdout, "\n%s\n", query.WrapLines(text, g.width))
 	return err

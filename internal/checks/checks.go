@@ -171,18 +171,29 @@ func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 
 func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) ledger.Check {
 	result := ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity}
-	prepared, values, skip, err := s.prepare(db, in, q)
+	parts, values, skip, err := s.prepare(db, in, q)
 	if skip != "" {
 		result.Outcome, result.Reason = ledger.CheckSkipped, skip
 		return result
 	}
+	// One part after another, so that a pattern needs the memory of one.
 	var found query.Result
-	if err == nil {
-		found, err = db.Collect(ctx, prepared, values, sampleRows)
-	}
 	unread := false
-	if err == nil && found.Total > 0 {
-		unread, err = in.isUnread(ctx, db, prepared, values)
+	for _, part := range parts {
+		var one query.Result
+		if err == nil {
+			one, err = db.Collect(ctx, part, values, sampleRows)
+		}
+		if err != nil || one.Total == 0 {
+			continue
+		}
+		var skipped bool
+		if skipped, err = in.isUnread(ctx, db, part, values); skipped {
+			unread = true
+			continue
+		}
+		found.Columns, found.Total = one.Columns, found.Total+one.Total
+		found.Rows = append(found.Rows, one.Rows[:min(len(one.Rows), sampleRows-len(found.Rows))]...)
 	}
 	if err == nil && found.Total > 0 {
 		result.Sample, err = sample(found)
@@ -190,10 +201,10 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 	switch {
 	case err != nil:
 		result.Outcome, result.Reason, result.Sample = ledger.CheckNotRun, firstLine(err), nil
-	case unread:
-		result.Outcome, result.Reason, result.Sample = ledger.CheckSkipped, "no table of it was read", nil
 	case found.Total > 0:
 		result.Outcome, result.Rows = ledger.CheckFailed, found.Total
+	case unread:
+		result.Outcome, result.Reason = ledger.CheckSkipped, "no table of it was read"
 	default:
 		result.Outcome = ledger.CheckPassed
 	}
@@ -221,18 +232,22 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	if err != nil {
 		return q, nil, "", fmt.Errorf("audit the snapshot: %w", err)
 	}
-	return s.prepare(db, in, one.checks[0])
+	parts, values, skipped, err := s.prepare(db, in, one.checks[0])
+	if err != nil || skipped != "" {
+		return q, nil, skipped, err
+	}
+	return query.Unite(parts), values, "", nil
 }
 
 // prepare writes out a check for a snapshot with the values of its parameters. skip is why
 // there is nothing to compare.
-func (s Set) prepare(db *query.DB, in scope, q query.Query) (prepared query.Query, values map[string]string, skip string, err error) {
+func (s Set) prepare(db *query.DB, in scope, q query.Query) (parts []query.Query, values map[string]string, skip string, err error) {
 	if q.ReadsBefore() && !db.HasBefore() {
-		return q, nil, "there is no snapshot before", nil
+		return nil, nil, "there is no snapshot before", nil
 	}
-	prepared, ok, err := q.Expand(in.moved, s.private)
-	if err == nil && !ok {
-		return q, nil, "too few rows of its tables changed", nil
+	parts, err = q.Expand(in.moved, s.private)
+	if err == nil && len(parts) == 0 {
+		return nil, nil, "too few rows of its tables changed", nil
 	}
 	values = map[string]string{}
 	maps.Copy(values, s.rules[q.Name].Params)
@@ -242,7 +257,7 @@ func (s Set) prepare(db *query.DB, in scope, q query.Query) (prepared query.Quer
 			values[name] = value
 		}
 	}
-	return prepared, values, "", err
+	return parts, values, "", err
 }
 
 func firstLine(err error) string {

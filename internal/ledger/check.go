@@ -3,7 +3,10 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
+
+	"placementsync/internal/plural"
 )
 
 // CheckOutcome is the result of a check of a snapshot.
@@ -76,4 +79,18 @@ func (c Check) SampleLines() (lines []string) {
 		lines = append(lines, strings.Join(cells, ", "))
 	}
 	return lines
+}
+
+// DescribeChecks names the checks that failed or did not run, in one line.
+func DescribeChecks(checks []Check) string {
+	var parts []string
+	for _, c := range checks {
+		switch c.Outcome {
+		case CheckFailed:
+			parts = append(parts, fmt.Sprintf("check %s failed in %s", c.Name, plural.Count(c.Rows, "row")))
+		case CheckNotRun:
+			parts = append(parts, fmt.Sprintf("check %s did not run", c.Name))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -18,3 +18,11 @@ func TestSampleLines(t *testing.T) {
 		t.Errorf("of a torn sample: %q", got)
 	}
 }
+
+func TestWhyNamesChecks(t *testing.T) {
+	r := ledger.Run{Outcome: ledger.Complete, Checks: []ledger.Check{
+		{Name: "a", Outcome: ledger.CheckFailed, Rows: 2}, {Name: "b", Outcome: ledger.CheckNotRun}, {Name: "c", Outcome: ledger.CheckPassed}}}
+	if got, want := r.Why(), "check a failed in 2 rows, check b did not run"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -193,7 +193,8 @@ func (r Run) Summary() string {
 	return text
 }
 
-// Why describes in one line why the run is not complete. It is empty for a complete run.
+// Why describes in one line why the run is not complete, and which checks failed or did not
+// run. It is empty for a complete run without such checks.
 func (r Run) Why() string {
 	if r.Error != "" {
 		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")
@@ -203,5 +204,6 @@ func (r Run) Why() string {
 	for _, s := range r.Lacks() {
 		problems = append(problems, s.Problem())
 	}
-	return DescribeProblems(problems)
+	parts := []string{DescribeProblems(problems), DescribeChecks(r.Checks)}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }

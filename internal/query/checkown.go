@@ -41,9 +41,12 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			if q.isCheck {
 				// A first snapshot has no tables in before.
 				bind = bind && (db.hasBefore || !q.ReadsBefore())
-				var err error
-				if q, _, err = q.Expand(tableNames(), nil); err != nil {
+				parts, err := q.Expand(tableNames(), nil)
+				if err != nil {
 					return err
+				}
+				if len(parts) > 0 { // none if the tables behind each do not exist
+					q = parts[0]
 				}
 			}
 			if problem := checkText(ctx, conn, q.SQL, bind); problem != "" {

@@ -76,25 +76,28 @@ func (q Query) repeats() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand writes out a check with Each: its SQL once for each of the tables, or for each
-// reference that begins or ends in one of them, united by UNION ALL. References of private
-// columns, given as table.column, are left out. Other checks are returned as they are. ok is
-// false if no table or reference matches.
-func (q Query) Expand(tables, private []string) (expanded Query, ok bool, err error) {
+// Expand writes out a check with Each: one query for each of the tables, or for each
+// reference that begins or ends in one of them. References of private columns, given as
+// table.column, are left out. Any other check is its only part.
+func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	kind, only := q.repeats()
 	if kind == "" {
-		return q, true, nil
+		return []Query{q}, nil
 	}
 	main, _, err := dictionary.Definitions()
 	if err != nil {
-		return q, false, err
+		return nil, err
 	}
-	pattern := "(" + strings.TrimRight(q.withoutHeader(), "; \t\r\n") + "\n)"
-	var parts []string
+	pattern := strings.TrimRight(q.withoutHeader(), "; \t\r\n")
+	add := func(names ...string) {
+		part := q
+		part.SQL = strings.NewReplacer(names...).Replace(pattern)
+		parts = append(parts, part)
+	}
 	for _, t := range stream.Tables(stream.All()) {
 		if kind == EachTable {
 			if slices.Contains(tables, t.Name) && (len(only) == 0 || slices.Contains(only, t.Name)) {
-				parts = append(parts, strings.NewReplacer("{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name)).Replace(pattern))
+				add("{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name))
 			}
 			continue
 		}
@@ -105,13 +108,25 @@ func (q Query) Expand(tables, private []string) (expanded Query, ok bool, err er
 				slices.Contains(private, name) || slices.Contains(private, target) {
 				continue
 			}
-			parts = append(parts, strings.NewReplacer("{table}", sqltext.Quote(t.Name), "{column}", sqltext.Quote(c.Name),
+			add("{table}", sqltext.Quote(t.Name), "{column}", sqltext.Quote(c.Name),
 				"{target}", sqltext.Quote(to.Table), "{target_column}", sqltext.Quote(to.Column),
-				"{name}", sqltext.Literal(name), "{target_name}", sqltext.Literal(target)).Replace(pattern))
+				"{name}", sqltext.Literal(name), "{target_name}", sqltext.Literal(target))
 		}
 	}
-	q.SQL = strings.Join(parts, "\nUNION ALL\n")
-	return q, len(parts) > 0, nil
+	return parts, nil
+}
+
+// Unite joins the parts of a check to one query, which needs the memory of all of them.
+func Unite(parts []Query) Query {
+	q := parts[0]
+	if len(parts) > 1 {
+		var texts []string
+		for _, part := range parts {
+			texts = append(texts, "("+part.SQL+"\n)")
+		}
+		q.SQL = strings.Join(texts, "\nUNION ALL\n")
+	}
+	return q
 }
 
 // CheckValue returns an error if a value is invalid for the parameter.

@@ -32,6 +32,21 @@ func newAuditedHouse(t *testing.T) *house {
 	return h
 }
 
+// TestBusyNightsAreNotHeld runs 20 nights of a world in which more than 5 % of the prices
+// change and 5 % of the listings come and go. No check fails.
+func TestBusyNightsAreNotHeld(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHouse(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
+	h.cfg = newAuditedHouse(t).cfg
+	h.cfg.Fetch.BaseURL, h.cfg.Now = h.server.URL, func() time.Time { return h.at }
+	for n := range 20 {
+		for _, c := range h.goodNight().Run.Checks {
+			t.Errorf("night %d: %s %s in %d rows: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
+		}
+	}
+}
+
 // TestUnknownOutletsAreStopped holds that details of outlets which do not exist stop a night
 // before its checks: their ids are answered 404.
 func TestUnknownOutletsAreStopped(t *testing.T) {
