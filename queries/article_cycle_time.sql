@@ -2,14 +2,17 @@
 -- title: Article cycle time
 -- grain: one row per article status (by its stable prefix)
 -- about: Time that articles spend in each status. A stay lasts from one status of an article to the next by time. The last stay is still open: it counts in open_articles but not in the days, unless the article is marked deleted. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
--- param: since DATE NULL -- only stays that began on or after this date, UTC
+-- param: since DATE NULL -- only stays that began on or after this date
+-- param: until DATE NULL -- only stays that began before this date
+-- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 WITH measured AS (
     SELECT
         *,
         epoch_us(ended_at) - epoch_us(began_at) AS micros,
         ended_at IS NULL AND article_id NOT IN (SELECT id FROM campaign_articles WHERE deleted_at IS NOT NULL) AS is_open
     FROM mart.article_stays
-    WHERE CAST($since AS DATE) IS NULL OR began_at >= CAST($since AS TIMESTAMP) AT TIME ZONE 'UTC'
+    WHERE ($since IS NULL OR began_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR began_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
 statuses AS (
     SELECT

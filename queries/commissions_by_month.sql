@@ -4,6 +4,7 @@
 -- about: Commissions earned and paid. An item counts in the month in which its order was paid, or in which it was created if the payment is not known; deleted items are left out. The commission of a refunded item counts as refunded unless it was paid. total is the sum of paid, unpaid and refunded; the percentage is the paid share of paid and unpaid. The spec gives commissions no currency: the sums hold only if the team settles in one. Sums are exact and rounded to 2 places at the end.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as a date in it
+-- param: until DATE NULL -- first month after the last one, as a date in it
 WITH items AS (
     SELECT
         CAST(date_trunc('month', coalesce(date_paid, created_at) AT TIME ZONE $timezone) AS DATE) AS month,
@@ -25,7 +26,8 @@ sums AS (
         coalesce(sum(amount) FILTER (is_void), 0)     AS refunded,
         commission - paid - refunded                  AS unpaid
     FROM items
-    WHERE CAST($since AS DATE) IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
+      AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
     GROUP BY ALL
 )
 SELECT

@@ -2,7 +2,9 @@
 -- title: List price against price paid
 -- grain: one row per sold product, and one for items without a product
 -- about: Catalog price of each item when it was sold, times the pieces on the order, compared with its sale price; the largest discount first. Items that lack one of the two prices are counted but not summed; refunded and deleted items are left out. last_list and last_paid are the prices of the last sale, for one piece. list_now is the lowest current price of the listing, if all its prices that match have one currency. The spec gives items no currency: the sums hold, and list_now can be compared, only if the team settles in one. Sums are exact and rounded to 2 places at the end; percentages of the list price to 1.
--- param: since DATE NULL -- only items whose order was paid on or after this date, UTC
+-- param: since DATE NULL -- only items whose order was paid on or after this date
+-- param: until DATE NULL -- only items whose order was paid before this date
+-- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: outlet VARCHAR NULL -- only of the outlet with this id or name
 -- values: SELECT DISTINCT outlet_name FROM mart.sold_items UNION SELECT outlet_id FROM mart.sold_items
 -- param: currency VARCHAR NULL -- only present prices in this currency
@@ -15,7 +17,8 @@ WITH items AS (
     SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS is_known
     FROM mart.sold_items
     WHERE NOT is_refunded
-      AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+      AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($outlet IS NULL OR $outlet IN (outlet_id, outlet_name))
 ),
 products AS (

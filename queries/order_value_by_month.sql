@@ -4,6 +4,7 @@
 -- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two in the middle). Orders without a total are counted but not in the amounts; deleted orders are left out. The spec gives orders no currency: the sums hold only if the team settles in one.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as a date in it
+-- param: until DATE NULL -- first month after the last one, as a date in it
 -- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 WITH paid AS (
@@ -31,7 +32,8 @@ months AS (
         coalesce(sum(credits_applied), 0) AS credits,
         avg(line_items)            AS line_items
     FROM paid
-    WHERE $since IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
+      AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
     GROUP BY month
 )
 SELECT

@@ -2,7 +2,9 @@
 -- title: Orders paid without a commission
 -- grain: one row per paid order, newest first
 -- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as none. Deleted orders and deleted or refunded items do not count; an order whose items were all refunded is left out. The spec gives orders and items no currency.
--- param: since DATE NULL -- only orders paid on or after this date, UTC
+-- param: since DATE NULL -- only orders paid on or after this date
+-- param: until DATE NULL -- only orders paid before this date
+-- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: partial BOOLEAN false -- also orders with a commission on some of their items
 WITH sold AS (
     SELECT
@@ -26,7 +28,8 @@ paid AS (
     FROM orders AS o
     LEFT JOIN sold AS s ON s.order_id = o.id
     WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
-      AND ($since IS NULL OR o.date_paid >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+      AND ($since IS NULL OR o.date_paid >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR o.date_paid < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )
 SELECT
     id        AS order_id,

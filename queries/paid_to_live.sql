@@ -4,6 +4,7 @@
 -- about: Time from the payment of the order to the first publication of the article, and to its beginning, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known payment, and articles that were live before it, are counted but not in the days.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as a date in it
+-- param: until DATE NULL -- first month after the last one, as a date in it
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 WITH live AS (
     SELECT article_id, min(began_at) AS published_at
@@ -31,7 +32,8 @@ months AS (
         avg(micros)                             AS mean,
         quantile_disc(start_micros, 0.5)        AS start
     FROM spans
-    WHERE $since IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
+      AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
     GROUP BY month
 )
 SELECT

@@ -1,8 +1,11 @@
 -- subject: prices
 -- title: Price changes
 -- grain: one row per product listing, tier, currency and snapshot with a changed price
--- about: Changed prices, the newest first, then by the size of the change. Names are those of the listing at that time. A new or removed price is not a change, nor is the return of a withdrawn listing. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
--- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date, UTC
+-- about: Rises and falls of prices, the newest first, then by the size of the change. Names are those of the listing at that time. A new or removed price is not a change, nor is the return of a withdrawn listing. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
+-- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date
+-- param: until DATE NULL -- only changes that a snapshot showed before this date
+-- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: direction rise|fall NULL -- only rises or only falls
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -12,7 +15,9 @@
 WITH changes AS (
     SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
     FROM mart.price_changes
-    WHERE ($since IS NULL OR changed_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+    WHERE ($since IS NULL OR changed_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR changed_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($direction IS NULL OR (new_amount > old_amount) = ($direction = 'rise'))
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),

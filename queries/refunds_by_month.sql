@@ -4,6 +4,7 @@
 -- about: Refunds of the items sold in a month. An item is refunded if its flag says so or it has a date of refund; a refund is due if the item requires one and has none. Days run from the payment of the order to the refund and have 24 hours; the median is a duration that occurred. The spec gives items no currency: the sums hold only if the team settles in one.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as a date in it
+-- param: until DATE NULL -- first month after the last one, as a date in it
 WITH items AS (
     SELECT
         CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
@@ -25,7 +26,8 @@ months AS (
         coalesce(sum(sale_price) FILTER (due), 0)           AS due_sales,
         quantile_disc(micros, 0.5)                          AS micros
     FROM items
-    WHERE $since IS NULL OR month >= date_trunc('month', CAST($since AS DATE))
+    WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
+      AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
     GROUP BY month
 )
 SELECT

@@ -1,7 +1,9 @@
 -- Article cycle time
 WITH params AS (
     SELECT
-        CAST(NULL AS DATE) AS since
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone
 ),
 measured AS (
     SELECT
@@ -11,8 +13,10 @@ measured AS (
     FROM ${mart}.article_stays AS s
     CROSS JOIN params
     LEFT JOIN ${current}.campaign_articles AS d ON d.id = s.article_id AND d.deleted_at IS NOT NULL
-    WHERE params.since IS NULL
-       OR s.began_at >= {{midnight "params.since" "'UTC'"}}
+    WHERE (params.since IS NULL
+        OR s.began_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR s.began_at < {{midnight "params.until" "params.timezone"}})
 ),
 statuses AS (
     SELECT

@@ -2,7 +2,8 @@
 WITH params AS (
     SELECT
         CAST('UTC' AS {{text}}) AS timezone,
-        CAST(NULL AS DATE) AS since
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until
 ),
 items AS (
     SELECT
@@ -11,7 +12,8 @@ items AS (
         i.commission_amount AS amount,
         i.commission_date_paid IS NOT NULL AS is_paid,
         i.commission_date_paid IS NULL AND (coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL) AS is_void,
-        params.since
+        params.since,
+        params.until
     FROM ${current}.order_items AS i
     CROSS JOIN params
     WHERE i.deleted_at IS NULL
@@ -26,7 +28,8 @@ sums AS (
         coalesce(sum(amount) FILTER (WHERE is_paid), 0)     AS paid,
         coalesce(sum(amount) FILTER (WHERE is_void), 0)     AS refunded
     FROM items
-    WHERE since IS NULL OR month >= {{month "since"}}
+    WHERE (since IS NULL OR month >= {{month "since"}})
+      AND (until IS NULL OR month < {{month "until"}})
     GROUP BY month, commission_status
 ),
 shares AS (

@@ -2,6 +2,8 @@
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
         CAST(false AS BOOLEAN) AS partial
 ),
 items AS (
@@ -36,7 +38,9 @@ paid AS (
     LEFT JOIN sold AS s ON s.order_id = o.id
     WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
       AND (params.since IS NULL
-        OR o.date_paid >= {{midnight "params.since" "'UTC'"}})
+        OR o.date_paid >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR o.date_paid < {{midnight "params.until" "params.timezone"}})
 )
 SELECT
     id        AS order_id,

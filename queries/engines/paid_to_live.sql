@@ -3,6 +3,7 @@ WITH params AS (
     SELECT
         CAST('UTC' AS {{text}}) AS timezone,
         CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
         CAST('published,live' AS {{text}}) AS published
 ),
 live AS (
@@ -19,7 +20,8 @@ spans AS (
         l.published_at < p.order_paid_at AS early,
         CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "l.published_at"}} - {{micros "p.order_paid_at"}} END AS micros,
         CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
-        params.since
+        params.since,
+        params.until
     FROM live AS l
     JOIN ${mart}.article_progress AS p ON p.article_id = l.article_id
     CROSS JOIN params
@@ -34,7 +36,8 @@ months AS (
         sum(micros)                            AS total,
         {{sorted "start_micros"}} AS starts
     FROM spans
-    WHERE since IS NULL OR month >= {{month "since"}}
+    WHERE (since IS NULL OR month >= {{month "since"}})
+      AND (until IS NULL OR month < {{month "until"}})
     GROUP BY month
 )
 SELECT

@@ -2,6 +2,9 @@
 WITH params AS (
     SELECT
         {{days_ago "7"}} AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
+        CAST(NULL AS {{text}}) AS direction,
         CAST(NULL AS {{text}}) AS currency,
         CAST(NULL AS {{text}}) AS tier,
         CAST(0 AS DECIMAL(18, 6)) AS min_percent,
@@ -16,7 +19,10 @@ changes AS (
     FROM ${mart}.price_changes AS c
     CROSS JOIN params
     WHERE (params.since IS NULL
-        OR c.changed_at >= {{midnight "params.since" "'UTC'"}})
+        OR c.changed_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR c.changed_at < {{midnight "params.until" "params.timezone"}})
+      AND (params.direction IS NULL OR (c.new_amount > c.old_amount) = (params.direction = 'rise'))
       AND (params.currency IS NULL OR c.currency = params.currency)
       AND (params.tier IS NULL OR c.pricing_tier = params.tier)
 ),

@@ -2,6 +2,7 @@
 WITH params AS (
     SELECT
         {{days_ago "30"}} AS since,
+        CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone
 ),
 changes AS (
@@ -14,8 +15,10 @@ changes AS (
         CAST(100 * (c.new_amount - c.old_amount) AS DOUBLE) / CAST(nullif(c.old_amount, 0) AS DOUBLE) AS percent
     FROM ${mart}.price_changes AS c
     CROSS JOIN params
-    WHERE params.since IS NULL
-       OR c.changed_at >= {{midnight "params.since" "params.timezone"}}
+    WHERE (params.since IS NULL
+        OR c.changed_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR c.changed_at < {{midnight "params.until" "params.timezone"}})
 ),
 days AS (
     SELECT

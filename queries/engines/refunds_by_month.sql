@@ -2,7 +2,8 @@
 WITH params AS (
     SELECT
         CAST('UTC' AS {{text}}) AS timezone,
-        CAST(NULL AS DATE) AS since
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until
 ),
 items AS (
     SELECT
@@ -11,7 +12,8 @@ items AS (
         coalesce(i.refund_required, false) AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL   AS due,
         i.sale_price,
         CASE WHEN i.refund_date >= i.date_paid THEN {{micros "i.refund_date"}} - {{micros "i.date_paid"}} END AS micros,
-        params.since
+        params.since,
+        params.until
     FROM ${current}.order_items AS i
     CROSS JOIN params
     WHERE i.deleted_at IS NULL
@@ -27,7 +29,8 @@ months AS (
         coalesce(sum(sale_price) FILTER (WHERE due), 0)       AS due_sales,
         {{sorted "micros"}}                      AS sorted
     FROM items
-    WHERE since IS NULL OR month >= {{month "since"}}
+    WHERE (since IS NULL OR month >= {{month "since"}})
+      AND (until IS NULL OR month < {{month "until"}})
     GROUP BY month
 )
 SELECT

@@ -1,0 +1,68 @@
+-- subject: margins
+-- title: Refunds and add-ons by outlet or writer
+-- grain: one row per outlet or writer, and one for items without one, the largest refunds first
+-- about: Refunds and add-ons of sold items. An item is refunded if its flag says so or it has a date of refund; a refund is due if the item requires one and has none. add_on_items are order items that the profile's list marks as add-ons; add_ons are the add-ons that the campaign names for an article, which have no amount. The writer of an item is that of its article. An item counts on the day on which its order was paid, from the start of since to the start of until in the time zone; items without a payment count if neither is set. Deleted items are left out. The spec gives items no currency: the sums hold only if the team settles in one.
+-- param: by outlet|writer outlet -- what the rows are
+-- param: since DATE NULL -- only items whose order was paid on or after this date
+-- param: until DATE NULL -- only items whose order was paid before this date
+-- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: top COUNT NULL -- maximum number of rows
+WITH items AS (
+    SELECT
+        CASE WHEN $by = 'outlet' THEN s.outlet_id ELSE coalesce(i.article_writer_id, p.writer_id) END AS group_id,
+        CASE WHEN $by = 'outlet' THEN s.outlet_name
+            ELSE coalesce(nullif(trim(concat_ws(' ', i.article_writer_first_name, i.article_writer_last_name)), ''), p.writer_name) END AS group_name,
+        s.article_id,
+        s.paid_at,
+        s.sale_price,
+        s.is_refunded,
+        i.refund_required IS TRUE AND NOT s.is_refunded AS is_due,
+        f.is_add_on IS TRUE                             AS is_add_on
+    FROM mart.sold_items AS s
+    JOIN order_items AS i ON i.id = s.order_item_id
+    LEFT JOIN mart.article_progress AS p ON p.article_id = s.article_id
+    LEFT JOIN profile_order_items AS f ON f.id = s.order_item_id
+    WHERE ($since IS NULL OR s.paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR s.paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+),
+-- Two items of one article have its add-ons once.
+named AS (
+    SELECT d.group_id, count(DISTINCT a.article_id) AS articles, count(*) AS add_ons
+    FROM (SELECT DISTINCT group_id, article_id FROM items) AS d
+    JOIN campaign_article_addons AS a USING (article_id)
+    GROUP BY d.group_id
+),
+groups AS (
+    SELECT
+        group_id,
+        CASE WHEN group_id IS NULL THEN '(not stated)'
+            ELSE arg_max(group_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
+        count(*)                                            AS items,
+        count(*) FILTER (is_refunded)                       AS refunded,
+        count(*) FILTER (is_due)                            AS refund_due,
+        count(*) FILTER (is_add_on)                         AS add_on_items,
+        coalesce(sum(sale_price), 0)                        AS sales,
+        coalesce(sum(sale_price) FILTER (is_refunded), 0)   AS refunded_sales,
+        coalesce(sum(sale_price) FILTER (is_due), 0)        AS due_sales,
+        coalesce(sum(sale_price) FILTER (is_add_on), 0)     AS add_on_sales
+    FROM items
+    GROUP BY group_id
+)
+SELECT
+    g.group_id,
+    g.group_name,
+    g.items,
+    g.refunded,
+    g.refund_due,
+    CAST(g.sales AS DECIMAL(18, 2))                      AS sale_total,
+    CAST(g.refunded_sales AS DECIMAL(18, 2))             AS refunded_total,
+    CAST(g.due_sales AS DECIMAL(18, 2))                  AS refund_due_total,
+    CAST(100 * g.refunded / g.items AS DECIMAL(38, 1))   AS refunded_percent,
+    g.add_on_items,
+    CAST(g.add_on_sales AS DECIMAL(18, 2))               AS add_on_total,
+    coalesce(n.articles, 0)                              AS articles_with_add_ons,
+    coalesce(n.add_ons, 0)                               AS add_ons
+FROM groups AS g
+LEFT JOIN named AS n ON n.group_id IS NOT DISTINCT FROM g.group_id
+ORDER BY g.refunded_sales DESC, g.items DESC, g.group_id
+LIMIT $top
