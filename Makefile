@@ -56,30 +56,28 @@ lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
 demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
 
-# Packages without the race detector: the lake, because Iceberg would be compiled a second time
-# for three minutes and each of its files has one writer, and packages that start no goroutine
-# or run concurrently in the tests of other packages. The trials follow: the tests and scripts
-# that are skipped without PLACEMENTSYNC_TRIALS. make lint vets the tests.
-UNRACED := lake houserules sim transform queries watch
-# The longest tests start first; otherwise they would run alone at the end.
-LONGEST := ./cmd/sync ./internal/testing/trials ./internal/load ./internal/warehouse ./internal/explore
 # Tests mostly wait for the disk, because nights sync each file. If /dev/shm has 8 GB and allows
 # programs, the folders of tests are there.
 MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
 	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
 # A program with the race detector waits one second at exit for late races; 50 ms are enough.
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
-SPACE := $(subst ,, )
 QUICKLY := -vet=off -ldflags='-s -w' -timeout 15m -tags $(TAGS)
+PACKAGES = $(shell go list -tags $(TAGS) ./...)
+# Iceberg takes minutes to compile: its tests are trials.
+LAKE := cmd/lake internal/lake internal/testing/trials
+# These start no goroutines: the race detector finds nothing in them.
+UNRACED := internal/testing/houserules internal/sim internal/transform internal/dialect queries internal/watch
 .PHONY: test
-test: ## run all tests: those of seconds with the race detector, the others without it
-	$(TEST) -race $(QUICKLY) $(LONGEST) $$(go list -tags $(TAGS) ./... | grep -v '/\($(subst $(SPACE),\|,$(UNRACED))\)$$')
-	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) $$(go list -tags $(TAGS) ./... | grep '/\($(subst $(SPACE),\|,$(UNRACED))\)$$')
-	files=$$(grep -rl '^[[:space:]]requireTrials(t)' --include='*_test.go' .); \
-	tests=$$(awk '/^func Test/ { split($$2, name, "(") } /\trequireTrials\(t\)/ { print name[1] }' $$files | sort -u | paste -sd '|'); \
-	scripts=$$(cd cmd/sync/testdata/script && grep -l '^\[!trials\] skip' *.txtar | sed 's/\.txtar$$//' | paste -sd '|'); \
-	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) \
-		-run "^($$tests)\$$|^TestScripts\$$/^($$scripts)\$$" $$(dirname $$files | sort -u)
+test: ## run the tests of seconds, with the race detector where goroutines are
+	$(TEST) -race $(QUICKLY) $(filter-out $(addprefix placementsync/,$(LAKE) $(UNRACED)),$(PACKAGES))
+	$(TEST) $(QUICKLY) $(addprefix ./,$(UNRACED))
+
+# The names of trials begin with TestTrial. Without the race detector, which triples their time.
+.PHONY: trials
+trials: ## run whole nights, kills, damage, servers, browsers and the lake
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) $(addprefix ./,$(LAKE))
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) -run '^TestTrial' ./cmd/sync ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck

@@ -82,9 +82,18 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	install-lake                build the program of the lake and add it to PATH
 //	copy-demo DIR               copy the folder of a demo of three nights
 //	sim-await PATH              wait until a path was requested
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+// TestTrialScripts runs the transcripts that take long.
+func TestTrialScripts(t *testing.T) {
+	requireTrials(t)
+	runScripts(t, "testdata/trials")
+}
+
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
@@ -100,12 +109,6 @@ func TestScripts(t *testing.T) {
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
 			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
-		},
-		Condition: func(name string) (bool, error) {
-			if name != "trials" {
-				return false, fmt.Errorf("unknown condition %q", name)
-			}
-			return torture.TrialsWanted(os.Getenv), nil
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -22,7 +22,7 @@ func rules() []rule {
 		{"values enter SQL through one function", quoting},
 		{"the process is touched in cmd/sync alone", forbiddenNames},
 		{"tests do not sleep", sleeps},
-		{"make test finds every trial", hiddenTrials},
+		{"make trials runs every trial", hiddenTrials},
 		{"what is cited can be read", citations},
 		{"links lead somewhere", links},
 	}

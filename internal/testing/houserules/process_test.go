@@ -92,14 +92,14 @@ func bubbles(s source) []*ast.CallExpr {
 	return calls
 }
 
-// hiddenTrials finds trials that the Makefile misses, because it searches the lines of tests
-// for requireTrials.
+// hiddenTrials finds tests that neither "make test" nor "make trials" runs: the one skips
+// the tests that call requireTrials, the other runs those whose names begin with TestTrial.
 func hiddenTrials(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
 		for _, decl := range s.file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if !ok || strings.HasPrefix(f.Name.Name, "Test") {
+			if !ok || strings.HasPrefix(f.Name.Name, "TestTrial") {
 				continue
 			}
 			for node := range ast.Preorder(f) {
@@ -108,7 +108,7 @@ func hiddenTrials(t tree) []finding {
 					continue
 				}
 				if called, ok := call.Fun.(*ast.Ident); ok && called.Name == "requireTrials" {
-					found = append(found, s.find(call.Pos(), "call it in the test", "%s calls requireTrials", f.Name.Name))
+					found = append(found, s.find(call.Pos(), "call it in a test whose name begins with TestTrial", "%s calls requireTrials", f.Name.Name))
 				}
 			}
 		}
@@ -146,7 +146,9 @@ func TestHiddenTrialsAreFound(t *testing.T) {
 	mustCatch(t, hiddenTrials, []breach{
 		{"in a helper", map[string]string{"a/a_test.go": "package a\nfunc newHouse(t T) { requireTrials(t) }"},
 			[]string{"a/a_test.go:2: newHouse calls requireTrials"}},
-		{"in a test", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { f(func() { requireTrials(t) }) }"}, nil},
+		{"in a test", map[string]string{"a/a_test.go": "package a\nfunc TestTrialA(t T) { f(func() { requireTrials(t) }) }"}, nil},
+		{"in a test of another name", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { requireTrials(t) }"},
+			[]string{"a/a_test.go:2: TestA calls requireTrials"}},
 	})
 }
 
