@@ -126,7 +126,7 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,pas
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/testing/bench
 	@if [ '$(SECTIONS)' = all ]; then PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 \
-		go test -tags $(TAGS) -run TestReportInChromium/paint -v ./cmd/sync; fi
+		go test -tags $(TAGS) -run TestTrialReportInChromium/paint -v ./cmd/sync; fi
 
 .PHONY: torture
 torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip)

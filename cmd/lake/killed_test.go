@@ -80,9 +80,9 @@ func (h *fixture) steps() map[string]int {
 	return found
 }
 
-// TestAKilledPublisherLeavesAllOrNothing kills a publish in each kind of step. Afterwards all
+// TestTrialAKilledPublisherLeavesAllOrNothing kills a publish in each kind of step. Afterwards all
 // tables show one readable night, and the next publish completes the new one.
-func TestAKilledPublisherLeavesAllOrNothing(t *testing.T) {
+func TestTrialAKilledPublisherLeavesAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run

@@ -17,10 +17,10 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestBackupDuringNights runs two nights during a backup, of the same day or of the next. The
+// TestTrialBackupDuringNights runs two nights during a backup, of the same day or of the next. The
 // restored warehouse equals one of the nights in all closed and current rows, and verify
 // finds no damage.
-func TestBackupDuringNights(t *testing.T) {
+func TestTrialBackupDuringNights(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {

@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestBackupLeavesUploadsOfOthers checks that a backup removes incomplete uploads only in its
+// TestTrialBackupLeavesUploadsOfOthers checks that a backup removes incomplete uploads only in its
 // own folder, and only old ones.
-func TestBackupLeavesUploadsOfOthers(t *testing.T) {
+func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
@@ -63,9 +63,9 @@ func (d *depot) shownRun(t *testing.T) string {
 	return run
 }
 
-// TestUnreadableNewestManifest checks that an older backup is used only with --older, and
+// TestTrialUnreadableNewestManifest checks that an older backup is used only with --older, and
 // that objects which only the unreadable manifest may name are kept.
-func TestUnreadableNewestManifest(t *testing.T) {
+func TestTrialUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
@@ -124,9 +124,9 @@ func TestUnreadableNewestManifest(t *testing.T) {
 	}
 }
 
-// TestTwoMachinesWithOnePrefix runs the backup of a second machine after the first has sent
+// TestTrialTwoMachinesWithOnePrefix runs the backup of a second machine after the first has sent
 // its files and before it sends its manifest.
-func TestTwoMachinesWithOnePrefix(t *testing.T) {
+func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a, b := newDepot(t), newDepot(t)
@@ -174,9 +174,9 @@ func TestTwoMachinesWithOnePrefix(t *testing.T) {
 	}
 }
 
-// TestBackupAfterWrongClock checks that the newest night is restored after a backup in the
+// TestTrialBackupAfterWrongClock checks that the newest night is restored after a backup in the
 // future, and that the wrong time is reported.
-func TestBackupAfterWrongClock(t *testing.T) {
+func TestTrialBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)

@@ -108,8 +108,8 @@ func (d *depot) prices(t *testing.T) string {
 	return d.answer(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
 }
 
-// TestBackupFailures runs a series of nights and failures of a warehouse and its bucket.
-func TestBackupFailures(t *testing.T) {
+// TestTrialBackupFailures runs a series of nights and failures of a warehouse and its bucket.
+func TestTrialBackupFailures(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)
@@ -374,9 +374,9 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 	}
 }
 
-// TestExportToBucketIsAtomic checks that readers of the manifest see the previous
+// TestTrialExportToBucketIsAtomic checks that readers of the manifest see the previous
 // export until the next one is complete, and that its files are kept for one more export.
-func TestExportToBucketIsAtomic(t *testing.T) {
+func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)

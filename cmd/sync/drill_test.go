@@ -19,10 +19,10 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md. The
+// TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md. The
 // restored warehouse gives the same results of all named queries as the lost one, for the
 // newest and for an earlier night, and the same report.
-func TestRestoreDrill(t *testing.T) {
+func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDrill(t)

@@ -19,9 +19,9 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestExploreInChromium uses the catalog of a demo like a person: it types, filters, sorts and
+// TestTrialExploreInChromium uses the catalog of a demo like a person: it types, filters, sorts and
 // pages, in both themes and on wide and narrow screens.
-func TestExploreInChromium(t *testing.T) {
+func TestTrialExploreInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
 		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")

@@ -29,9 +29,9 @@ func newTestJobs(t *testing.T, g *globals) (*service, *jobs) {
 	return s, set.Jobs.(*jobs)
 }
 
-// TestInspection compares an inspection with the results of queries and commands. Then it
+// TestTrialInspection compares an inspection with the results of queries and commands. Then it
 // removes the sources one by one.
-func TestInspection(t *testing.T) {
+func TestTrialInspection(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDrill(t)
@@ -88,8 +88,8 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// TestJobsOnUnmountedDisk checks that the jobs fail and create no files in the mount point.
-func TestJobsOnUnmountedDisk(t *testing.T) {
+// TestTrialJobsOnUnmountedDisk checks that the jobs fail and create no files in the mount point.
+func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDrill(t)
@@ -111,8 +111,8 @@ func TestJobsOnUnmountedDisk(t *testing.T) {
 	}
 }
 
-// TestFailedVerifyKeepsDamage finds damage, then a held lock, then fails.
-func TestFailedVerifyKeepsDamage(t *testing.T) {
+// TestTrialFailedVerifyKeepsDamage finds damage, then a held lock, then fails.
+func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDrill(t)

@@ -26,8 +26,8 @@ type burden struct {
 	Stallers int
 }
 
-// TestLoad is the short form of TestTortureLoad.
-func TestLoad(t *testing.T) {
+// TestTrialLoad is the short form of TestTortureLoad.
+func TestTrialLoad(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	f := burden{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Lasts: 2 * time.Second, Readers: 10, Stallers: 40, Before: 1}.put(t)

@@ -141,8 +141,8 @@ func checkAlert(t *testing.T, body []byte) {
 	}
 }
 
-// TestLogOfServeIsJSON checks the log of serve with nights and a rejected request.
-func TestLogOfServeIsJSON(t *testing.T) {
+// TestTrialLogOfServeIsJSON checks the log of serve with nights and a rejected request.
+func TestTrialLogOfServeIsJSON(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	log := &output{more: make(chan struct{}, 1)}

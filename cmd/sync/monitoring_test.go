@@ -170,8 +170,8 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAlertRules checks the rules and runs their tests with promtool.
-func TestAlertRules(t *testing.T) {
+// TestTrialAlertRules checks the rules and runs their tests with promtool.
+func TestTrialAlertRules(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")

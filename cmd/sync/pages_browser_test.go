@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordsInChromium visits records of a demo like a person: from a listing to an order and
+// TestTrialRecordsInChromium visits records of a demo like a person: from a listing to an order and
 // its article and back, to an earlier snapshot, to a named query.
-func TestRecordsInChromium(t *testing.T) {
+func TestTrialRecordsInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
 		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")

@@ -14,7 +14,7 @@ import (
 )
 
 // TestShownCommandsAreTested checks that every command in the documentation is tested:
-// commands of the program by a script, targets of make by .ci/run. TestSamples runs the
+// commands of the program by a script, targets of make by .ci/run. TestTrialSamples runs the
 // blocks that are marked console.
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder

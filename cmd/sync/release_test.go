@@ -249,9 +249,9 @@ func (f fixture) requireKept(when string, got map[string]string) {
 	}
 }
 
-// TestReadReleaseWarehouses checks that this program reads the warehouses of all releases,
+// TestTrialReadReleaseWarehouses checks that this program reads the warehouses of all releases,
 // and that reading needs neither token nor service.
-func TestReadReleaseWarehouses(t *testing.T) {
+func TestTrialReadReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, release := range releases(t) {
@@ -312,10 +312,10 @@ type writerFunc func(p []byte) (int, error)
 // Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
+// TestTrialContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
 // history equals that of a warehouse in which this program ran all nights. Only nights need
 // the token.
-func TestContinueReleaseWarehouses(t *testing.T) {
+func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, release := range releases(t) {
@@ -369,9 +369,9 @@ func TestContinueReleaseWarehouses(t *testing.T) {
 	}
 }
 
-// TestNewerWarehouseIsRejected checks that this program neither reads nor writes a warehouse
+// TestTrialNewerWarehouseIsRejected checks that this program neither reads nor writes a warehouse
 // with the format of a later release.
-func TestNewerWarehouseIsRejected(t *testing.T) {
+func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	all := releases(t)

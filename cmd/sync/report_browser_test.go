@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestReportInChromium opens the report of a demo from the disk, in both themes and on wide
+// TestTrialReportInChromium opens the report of a demo from the disk, in both themes and on wide
 // and narrow screens.
-func TestReportInChromium(t *testing.T) {
+func TestTrialReportInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
 		t.Skip("no chromium was found: apt-get install chromium, and this test opens the report in it")

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestReportNumbers compares numbers of the page with the results of independent SQL on the
+// TestTrialReportNumbers compares numbers of the page with the results of independent SQL on the
 // same warehouse.
-func TestReportNumbers(t *testing.T) {
+func TestTrialReportNumbers(t *testing.T) {
 	requireTrials(t)
 	config := demoOfThreeNights(t)
 	page := mustRun(t, "report", "--config", config, "-o", "-")

@@ -16,7 +16,7 @@ import (
 
 var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
 
-// TestSamples runs the samples of README.md and docs and compares their output. A sample is a
+// TestTrialSamples runs the samples of README.md and docs and compares their output. A sample is a
 // block that is marked console:
 //
 //	$ command       a command line of placementsync
@@ -25,7 +25,7 @@ var updateSamples = flag.Bool("update", false, "write the samples of the documen
 //
 // The blocks of one document run in order in one folder, which contains the demo in demo/.
 // Variable parts of the output are masked, see masks.
-func TestSamples(t *testing.T) {
+func TestTrialSamples(t *testing.T) {
 	requireTrials(t)
 	documents := documentsWithSamples(t)
 	if len(documents) == 0 {
@@ -55,7 +55,7 @@ func TestSamples(t *testing.T) {
 					}
 					if !matchesSample(masked(t, dir, shown), masked(t, dir, got)) {
 						if !*updateSamples {
-							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect it, or write all with\n  go test -tags duckdb_arrow ./cmd/sync -run TestSamples -update",
+							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect it, or write all with\n  go test -tags duckdb_arrow ./cmd/sync -run TestTrialSamples -update",
 								document, at+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
 						}
 						shown = renewedSample(shown, got)

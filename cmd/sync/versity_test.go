@@ -127,8 +127,8 @@ func (d *depot) backUpRefused(t *testing.T, gate *s3sim.Gateway) {
 	fatal(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
 }
 
-// TestKilledBackupContinues kills the program during uploads, and runs it again.
-func TestKilledBackupContinues(t *testing.T) {
+// TestTrialKilledBackupContinues kills the program during uploads, and runs it again.
+func TestTrialKilledBackupContinues(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDepot(t)

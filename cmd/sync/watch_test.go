@@ -92,9 +92,9 @@ func exampleText(t *testing.T) string {
 	return text
 }
 
-// TestWatchesOfTheExample enables the channels and watches of config.example.yaml for three
+// TestTrialWatchesOfTheExample enables the channels and watches of config.example.yaml for three
 // nights, and compares the received messages with the results of the queries.
-func TestWatchesOfTheExample(t *testing.T) {
+func TestTrialWatchesOfTheExample(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newDrill(t)

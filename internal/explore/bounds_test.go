@@ -31,10 +31,10 @@ func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*si
 	return s, pages
 }
 
-// TestUninterruptibleQueriesAreLimited runs a query within which DuckDB cannot be interrupted. The
+// TestTrialUninterruptibleQueriesAreLimited runs a query within which DuckDB cannot be interrupted. The
 // page must have a response at its time limit. While four such queries are running, all requests
 // are rejected.
-func TestUninterruptibleQueriesAreLimited(t *testing.T) {
+func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	s, explorer := newOwnSite(t, 3*time.Second, map[string]string{
 		"runaway": "-- title: Runaway\nSELECT levenshtein(repeat('a', 30000), repeat('b', 30000)) AS n"})

@@ -8,10 +8,10 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestManyRowsEnterAnEmptyTableDirectly checks that directly filled tables equal merged ones:
+// TestTrialManyRowsEnterAnEmptyTableDirectly checks that directly filled tables equal merged ones:
 // only the last copy of a record remains, columns and comments are those of schema/, and the
 // next night finds the right changes.
-func TestManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
+func TestTrialManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000
 	h := newFixture(t, "product_listings")

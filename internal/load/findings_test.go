@@ -29,9 +29,9 @@ func (h *fixture) findings(rejects []stream.Reject, carriers []stream.DriftCarri
 	}
 }
 
-// TestRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of its
+// TestTrialRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of its
 // details.
-func TestRejectsOfSeveralPassesCountOnce(t *testing.T) {
+func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	requireTrials(t)
 	value := func(st string, pass, page int, key, raw string) stream.Reject {
 		return stream.Reject{Stream: st, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,

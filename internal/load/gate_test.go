@@ -21,8 +21,8 @@ func listings(n int) map[string]showing {
 	return whole(strings.Join(all, ","), "")
 }
 
-// TestTheGateIsMetToTheRow tests each limit of a mass deletion from both sides.
-func TestTheGateIsMetToTheRow(t *testing.T) {
+// TestTrialTheGateIsMetToTheRow tests each limit of a mass deletion from both sides.
+func TestTrialTheGateIsMetToTheRow(t *testing.T) {
 	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for name, c := range map[string]struct {

@@ -98,9 +98,9 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 	}
 }
 
-// TestAbsenceClosesWhatIsProven checks, for a list with details, the deletions for each
+// TestTrialAbsenceClosesWhatIsProven checks, for a list with details, the deletions for each
 // coverage of the list and each outcome of the request for the detail.
-func TestAbsenceClosesWhatIsProven(t *testing.T) {
+func TestTrialAbsenceClosesWhatIsProven(t *testing.T) {
 	requireTrials(t)
 	order := func(id string) string { return record(1, 1, "id", quoted(id)) }
 	line := func(id string) string { return record(1, 1, "order_id", quoted(id), "position", "1") }

@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestParquetFitsTheLimit writes tables of narrow, wide and long rows, and checks that their
+// TestTrialParquetFitsTheLimit writes tables of narrow, wide and long rows, and checks that their
 // row groups fit the memory limit and that no row is lost.
-func TestParquetFitsTheLimit(t *testing.T) {
+func TestTrialParquetFitsTheLimit(t *testing.T) {
 	requireTrials(t)
 	h := newFixture(t, "product_listings")
 	for _, c := range []struct {

@@ -42,9 +42,9 @@ func (h *fixture) planned(d *warehouse.Draft, st string) map[string][]string {
 	return found
 }
 
-// TestDetailsThatTheirListShowsArePlannedByRow covers every reason to read a detail whose
+// TestTrialDetailsThatTheirListShowsArePlannedByRow covers every reason to read a detail whose
 // list shows its changes.
-func TestDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
+func TestTrialDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]showing {
 		var all []string

@@ -373,9 +373,9 @@ func testNewSnapshot(t *testing.T, path string) {
 	}
 }
 
-// TestUninterruptibleQueries calls a function that DuckDB cannot interrupt. The call must return at
+// TestTrialUninterruptibleQueries calls a function that DuckDB cannot interrupt. The call must return at
 // its time limit, and the next one must run when the function has ended.
-func TestUninterruptibleQueries(t *testing.T) {
+func TestTrialUninterruptibleQueries(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	cfg := config(catalog(t, twoNights))
 	cfg.Timeout = 300 * time.Millisecond

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestNewerWarehouseIsRejected takes the lock, as every command that writes does first.
-func TestNewerWarehouseIsRejected(t *testing.T) {
+// TestTrialNewerWarehouseIsRejected takes the lock, as every command that writes does first.
+func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	path := filepath.Join(w.Folder.VersionPath("20261101T020000Z"), warehouse.ManifestFile)

@@ -29,7 +29,7 @@ func TestRunWithOtherScopesIsNotResumed(t *testing.T) {
 	}
 }
 
-func TestReplayedRunIsNotResumed(t *testing.T) {
+func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -49,9 +49,9 @@ func TestReplayedRunIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestLostVersionIsRebuilt removes the published version: nights fail and name the
+// TestTrialLostVersionIsRebuilt removes the published version: nights fail and name the
 // remedies, and rebuild restores it.
-func TestLostVersionIsRebuilt(t *testing.T) {
+func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

@@ -98,9 +98,9 @@ func (a *boundedHouse) carried(t *testing.T, bound time.Duration) pipeline.Resul
 	return res
 }
 
-// TestTimeIsOverAtTheLastID shortens the time second by second: an id that was requested in
+// TestTrialTimeIsOverAtTheLastID shortens the time second by second: an id that was requested in
 // time is read completely, and the next is left unread.
-func TestTimeIsOverAtTheLastID(t *testing.T) {
+func TestTrialTimeIsOverAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	free := newSlow(t)
@@ -282,9 +282,9 @@ func (a *boundedHouse) noted() []string {
 	return all
 }
 
-// TestOverdueSettledDetailsAreRead gives the nights no time to recheck. Details
+// TestTrialOverdueSettledDetailsAreRead gives the nights no time to recheck. Details
 // may wait beyond their turn, but not beyond the number of nights in streams.recheck.
-func TestOverdueSettledDetailsAreRead(t *testing.T) {
+func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
@@ -316,9 +316,9 @@ func TestOverdueSettledDetailsAreRead(t *testing.T) {
 	}
 }
 
-// TestOtherRunsKeepTheirTime runs a dry run and a refresh with a bound. The refresh leaves
+// TestTrialOtherRunsKeepTheirTime runs a dry run and a refresh with a bound. The refresh leaves
 // its events to the next night.
-func TestOtherRunsKeepTheirTime(t *testing.T) {
+func TestTrialOtherRunsKeepTheirTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld(), eventStreams()...)

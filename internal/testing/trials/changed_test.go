@@ -27,9 +27,9 @@ func settledWorld(part int) sim.Options {
 		Campaigns: 500 / part, Profiles: 3 + 9/part, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
 }
 
-// TestNightRequestsOnlyPossibleChanges also compares all values, after nights that
+// TestTrialNightRequestsOnlyPossibleChanges also compares all values, after nights that
 // carried details in a world without silent changes.
-func TestNightRequestsOnlyPossibleChanges(t *testing.T) {
+func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, settledWorld(20))
@@ -116,9 +116,9 @@ func costs(res pipeline.Result) string {
 	return b.String()
 }
 
-// TestArticleChangesWhileItsCampaignDoesNot looks for articles whose status changed while the
+// TestTrialArticleChangesWhileItsCampaignDoesNot looks for articles whose status changed while the
 // row of their campaign stayed the same.
-func TestArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
+func TestTrialArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
@@ -176,9 +176,9 @@ func (h *house) statuses() map[string][2]string {
 	return all
 }
 
-// TestRechecksFindSilentChanges changes settled records without a trace on a list. The
+// TestTrialRechecksFindSilentChanges changes settled records without a trace on a list. The
 // rechecks find all of them within the configured nights, and count them.
-func TestRechecksFindSilentChanges(t *testing.T) {
+func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
@@ -238,7 +238,7 @@ func (h *house) requireRechecks(nights []pipeline.Result, name string, all int) 
 	}
 }
 
-func TestUnchangedNightWritesNoHistory(t *testing.T) {
+func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
@@ -292,10 +292,10 @@ func TestQuietNightRestoresALostFile(t *testing.T) {
 	}
 }
 
-// TestNightsWithTheLowestMemoryLimit runs with the lowest limit that a configuration may
+// TestTrialNightsWithTheLowestMemoryLimit runs with the lowest limit that a configuration may
 // have. The memory for planning and merging depends on the number of tables, so a small
 // catalog needs as much as a large one.
-func TestNightsWithTheLowestMemoryLimit(t *testing.T) {
+func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, sim.Options{Token: token})

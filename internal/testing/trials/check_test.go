@@ -81,8 +81,8 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	}
 }
 
-// TestCheckReportsDamage calls check for a warehouse with each kind of damage.
-func TestCheckReportsDamage(t *testing.T) {
+// TestTrialCheckReportsDamage calls check for a warehouse with each kind of damage.
+func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

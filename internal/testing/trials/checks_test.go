@@ -32,9 +32,9 @@ func newAuditedHouse(t *testing.T) *house {
 	return h
 }
 
-// TestBusyNightsAreNotHeld runs 20 nights of a world in which more than 5 % of the prices
+// TestTrialBusyNightsAreNotHeld runs 20 nights of a world in which more than 5 % of the prices
 // change and 5 % of the listings come and go. No check fails.
-func TestBusyNightsAreNotHeld(t *testing.T) {
+func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
@@ -47,9 +47,9 @@ func TestBusyNightsAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestUnknownOutletsAreStopped holds that details of outlets which do not exist stop a night
+// TestTrialUnknownOutletsAreStopped holds that details of outlets which do not exist stop a night
 // before its checks: their ids are answered 404.
-func TestUnknownOutletsAreStopped(t *testing.T) {
+func TestTrialUnknownOutletsAreStopped(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newAuditedHouse(t)

@@ -45,10 +45,10 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestRestoreHasTheClosedRowsOfEveryRun runs three nights of one day, one of which is
+// TestTrialRestoreHasTheClosedRowsOfEveryRun runs three nights of one day, one of which is
 // rolled back, and nights of other days that are pruned. After the loss of everything
 // except parquet/ and state/, all closed rows are restored, and again after a second loss.
-func TestRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
+func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, trialWorld(4), some()...)
@@ -93,10 +93,10 @@ func TestRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 }
 
-// TestLostFileOfChangesLosesOnlyItsRows damages the file of changes of one run. With the
+// TestTrialLostFileOfChangesLosesOnlyItsRows damages the file of changes of one run. With the
 // catalog, history is restored. Without it, the closed rows of all other runs are, and no
 // two versions of a row are valid at the same time.
-func TestLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
+func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, trialWorld(4), some()...)

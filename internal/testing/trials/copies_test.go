@@ -91,10 +91,10 @@ func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.Re
 	return dir, r, err
 }
 
-// TestCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a
+// TestTrialCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a
 // night extends the series, for the first and the second night of a day. Each copy is
 // restored to the values of the night before or of this one, and unused files are named.
-func TestCopiesOfTheSeriesAreOneNight(t *testing.T) {
+func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, times := range map[string][]time.Duration{"a first night of a day": {0, 24, 48}, "a second night of a day": {0, 24, 27}} {

@@ -35,7 +35,7 @@ func requireRaw(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestAnswersAreDiscardedAfterThePublish(t *testing.T) {
+func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newDiscarding(t)

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestFullDiskKeepsTheLastSnapshot limits the disk in one run after the other, each at
+// TestTrialFullDiskKeepsTheLastSnapshot limits the disk in one run after the other, each at
 // another point of the night. Each run must report it and keep the last snapshot; the run
 // with enough room resumes the night.
-func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
+func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 6, few()...)
@@ -31,9 +31,9 @@ func TestFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTidy(t, c.dir)
 }
 
-// TestDiskFullForAMomentEndsTheNight limits the disk while one detail lands. The night must
+// TestTrialDiskFullForAMomentEndsTheNight limits the disk while one detail lands. The night must
 // not continue as after a failure of the service.
-func TestDiskFullForAMomentEndsTheNight(t *testing.T) {
+func TestTrialDiskFullForAMomentEndsTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 7, few()...)

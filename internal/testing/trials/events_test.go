@@ -88,7 +88,7 @@ func (m mailbox) someArticle() string {
 	return m.one("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 }
 
-func TestEventsJoinTheNextSnapshot(t *testing.T) {
+func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld(), eventStreams()...)
@@ -140,7 +140,7 @@ func TestEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 }
 
-func TestEventMakesItsRecordsLive(t *testing.T) {
+func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld(), eventStreams()...)
@@ -193,7 +193,7 @@ func (m mailbox) watch(article, campaign string) func() []string {
 	}
 }
 
-func TestFailedNightKeepsTheEvents(t *testing.T) {
+func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -206,7 +206,7 @@ func TestFailedNightKeepsTheEvents(t *testing.T) {
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-func TestEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
+func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)

@@ -76,9 +76,9 @@ func TestUnprovenListDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestListsWithoutAnEnvelopeAreRequestedOnce counts the requests of lists that are shorter
+// TestTrialListsWithoutAnEnvelopeAreRequestedOnce counts the requests of lists that are shorter
 // than any page.
-func TestListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
+func TestTrialListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())

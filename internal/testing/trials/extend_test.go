@@ -30,10 +30,10 @@ func (h *house) blockSeries(table string) (unblock func()) {
 	}
 }
 
-// TestUnwritableSeries: such nights end with exit code 3 and the reason. verify
+// TestTrialUnwritableSeries: such nights end with exit code 3 and the reason. verify
 // describes their days correctly, retention keeps their versions, and the next night
 // completes them, as does rebuild --series.
-func TestUnwritableSeries(t *testing.T) {
+func TestTrialUnwritableSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	repairs := map[string]func(h *house){

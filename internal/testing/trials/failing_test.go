@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestNightOnAFailingDisk is the short form of TestTortureFailingDisk.
-func TestNightOnAFailingDisk(t *testing.T) {
+// TestTrialNightOnAFailingDisk is the short form of TestTortureFailingDisk.
+func TestTrialNightOnAFailingDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 9, few()...)

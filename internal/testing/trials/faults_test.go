@@ -120,7 +120,7 @@ func TestDeadServerOnTheFirstNightPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestBrokenListIsCarriedForward(t *testing.T) {
+func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -219,7 +219,7 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 	}
 }
 
-func TestShakyNetworkLosesNothing(t *testing.T) {
+func TestTrialShakyNetworkLosesNothing(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())

@@ -68,7 +68,7 @@ func changeOf(res pipeline.Result, table string) load.Change {
 	return load.Change{}
 }
 
-func TestRunStoppedByAGateIsNotResumed(t *testing.T) {
+func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, allow := range []bool{false, true} {
@@ -89,7 +89,7 @@ func TestRunStoppedByAGateIsNotResumed(t *testing.T) {
 	}
 }
 
-func TestMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
+func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newGatedHouse(t, few()...)
@@ -105,7 +105,7 @@ func TestMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	}
 }
 
-func TestGateReadsDetailsAgain(t *testing.T) {
+func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newGatedHouse(t, "product_listings", "products")
@@ -140,7 +140,7 @@ func TestLedgerAndCheckShowTheGate(t *testing.T) {
 	}
 }
 
-func TestFreshBeginsANewRun(t *testing.T) {
+func TestTrialFreshBeginsANewRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, fresh := range []bool{false, true} {

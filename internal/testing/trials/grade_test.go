@@ -162,8 +162,8 @@ func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
 	}
 }
 
-// TestBoundedNeedsItsBound checks the boundary between bounded and best_effort.
-func TestBoundedNeedsItsBound(t *testing.T) {
+// TestTrialBoundedNeedsItsBound checks the boundary between bounded and best_effort.
+func TestTrialBoundedNeedsItsBound(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(60)
@@ -217,9 +217,9 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	}
 }
 
-// TestWithdrawnListingWithoutOutlet withdraws a product whose listings
+// TestTrialWithdrawnListingWithoutOutlet withdraws a product whose listings
 // never named their outlet.
-func TestWithdrawnListingWithoutOutlet(t *testing.T) {
+func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()

@@ -46,8 +46,8 @@ func endpoints() []string {
 	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
 }
 
-// TestFaultMatrix is the short form of TestTortureFaultMatrix.
-func TestFaultMatrix(t *testing.T) {
+// TestTrialFaultMatrix is the short form of TestTortureFaultMatrix.
+func TestTrialFaultMatrix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	short := []string{"TLS failure", "trickled body", "duplicate keys"}

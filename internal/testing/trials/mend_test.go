@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestSeriesIsWrittenFromTheCatalog removes parts of the series, or all of it, while the
+// TestTrialSeriesIsWrittenFromTheCatalog removes parts of the series, or all of it, while the
 // catalog is intact: verify names one command, which restores it.
-func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
+func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -64,8 +64,8 @@ func TestSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	}
 }
 
-// TestRebuildRequiresConsentToALoss removes the newest day of the series.
-func TestRebuildRequiresConsentToALoss(t *testing.T) {
+// TestTrialRebuildRequiresConsentToALoss removes the newest day of the series.
+func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

@@ -168,8 +168,8 @@ func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch
 	return evidence.Grade
 }
 
-// TestMovingListsAreNeverGradedTooHigh is the short form of TestTortureMovingLists.
-func TestMovingListsAreNeverGradedTooHigh(t *testing.T) {
+// TestTrialMovingListsAreNeverGradedTooHigh is the short form of TestTortureMovingLists.
+func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	requireTrials(t)
 	walkMoving(t, 2)
 }

@@ -68,10 +68,10 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	}
 }
 
-// TestListedArticlesAnswered404AreKept answers 404 for a share of the articles, in a first and
+// TestTrialListedArticlesAnswered404AreKept answers 404 for a share of the articles, in a first and
 // in a later night. A few are normal; more make the night partial. No article is deleted
 // while its campaign names it.
-func TestListedArticlesAnswered404AreKept(t *testing.T) {
+func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, c := range []struct {
@@ -156,9 +156,9 @@ func TestOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	h.requireDeletion(h.sameDay(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestSettledArticleOfACarriedCampaignIsKept requests settled articles of carried
+// TestTrialSettledArticleOfACarriedCampaignIsKept requests settled articles of carried
 // campaigns: the stored rows of the campaign name them.
-func TestSettledArticleOfACarriedCampaignIsKept(t *testing.T) {
+func TestTrialSettledArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(20)

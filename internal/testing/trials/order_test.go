@@ -137,9 +137,9 @@ func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes .
 	return -1
 }
 
-// TestAnyOrderGivesTheSameWarehouse is the short form of
+// TestTrialAnyOrderGivesTheSameWarehouse is the short form of
 // TestTortureAnyOrderGivesTheSameWarehouse.
-func TestAnyOrderGivesTheSameWarehouse(t *testing.T) {
+func TestTrialAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	sameInAnyOrder(t, 1, few())

@@ -123,7 +123,7 @@ func (m mailbox) marked() []string {
 	return found
 }
 
-func TestPrivateValuesAreNowhere(t *testing.T) {
+func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	some := append(few(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
@@ -218,7 +218,7 @@ func (m mailbox) traces(mark string) []string {
 	return found
 }
 
-func TestUnpublishedFilesArePrivate(t *testing.T) {
+func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld())

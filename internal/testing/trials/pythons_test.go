@@ -38,10 +38,10 @@ func python(t *testing.T, environment string) string {
 	return filepath.Join(folder, "bin", "python")
 }
 
-// TestDuckDBsOfPython reads with the oldest and the newest DuckDB of docs/bi.md: which
+// TestTrialDuckDBsOfPython reads with the oldest and the newest DuckDB of docs/bi.md: which
 // names can be queried in an attached catalog, and which night a process sees after a
 // publish.
-func TestDuckDBsOfPython(t *testing.T) {
+func TestTrialDuckDBsOfPython(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	type names struct{ Tables, Views, Macros string }

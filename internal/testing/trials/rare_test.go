@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRareValuesArrive compares all values of a night in which rare things are everywhere:
+// TestTrialRareValuesArrive compares all values of a night in which rare things are everywhere:
 // unknown fields at every depth, deleted records, questionnaires in a list, and every shape
 // of the union. Every column of every table must have a value.
-func TestRareValuesArrive(t *testing.T) {
+func TestTrialRareValuesArrive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()

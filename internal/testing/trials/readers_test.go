@@ -188,9 +188,9 @@ func (r *reader) compareWithManifest(dir, run string) error {
 	return nil
 }
 
-// TestReadersDuringPublishes is the short form of
+// TestTrialReadersDuringPublishes is the short form of
 // TestTortureReadersDuringPublishes.
-func TestReadersDuringPublishes(t *testing.T) {
+func TestTrialReadersDuringPublishes(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	readDuringPublishes(t, 4, 4)

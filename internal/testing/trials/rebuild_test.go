@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestRebuildGivesTheSameHistory rebuilds the catalog from the Parquet series of several
+// TestTrialRebuildGivesTheSameHistory rebuilds the catalog from the Parquet series of several
 // nights, one a day. TestTrialRestoreEqualsTheOriginal does so with every table.
-func TestRebuildGivesTheSameHistory(t *testing.T) {
+func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), some()...)
@@ -43,7 +43,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 	}
 }
 
-func TestRebuildWorksWithoutACatalog(t *testing.T) {
+func TestTrialRebuildWorksWithoutACatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

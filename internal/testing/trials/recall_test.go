@@ -29,9 +29,9 @@ func seenFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestNightsWithRecallEqualOthers runs days with accidents in two warehouses. One decodes all
+// TestTrialNightsWithRecallEqualOthers runs days with accidents in two warehouses. One decodes all
 // records each night, the other skips unchanged ones. All values and counts must be equal.
-func TestNightsWithRecallEqualOthers(t *testing.T) {
+func TestTrialNightsWithRecallEqualOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for name, order := range orders() {

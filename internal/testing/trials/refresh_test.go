@@ -29,7 +29,7 @@ func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
 	return m.complete(pipeline.Refresh(m.t.Context(), m.cfg, t))
 }
 
-func TestRefreshReadsOnlyItsTargets(t *testing.T) {
+func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, richWorld())
@@ -78,8 +78,8 @@ func TestRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 }
 
-// TestMessageOfAStoppedRefresh: its message must not promise that it can be resumed.
-func TestMessageOfAStoppedRefresh(t *testing.T) {
+// TestTrialMessageOfAStoppedRefresh: its message must not promise that it can be resumed.
+func TestTrialMessageOfAStoppedRefresh(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -98,7 +98,7 @@ func TestMessageOfAStoppedRefresh(t *testing.T) {
 	}
 }
 
-func TestRefreshDoesNotCountAsNight(t *testing.T) {
+func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -131,7 +131,7 @@ func TestRefreshDoesNotCountAsNight(t *testing.T) {
 	_ = first
 }
 
-func TestFailedRefreshKeepsTheSnapshot(t *testing.T) {
+func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -152,9 +152,9 @@ func TestFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestEventsLeftInTheInboxAreStoredOnce puts back the segments that a night and a
+// TestTrialEventsLeftInTheInboxAreStoredOnce puts back the segments that a night and a
 // refresh removed, as if they had been killed before the removal.
-func TestEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
+func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)

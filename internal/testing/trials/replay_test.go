@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
+func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
@@ -44,7 +44,7 @@ func TestReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-func TestReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
+func TestTrialReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
@@ -100,9 +100,9 @@ func TestReplayErrors(t *testing.T) {
 	refused(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestReplayAfterTheAdvisedRollback rolls back to a run as an error message advises, and
+// TestTrialReplayAfterTheAdvisedRollback rolls back to a run as an error message advises, and
 // replays it.
-func TestReplayAfterTheAdvisedRollback(t *testing.T) {
+func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

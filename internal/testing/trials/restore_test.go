@@ -66,9 +66,9 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 }
 
-// TestRestoreOfThinnedSeries prunes days before the loss: current rows and meta are
+// TestTrialRestoreOfThinnedSeries prunes days before the loss: current rows and meta are
 // complete, history has only the remaining days, and this is reported.
-func TestRestoreOfThinnedSeries(t *testing.T) {
+func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, trialWorld(4), some()...)

@@ -55,7 +55,7 @@ func reachable(streams []stream.Stream, held []string) []stream.Stream {
 	})
 }
 
-func TestCustomTokenReadsAllowedStreams(t *testing.T) {
+func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 	requireTrials(t)
 	for name, held := range map[string]string{
 		"catalog and lists":           "outlets.lists outlets.read orders.lists campaigns.lists",
@@ -123,9 +123,9 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	h.requireOnly(reachable(h.cfg.Streams, world.Scopes))
 }
 
-// TestLostScopesKeepTheirRows removes scopes from a token between two nights. Tables that
+// TestTrialLostScopesKeepTheirRows removes scopes from a token between two nights. Tables that
 // it can no longer read stay as they were, and the others are updated.
-func TestLostScopesKeepTheirRows(t *testing.T) {
+func TestTrialLostScopesKeepTheirRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()

@@ -7,9 +7,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestChangedRowMakesItsCampaignLive adds an article to the row of a campaign that was settled
+// TestTrialChangedRowMakesItsCampaignLive adds an article to the row of a campaign that was settled
 // for years, without a new updated_at: its articles are requested.
-func TestChangedRowMakesItsCampaignLive(t *testing.T) {
+func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
@@ -34,11 +34,11 @@ func TestChangedRowMakesItsCampaignLive(t *testing.T) {
 	}
 }
 
-// TestDetailsBehindUnchangedRowsAreBounded changes values that only the details of orders
+// TestTrialDetailsBehindUnchangedRowsAreBounded changes values that only the details of orders
 // and campaigns contain, while their list rows stay the same. Tables with such values must
 // have a lower grade and a true age, and each detail is read again within the nights of
 // streams.recheck.
-func TestDetailsBehindUnchangedRowsAreBounded(t *testing.T) {
+func TestTrialDetailsBehindUnchangedRowsAreBounded(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 4

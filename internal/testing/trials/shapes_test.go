@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope the spec
+// TestTrialEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope the spec
 // does not show have the same format, with a token of each type.
-func TestEveryShapeOfAnEnvelope(t *testing.T) {
+func TestTrialEveryShapeOfAnEnvelope(t *testing.T) {
 	requireTrials(t)
 	for name, c := range map[string]struct {
 		envelope sim.Envelope

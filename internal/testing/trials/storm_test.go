@@ -55,8 +55,8 @@ func decisive() []strike {
 		{Step: "before rename orders.parquet", After: "after rename latest"}}
 }
 
-// TestKilledAtTheDecisiveSteps is the short form of TestTortureKilledAtEveryStep.
-func TestKilledAtTheDecisiveSteps(t *testing.T) {
+// TestTrialKilledAtTheDecisiveSteps is the short form of TestTortureKilledAtEveryStep.
+func TestTrialKilledAtTheDecisiveSteps(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 3, few()...)
@@ -131,9 +131,9 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	}
 }
 
-// TestKilledDryRunIsInTheLedger kills a dry run while another run can be resumed: both are
+// TestTrialKilledDryRunIsInTheLedger kills a dry run while another run can be resumed: both are
 // in the ledger, and the other run is resumed.
-func TestKilledDryRunIsInTheLedger(t *testing.T) {
+func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 6, few()...)

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEveryValueArrives compares every field of every record of the service with the
+// TestTrialEveryValueArrives compares every field of every record of the service with the
 // warehouse after each night, for each table, column and row, in DuckDB and in Parquet, and
 // finally the whole history.
-func TestEveryValueArrives(t *testing.T) {
+func TestTrialEveryValueArrives(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, richWorld())
