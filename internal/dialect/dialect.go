@@ -213,7 +213,7 @@ func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {
 		// Each parameter has a line of its own, see TestMarkersStandForDefaults.
-		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS ` + name + `,?$`)
+		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
 		if at := line.FindStringSubmatchIndex(text); at != nil {
 			text = text[:at[2]] + q.engine.marker(name) + text[at[3]:]
 		}

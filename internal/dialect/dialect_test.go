@@ -170,7 +170,7 @@ func TestQueriesAreThoseOfDuckDB(t *testing.T) {
 
 var (
 	paramsBlock = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
-	oneParam    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS (\w+),?$`)
+	oneParam    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
 	backDays    = regexp.MustCompile(`^snapshot-(\d+)d$`)
 )
 
@@ -227,7 +227,7 @@ func TestMarkersStandForDefaults(t *testing.T) {
 			marked := q.Marked(names...)
 			for _, name := range names {
 				marker := map[string]string{"spark": ":" + name, "trino": "?"}[e.Name]
-				if !regexp.MustCompile(`(?m)^ {8}CAST\(` + regexp.QuoteMeta(marker) + ` AS .+\) AS ` + name + `,?$`).MatchString(marked) {
+				if !regexp.MustCompile(`(?m)^ {8}CAST\(` + regexp.QuoteMeta(marker) + ` AS .+\) AS "?` + name + `"?,?$`).MatchString(marked) {
 					t.Errorf("%s: query %s has no marker for %s", e.Name, q.Name, name)
 				}
 			}

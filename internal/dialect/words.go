@@ -14,6 +14,9 @@ func words() map[string]map[string]string {
 		"int":     {Spark: "INT", Trino: "INTEGER"},
 		"instant": {Spark: "TIMESTAMP", Trino: "TIMESTAMP(6) WITH TIME ZONE"},
 
+		// The parameter by, a word that Trino reserves.
+		"by": {Spark: "by", Trino: `"by"`},
+
 		// Numbers and lists.
 		"div":          {Spark: "div", Trino: "/"},
 		"tuple":        {Spark: "struct", Trino: "ROW"},

@@ -124,7 +124,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	var asked []string
 	ask := recording.ask
 	recording.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
-		asked = append(asked, q.Query+q.AsOf.Format("@02"))
+		asked = append(asked, q.Query+q.Params["by"]+q.AsOf.Format("@02"))
 		return ask(ctx, q)
 	}
 	if _, err := recording.buildPage(); err != nil {

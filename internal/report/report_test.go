@@ -132,8 +132,8 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 		"snapshots": nightsPanel,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|3|1.00|2.00",
-		"schema_drift":    "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
-		"margin_by_month": "month|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10-01|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
+		"schema_drift": "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
+		"margins":      "group_name|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
 	})
 	if n := strings.Count(whole, "<script"); n != 4 {
 		t.Errorf("the page has %d script elements, want 4", n)

@@ -1,0 +1,72 @@
+-- subject: margins
+-- title: Sales and margin
+-- grain: one row per month of payment, outlet, profile, product, referrer or writer, and one for items without it
+-- about: Sales and margin by month, the first month first, or by another group, the largest margin first. The margin is the sale price less vendor cost, internal cost, reseller price and commission; each of them is summed in a column of its own, and an unknown one counts as 0. Items without a sale price are counted but not summed; refunded items are left out unless include_refunded is set. group_id is the id of the group or the first day of the month; the service gives referrers by id only. The writer of an item is that of its article. An item counts on the day on which its order was paid, from the start of since to the start of until in the time zone; items without a payment count if neither is set. The spec gives items no currency: the sums hold only if the team settles in one. Sums are exact and rounded to 2 places at the end; percentages are of the sales, to 1 place.
+-- param: by month|outlet|profile|product|referrer|writer month -- what the rows are
+-- param: since DATE NULL -- only items whose order was paid on or after this date
+-- param: until DATE NULL -- only items whose order was paid before this date
+-- param: timezone TIMEZONE UTC -- time zone in which dates and months begin, such as America/New_York
+-- param: include_refunded BOOLEAN false -- count refunded items too
+-- param: top COUNT NULL -- maximum number of rows
+WITH items AS (
+    SELECT
+        m.*,
+        CASE $by
+            WHEN 'month' THEN strftime(date_trunc('month', m.paid_at AT TIME ZONE CAST($timezone AS VARCHAR)), '%Y-%m-%d')
+            WHEN 'outlet' THEN m.outlet_id
+            WHEN 'profile' THEN s.profile_id
+            WHEN 'product' THEN m.product_id
+            WHEN 'referrer' THEN s.referrer_id
+            ELSE coalesce(i.article_writer_id, p.writer_id)
+        END AS group_id,
+        CASE $by
+            WHEN 'month' THEN strftime(m.paid_at AT TIME ZONE CAST($timezone AS VARCHAR), '%Y-%m')
+            WHEN 'outlet' THEN m.outlet_name
+            WHEN 'profile' THEN s.profile_name
+            WHEN 'product' THEN m.product_name
+            WHEN 'writer' THEN coalesce(nullif(trim(concat_ws(' ', i.article_writer_first_name, i.article_writer_last_name)), ''), p.writer_name)
+        END AS group_name
+    FROM mart.order_item_margins AS m
+    JOIN mart.sold_items AS s USING (order_item_id)
+    JOIN order_items AS i ON i.id = m.order_item_id
+    LEFT JOIN mart.article_progress AS p ON $by = 'writer' AND p.article_id = s.article_id
+    WHERE ($include_refunded OR NOT m.is_refunded)
+      AND ($since IS NULL OR m.paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR m.paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+),
+sums AS (
+    SELECT
+        group_id,
+        CASE WHEN group_id IS NULL THEN '(not stated)'
+            ELSE arg_max(group_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
+        count(DISTINCT order_id)                                        AS orders,
+        count(*)                                                        AS items,
+        count(*) FILTER (sale_price IS NULL)                            AS items_without_sale_price,
+        count(*) FILTER (vendor_cost IS NULL)                           AS items_without_vendor_cost,
+        coalesce(sum(sale_price), 0)                                    AS sales,
+        coalesce(sum(vendor_cost) FILTER (margin IS NOT NULL), 0)       AS vendor,
+        coalesce(sum(internal_cost) FILTER (margin IS NOT NULL), 0)     AS internal,
+        coalesce(sum(reseller_price) FILTER (margin IS NOT NULL), 0)    AS reseller,
+        coalesce(sum(commission_amount) FILTER (margin IS NOT NULL), 0) AS commission,
+        coalesce(sum(margin), 0)                                        AS margin
+    FROM items
+    GROUP BY group_id
+)
+SELECT
+    group_id,
+    group_name,
+    orders,
+    items,
+    items_without_sale_price,
+    items_without_vendor_cost,
+    CAST(sales AS DECIMAL(18, 2))      AS sale_total,
+    CAST(vendor AS DECIMAL(18, 2))     AS vendor_cost_total,
+    CAST(internal AS DECIMAL(18, 2))   AS internal_cost_total,
+    CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
+    CAST(commission AS DECIMAL(18, 2)) AS commission_total,
+    CAST(margin AS DECIMAL(18, 2))     AS margin_total,
+    CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1))     AS margin_percent,
+    CAST(100 * commission / nullif(sales, 0) AS DECIMAL(38, 1)) AS commission_percent
+FROM sums
+ORDER BY CASE WHEN $by = 'month' THEN group_id END, margin DESC, group_id
+LIMIT $top
