@@ -28,7 +28,7 @@ const before, beforeFile = "before", "before_file"
 // HasBefore.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	source := db.fileName()
-	tablesAt := func(t storedTable) string { return "" }
+	var tablesAt func(t storedTable) string
 	if b.Catalog != "" {
 		source = beforeFile
 		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+beforeFile+" (READ_ONLY)"); err != nil {
