@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 )
 
@@ -154,5 +155,41 @@ func TestQueryOfTheGuide(t *testing.T) {
 	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
 	if got := runCSV(t, db, q, map[string]string{"most": "2.00"}); !ok || got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestGuideTableOfMarts compares the table of the guide with the views and the queries that
+// read them.
+func TestGuideTableOfMarts(t *testing.T) {
+	views, err := dictionary.MartViews()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := query.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(views, func(a, b dictionary.MartView) int { return strings.Compare(a.Name, b.Name) })
+	want := "| view of `mart` | one row per | read by |\n|---|---|---|\n"
+	for _, v := range views {
+		if v.Name == "snapshot" {
+			continue
+		}
+		var readers []string
+		for _, q := range all {
+			if q.Subject != "report" && slices.Contains(q.Marts(), v.Name) {
+				readers = append(readers, "`"+q.Name+"`")
+			}
+		}
+		want += fmt.Sprintf("| `%s` | %s | %s |\n", v.Name, strings.TrimPrefix(v.Grain, "one row per "), strings.Join(readers, ", "))
+	}
+	page, err := os.ReadFile("../docs/guide/asking.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<!-- marts -->\n")
+	got, _, _ := strings.Cut(rest, "<!-- /marts -->")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/guide/asking.md between the marks marts (-want +got):\n%s\nwrite there:\n%s", diff, want)
 	}
 }

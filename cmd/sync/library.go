@@ -67,23 +67,30 @@ func (g *globals) printSQL(args []string) error {
 	})
 }
 
-// listQueries lists all queries, or explains the given one.
-func (g *globals) listQueries(format string, args []string) error {
-	if len(args) == 0 {
-		all, err := g.loadQueries()
-		if err != nil {
-			return err
-		}
-		return g.writeHarmless(func(w io.Writer) error { return query.WriteList(w, query.Format(format), all.List()) })
-	}
-	q, err := g.namedQuery("--list", args)
+// listQueries lists the queries with all of the words. One word that is the name of a query
+// explains that query.
+func (g *globals) listQueries(format string, words []string) error {
+	all, err := g.loadQueries()
 	if err != nil {
 		return err
 	}
-	return g.writeHarmless(func(w io.Writer) error {
-		if query.Format(format) == query.Table {
-			return query.Explain(w, q)
+	found := query.FindWords(all.List(), words)
+	if len(words) == 1 {
+		q, isName := all.Find(words[0])
+		switch {
+		case isName && query.Format(format) == query.Table:
+			return g.writeHarmless(func(w io.Writer) error { return query.Explain(w, q) })
+		case isName:
+			found = []query.Query{q}
+		case len(found) == 0:
+			// The error has the names that are alike.
+			if _, err := g.namedQuery("--list", words); err != nil {
+				return err
+			}
 		}
-		return query.WriteList(w, query.Format(format), []query.Query{q})
-	})
+	}
+	if len(found) == 0 {
+		return command.UsageErr("no query has all of the words %q in its name, title, description or subject: use fewer", strings.Join(words, " "))
+	}
+	return g.writeHarmless(func(w io.Writer) error { return query.WriteList(w, query.Format(format), found) })
 }

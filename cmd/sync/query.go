@@ -41,7 +41,7 @@ func queryCommand(g *globals) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as those of named queries do")
-	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or explain the given one")
+	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), those with all given words, or explain the given one")
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0 means never")
@@ -140,8 +140,8 @@ func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) 
 }
 
 // atMostOneQuery rejects SQL that the shell has split into words.
-func atMostOneQuery(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
+func atMostOneQuery(cmd *cobra.Command, args []string) error {
+	if isList, _ := cmd.Flags().GetBool("list"); len(args) > 1 && !isList {
 		return command.UsageErr("query takes one argument and got %d: put SQL in quotes, and values behind --param", len(args))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -36,11 +37,51 @@ func listBySubject(w io.Writer, all []Query) error {
 			subject = q.Subject
 			b.WriteString(subject + "\n")
 		}
-		fmt.Fprintf(&b, "  %-*s  %s%s\n", width, q.Name, q.Title, q.ownMark())
+		fmt.Fprintf(&b, "  %-*s  %s%s%s\n", width, q.Name, q.Title, q.martMark(), q.ownMark())
 	}
-	b.WriteString("\nquery --list NAME explains one with its parameters, query --sql NAME prints its SQL\n")
+	b.WriteString("\nquery --list WORD... finds queries, query --list NAME explains one with its parameters, query --sql NAME prints its SQL\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+var (
+	comments = regexp.MustCompile(`--.*`)
+	martName = regexp.MustCompile(`\bmart\.(\w+)`)
+)
+
+// Marts lists the views of mart that the SQL reads, without mart.snapshot, which only tells the
+// time.
+func (q Query) Marts() []string {
+	var names []string
+	for _, m := range martName.FindAllStringSubmatch(comments.ReplaceAllString(q.SQL, ""), -1) {
+		if m[1] != "snapshot" {
+			names = append(names, m[1])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// martMark returns a note with the views of mart. It is empty if there are none.
+func (q Query) martMark() string {
+	if marts := q.Marts(); len(marts) > 0 {
+		return " [" + strings.Join(marts, ", ") + "]"
+	}
+	return ""
+}
+
+// FindWords returns the queries that contain each of the words, in any case, in their name,
+// title, description or subject.
+func FindWords(all []Query, words []string) []Query {
+	var found []Query
+	for _, q := range all {
+		text := strings.ToLower(strings.Join([]string{q.Name, q.Title, q.About, q.Subject}, "\n"))
+		lacks := func(word string) bool { return !strings.Contains(text, strings.ToLower(word)) }
+		if !slices.ContainsFunc(words, lacks) {
+			found = append(found, q)
+		}
+	}
+	return found
 }
 
 // ownMark returns a note with the file of a user's query. It is empty for built-in queries.
@@ -65,6 +106,9 @@ func Explain(w io.Writer, q Query) error {
 			b.WriteString(indent + strings.ReplaceAll(WrapLines(text, width-len(indent)), "\n", "\n"+indent) + "\n")
 		}
 	}
+	if marts := q.Marts(); len(marts) > 0 {
+		b.WriteString(indent + "mart: " + strings.Join(marts, ", ") + "\n")
+	}
 	for _, p := range q.Params {
 		fmt.Fprintf(&b, "  --param %s\n", p)
 	}
@@ -80,6 +124,8 @@ type listedQuery struct {
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
 	Params  []listedParam `json:"params"`
+	// Marts are names of views of mart.
+	Marts []string `json:"marts"`
 	// File is empty for a built-in query.
 	File string `json:"file"`
 }
@@ -99,7 +145,7 @@ type listedParam struct {
 func listAsJSON(w io.Writer, all []Query) error {
 	listed := make([]listedQuery, len(all))
 	for i, q := range all {
-		listed[i] = listedQuery{q.Subject, q.Name, q.Title, q.Grain, q.About, []listedParam{}, q.File}
+		listed[i] = listedQuery{q.Subject, q.Name, q.Title, q.Grain, q.About, []listedParam{}, append([]string{}, q.Marts()...), q.File}
 		for _, p := range q.Params {
 			one := listedParam{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
 			if p.Default != "" {
@@ -115,13 +161,13 @@ func listAsJSON(w io.Writer, all []Query) error {
 }
 
 func listAsCSV(w io.Writer, all []Query) error {
-	records := [][]string{{"subject", "name", "title", "grain", "about", "params", "file"}}
+	records := [][]string{{"subject", "name", "title", "grain", "about", "params", "marts", "file"}}
 	for _, q := range all {
 		var params []string
 		for _, p := range q.Params {
 			params = append(params, p.Name)
 		}
-		records = append(records, []string{q.Subject, q.Name, q.Title, q.Grain, q.About, strings.Join(params, " "), q.File})
+		records = append(records, []string{q.Subject, q.Name, q.Title, q.Grain, q.About, strings.Join(params, " "), strings.Join(q.Marts(), " "), q.File})
 	}
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
