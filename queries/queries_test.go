@@ -193,3 +193,38 @@ func TestGuideTableOfMarts(t *testing.T) {
 		t.Errorf("docs/guide/asking.md between the marks marts (-want +got):\n%s\nwrite there:\n%s", diff, want)
 	}
 }
+
+// TestDiffOfAnOutlet compares the changes of an outlet with the result of outlet_changes.
+func TestDiffOfAnOutlet(t *testing.T) {
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "outlet_changes", "belongs.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, string(archive.Files[0].Data), catalog(t))
+	snapshots, err := db.Snapshots(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to, err := query.Between(snapshots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := query.Diff{From: from, To: to, Outlet: "o1"}
+	q, err := db.Changes(t.Context(), d, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(string(archive.Files[len(archive.Files)-1].Data), "\n")
+	_, got, _ := strings.Cut(runCSV(t, db, q, nil), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	for problem, wrong := range map[string]query.Diff{
+		`no outlet has the id "o9"`:            {From: from, To: to, Outlet: "o9"},
+		"no chosen table belongs to an outlet": {From: from, To: to, Outlet: "o1", Tables: []string{"order*"}},
+	} {
+		if _, err := db.Changes(t.Context(), wrong, false); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("the error is %v, want %s", err, problem)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 // diffOptions are the flags of diff.
 type diffOptions struct {
 	tables  []string
+	outlet  string
 	summary bool
 	output  outputOptions
 }
@@ -32,6 +33,7 @@ func diffCommand(g *globals) *cobra.Command {
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
 	}
 	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
+	cmd.Flags().StringVar(&o.outlet, "outlet", "", "compare only the outlet with this `id` and its channels, listings, products and prices")
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
 	o.output.addFlags(cmd)
 	heldFlag(cmd, g)
@@ -65,7 +67,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 			names[i] = snapshotAfter(wh, name)
 		}
 	}
-	d := query.Diff{Tables: o.tables}
+	d := query.Diff{Tables: o.tables, Outlet: o.outlet}
 	if d.From, d.To, err = query.Between(all, names...); err != nil {
 		return err
 	}

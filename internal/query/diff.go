@@ -44,6 +44,9 @@ type Diff struct {
 	From, To Snapshot
 	// Tables are patterns of table names, such as order*. Empty means all tables.
 	Tables []string
+	// Outlet is the id of an outlet. If it is set, only the records of that outlet and of its
+	// channels, listings, products and prices are compared.
+	Outlet string
 }
 
 // Changes returns the query for the changes between two snapshots. Its result has one row per
@@ -77,12 +80,65 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, e
 	if err != nil {
 		return Query{}, err
 	}
+	if d.Outlet != "" {
+		if tables, err = db.outletTables(ctx, d.Outlet, tables); err != nil {
+			return Query{}, err
+		}
+	}
 	parts := make([]string, len(tables))
 	for i, t := range tables {
 		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
 			sqltext.Quote(t+dictionary.ChangesSuffix), timeLiteral(d.From.At), timeLiteral(d.To.At))
+		if d.Outlet != "" {
+			// The first column of the key is the id of the record or of its parent.
+			parts[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletOwners(t, d.Outlet))
+		}
 	}
 	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
+}
+
+// outletOwners returns a SELECT of the ids with which the keys of an outlet's records in a table
+// begin. It includes records that belonged to the outlet earlier. It is empty for tables that are
+// not part of the catalog of an outlet.
+func outletOwners(table, outlet string) string {
+	id := sqltext.Literal(outlet)
+	ids := func(column, of string) string {
+		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, of, id)
+	}
+	switch {
+	case table == "outlets" || table == "outlet_tags" || table == "outlet_products":
+		return "SELECT " + id
+	case strings.HasPrefix(table, "outlet_channel"):
+		return ids("id", "outlet_channels")
+	case strings.HasPrefix(table, "outlet_listing"):
+		return ids("id", "outlet_listings")
+	case strings.HasPrefix(table, "product_listing"):
+		return ids("id", "product_listings")
+	case table == "products" || table == "product_prices" || table == "product_example_links":
+		return ids("product_id", "outlet_products") + " UNION " + ids("id", "product_listings") + " UNION " + ids("id", "outlet_listings")
+	}
+	return ""
+}
+
+// outletTables returns the tables that have records of an outlet. An unknown outlet is a
+// *UsageError.
+func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) ([]string, error) {
+	var known bool
+	err := db.conn.QueryRowContext(ctx, `SELECT EXISTS (
+		SELECT id FROM history.outlets WHERE id = $1 UNION ALL
+		SELECT outlet_id FROM history.product_listings WHERE outlet_id = $1 UNION ALL
+		SELECT outlet_id FROM history.outlet_listings WHERE outlet_id = $1)`, outlet).Scan(&known)
+	if err != nil {
+		return nil, fmt.Errorf("find outlet %q: %w", outlet, err)
+	}
+	if !known {
+		return nil, &UsageError{Problem: fmt.Sprintf("no outlet has the id %q: list them with placementsync query \"SELECT id, name FROM outlets\"", outlet)}
+	}
+	owned := slices.DeleteFunc(slices.Clone(tables), func(table string) bool { return outletOwners(table, outlet) == "" })
+	if len(owned) == 0 {
+		return nil, &UsageError{Problem: "no chosen table belongs to an outlet: leave out --table, or choose outlet* or product*"}
+	}
+	return owned, nil
 }
 
 // comparableTables lists the tables with a changes macro that match a pattern.
