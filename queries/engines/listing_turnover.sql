@@ -2,6 +2,7 @@
 WITH params AS (
     SELECT
         {{days_ago "30"}} AS since,
+        CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone
 ),
 bound AS (
@@ -42,14 +43,20 @@ counted AS (
         coalesce(e.arrived + e.returned - e.withdrawn, 0) AS net
     FROM days AS d
     LEFT JOIN events AS e ON e.day = d.day
+),
+ended AS (
+    SELECT c.*, l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
+    FROM counted AS c
+    CROSS JOIN (SELECT count(*) AS listings FROM ${current}.product_listings) AS l
 )
 SELECT
-    c.day,
-    c.arrived   AS new_listings,
-    c.returned  AS returned_listings,
-    c.withdrawn AS withdrawn_listings,
-    c.net,
-    l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
-FROM counted AS c
-CROSS JOIN (SELECT count(*) AS listings FROM ${current}.product_listings) AS l
-ORDER BY c.day
+    e.day,
+    e.arrived   AS new_listings,
+    e.returned  AS returned_listings,
+    e.withdrawn AS withdrawn_listings,
+    e.net,
+    e.listings_at_end
+FROM ended AS e
+CROSS JOIN params
+WHERE params.until IS NULL OR e.day < params.until
+ORDER BY e.day
