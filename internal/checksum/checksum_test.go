@@ -16,8 +16,8 @@ type sealedValue struct {
 	Rows int    `json:"rows"`
 }
 
-// TestAFlippedBitBreaksTheSeal flips every bit of a sealed object and of a sealed line, and cuts
-// them at every byte. Reading fails or returns the same value.
+// TestAFlippedBitBreaksTheSeal flips every bit of a sealed object and of a sealed line, and
+// truncates them at every byte. Unsealing fails or returns the same value.
 func TestAFlippedBitBreaksTheSeal(t *testing.T) {
 	want := sealedValue{"20261101T020000Z", 1234567}
 	for name, form := range map[string]struct {
@@ -59,8 +59,8 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 	other.SHA256 = checksum.Hex([]byte("124"))
 	longer := want
 	longer.Bytes = 4
-	c := checksum.NewCache(t.Context())
-	for name, one := range map[string]struct {
+	cache := checksum.NewCache(t.Context())
+	for name, c := range map[string]struct {
 		path     string
 		want     checksum.FileSum
 		readData bool
@@ -70,16 +70,16 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 		"another name":             {link, want, true, ""},
 		"another checksum":         {file, other, true, checksum.WrongSum},
 		"another checksum, unread": {file, other, false, ""},
-		"another size":             {file, longer, false, "it has 3 bytes and its manifest says 4"},
+		"another size":             {file, longer, false, "it has 3 bytes, but 4 in its manifest"},
 		"missing":                  {file + "c", want, false, "it is gone"},
 		"a folder":                 {dir, want, false, "it is not a regular file"},
 	} {
-		if got := c.Compare(one.path, one.want, one.readData); got != one.problem {
-			t.Errorf("%s: got %q, want %q", name, got, one.problem)
+		if got := cache.Compare(c.path, c.want, c.readData); got != c.problem {
+			t.Errorf("%s: got %q, want %q", name, got, c.problem)
 		}
 	}
-	if c.Bytes != 3 {
-		t.Errorf("read %d bytes, want 3: one file has two names", c.Bytes)
+	if cache.Bytes != 3 {
+		t.Errorf("read %d bytes, want 3: one file has two names", cache.Bytes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

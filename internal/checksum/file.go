@@ -1,7 +1,7 @@
 // Package checksum detects changed bytes: it compares files with recorded checksums, and seals
-// JSON texts with a checksum of their own.
+// JSON texts by adding their checksum.
 //
-// It must not know which files and texts there are, or how damage is repaired.
+// It must not know the meaning of the files and texts, or how damage is repaired.
 package checksum
 
 import (
@@ -79,8 +79,8 @@ func NewCache(ctx context.Context) *Cache {
 	return &Cache{ctx: ctx, bySize: map[int64][]summedFile{}}
 }
 
-// WrongSum is the problem of a file whose bytes are not those of its checksum.
-const WrongSum = "its checksum is not the one of its manifest"
+// WrongSum is the problem of a file that has the recorded size and another checksum.
+const WrongSum = "its checksum differs from its manifest"
 
 // Compare returns the problem of a file, or "" if it is intact. With readData it compares the
 // checksum, without it only the size.
@@ -94,7 +94,7 @@ func (c *Cache) Compare(path string, want FileSum, readData bool) (problem strin
 	case !info.Mode().IsRegular():
 		return "it is not a regular file"
 	case info.Size() != want.Bytes:
-		return fmt.Sprintf("it has %d bytes and its manifest says %d", info.Size(), want.Bytes)
+		return fmt.Sprintf("it has %d bytes, but %d in its manifest", info.Size(), want.Bytes)
 	case !readData:
 		return ""
 	}
@@ -108,7 +108,7 @@ func (c *Cache) Compare(path string, want FileSum, readData bool) (problem strin
 	return ""
 }
 
-// IsIntact reports whether Compare finds the recorded checksum.
+// IsIntact reports whether a file has the recorded checksum.
 func (c *Cache) IsIntact(path string, want FileSum) bool { return c.Compare(path, want, true) == "" }
 
 func (c *Cache) sum(path string, info fs.FileInfo) (string, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrSeal means that a sealed text has been changed.
-var ErrSeal = errors.New("its own checksum is wrong: it is not what was written")
+var ErrSeal = errors.New("its own checksum is wrong: the content was changed")
 
 // A sealed object ends with the member "seal", the SHA-256 of the text before it.
 const (
@@ -29,8 +29,8 @@ func Seal(value any) ([]byte, error) {
 	return append(text, sealPrefix+Hex(text)+sealSuffix...), nil
 }
 
-// Unseal reads a text of Seal, or an object without a seal, which earlier programs wrote. The
-// error is ErrSeal when the checksum is wrong.
+// Unseal decodes a text that Seal returned, or an object without a seal from an earlier
+// program. It returns ErrSeal if the checksum is wrong.
 func Unseal(text []byte, into any) error {
 	if at := len(text) - len(sealPrefix) - 2*sha256.Size - len(sealSuffix); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealPrefix)) {
 		if string(text[at:]) != sealPrefix+Hex(text[:at])+sealSuffix {
@@ -62,8 +62,8 @@ func SealLine(value any) ([]byte, error) {
 	return fmt.Appendf(text, lineSum, crc32c(text)), nil
 }
 
-// UnsealLine reads a line of SealLine, or one without a checksum, which earlier programs wrote.
-// The error is ErrSeal when the checksum is wrong.
+// UnsealLine decodes a line that SealLine returned, or a line without a checksum from an
+// earlier program. It returns ErrSeal if the checksum is wrong.
 func UnsealLine(line []byte, into any) error {
 	at := len(line) - len(fmt.Sprintf(lineSum, 0))
 	prefix := []byte(lineSum[:len(`,"sum":"`)])

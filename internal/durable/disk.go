@@ -1,9 +1,9 @@
 // Package durable changes files so that a kill or a power cut leaves either the old or the
 // new state. All renames, links, fsyncs and temporary files of the program go through it.
-// Each change calls a hook first and last, which lets tests end the process or fail the
+// Each change calls a hook first and last, so that tests can end the process or fail the
 // disk at every change.
 //
-// It must not know the meaning of the files: runs, versions and inboxes belong to others.
+// It must not know the meaning of the files, such as runs, versions and inboxes.
 package durable
 
 import (
@@ -91,7 +91,7 @@ func (d Disk) Append(f *os.File, data []byte) error {
 }
 
 // AppendLine appends one line to a file and syncs it. It first ends an incomplete last
-// line, left by a crash, so that the damage stays in that line.
+// line, left by a crash, so that only that line is damaged.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
@@ -196,13 +196,15 @@ func (a Access) apply(f *os.File) error {
 	return f.Chmod(a.Mode)
 }
 
-// WriteAtomically lets fill write a temporary file, syncs it and renames it to path. After
-// an error path is unchanged. The umask applies to mode.
+// WriteAtomically creates a temporary file, calls fill to write it, syncs it and renames it
+// to path. If writing fails, path is unchanged; see Rename for later errors. The umask
+// applies to mode.
 func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	return d.writeThrough(path, mode, d.Rename, fill)
 }
 
-// writeThrough lets fill write a temporary file and syncs it. Then finish renames it.
+// writeThrough creates a temporary file, calls fill to write it, syncs it and calls finish
+// to rename it.
 func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := CreateTemp(path, mode)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
@@ -278,8 +280,8 @@ func (d Disk) Discard(path string) error {
 	return d.Do("emptying", path, func() error { return os.RemoveAll(gone) })
 }
 
-// RemoveWithEmptyParents removes a file and then its empty parent folders below root, and syncs the first
-// folder that stays. It calls no step.
+// RemoveWithEmptyParents removes a file and then its empty parent folders below root, and
+// syncs the first folder that is not empty. It calls no step.
 func RemoveWithEmptyParents(path, root string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

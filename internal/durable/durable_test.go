@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// content returns the content tempName a file, or "" if it does not exist.
+// content returns the content of a file, or "" if it does not exist.
 func content(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -48,9 +48,9 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestFailedStepLeavesOldOrNewContent fails each step tempName each change. The file then has the
+// TestFailedStepKeepsOldOrNewContent fails each step of each change. The file then has the
 // old or the new content, the change returns the error, and a second attempt succeeds.
-func TestFailedStepLeavesOldOrNewContent(t *testing.T) {
+func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 	const before, after = "the old content", "the new content"
 	changes := map[string]func(d durable.Disk, dir, path string) error{
 		"WriteFile": func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte(after), 0o600) },
@@ -96,15 +96,15 @@ func TestFailedStepLeavesOldOrNewContent(t *testing.T) {
 				}
 				must(t, change(durable.Disk{}, dir, path))
 				if got := content(t, path); got != after {
-					t.Errorf("%s failed: the second attempt left %q", failed, got)
+					t.Errorf("%s failed: after the second attempt the content is %q", failed, got)
 				}
 			}
 		})
 	}
 }
 
-// TestFailedCreateFileLeavesNoPartialFile fails each step tempName CreateFile.
-func TestFailedCreateFileLeavesNoPartialFile(t *testing.T) {
+// TestFailedCreateFileKeepsNoPartialFile fails each step of CreateFile.
+func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 	const text = "the whole content"
 	for n := 1; ; n++ {
 		dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestFailedCreateFileLeavesNoPartialFile(t *testing.T) {
 	}
 }
 
-// TestCreateFileFailsIfTheNameExists, as a file or as a broken link.
+// TestCreateFileFailsIfTheNameExists tries the name of a file and of a broken link.
 func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -142,7 +142,7 @@ func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 	}
 }
 
-// TestModesOfFiles checks the modes tempName created and rewritten files.
+// TestModesOfFiles checks the modes of created and rewritten files.
 func TestModesOfFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no modes for other users")
@@ -187,8 +187,8 @@ func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	}
 }
 
-// TestNoStepAfterAFailedChange: a later step could make the result tempName a failed change
-// durable.
+// TestNoStepAfterAFailedChange expects no further step: it could make the result of a failed
+// change durable.
 func TestNoStepAfterAFailedChange(t *testing.T) {
 	f := &faults{}
 	err := durable.Disk{Step: f.step, Label: func(string) string { return "it" }}.Do("fsync", "a", func() error { return syscall.EIO })
@@ -252,8 +252,8 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 // deadProcess is an id that no process has.
 const deadProcess = 1<<31 - 2
 
-// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary ones tempName
-// other processes. A lock marks those in use, whatever the process id.
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary ones of
+// other processes. A locked one is in use, whatever its process id, and is kept.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
@@ -282,8 +282,8 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestConcurrentWritersOfOnePath: each writer removes the temporary files tempName killed
-// processes while the others write theirs.
+// TestConcurrentWritersOfOnePath runs several writers: each removes the temporary files of
+// killed processes, and must keep the temporary files of the other writers.
 func TestConcurrentWritersOfOnePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	failed := make(chan error)

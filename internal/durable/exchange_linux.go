@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangeNames exchanges the names of two folders atomically.
+// exchangeNames exchanges the names of two folders, atomically if the file system supports
+// it and otherwise with exchangeSlowly.
 func exchangeNames(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {

@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// WriteFolder lets fill write a temporary folder, syncs it and renames it to path
-// atomically, replacing an existing folder. After an error path is unchanged. The umask
-// decides who may read it.
+// WriteFolder creates a temporary folder, calls fill to write its files, syncs it and
+// renames it to path. It replaces an existing folder, atomically if the file system can
+// exchange two names; otherwise path does not exist for a moment. After an error of fill
+// path is unchanged. The umask decides who may read the folder.
 func WriteFolder(path string, fill func(dir string) error) (err error) {
 	const public = 0o755
 	temp, err := newTemp(path, func(name string) (*os.File, error) {
@@ -38,7 +39,8 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	if err == nil {
 		err = syncPath(filepath.Dir(path))
 	}
-	// This name now has either the incomplete new folder or the replaced old one.
+	// The temporary name is now the incomplete new folder, or the old folder if it was
+	// replaced.
 	if err = errors.Join(err, os.RemoveAll(next)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -68,8 +70,8 @@ func syncTree(dir string) error {
 	})
 }
 
-// exchangeSlowly is for file systems that cannot exchange names. For a moment b does not
-// exist.
+// exchangeSlowly exchanges the names of two folders with three renames, for file systems
+// that cannot exchange names. For a moment b does not exist.
 func exchangeSlowly(a, b string) error {
 	old := a + ".old"
 	if err := os.Rename(b, old); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // SwapLink replaces the target of a symbolic link atomically.
 func (d Disk) SwapLink(target, link string) error {
-	if now, err := os.Readlink(link); err == nil && now == target {
+	if current, err := os.Readlink(link); err == nil && current == target {
 		return nil
 	}
 	return d.replacePath(link, func(next string) error {
@@ -19,8 +19,8 @@ func (d Disk) SwapLink(target, link string) error {
 	})
 }
 
-// Link gives a file a second name atomically: a hard link, or a copy if the file system has
-// no hard links. The folder must exist.
+// Link creates a hard link to a file, or a copy if that fails, as on file systems without
+// hard links. It replaces an existing file atomically. The folder of to must exist.
 func (d Disk) Link(from, to string) error {
 	return d.replacePath(to, func(next string) error {
 		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
@@ -30,13 +30,13 @@ func (d Disk) Link(from, to string) error {
 	})
 }
 
-// Copy copies a file atomically. The folder must exist.
+// Copy copies a file and replaces an existing file atomically. The folder of to must exist.
 func (d Disk) Copy(from, to string) error {
 	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
 }
 
-// replacePath lets create make a file under a temporary name, and renames it to path. It
-// first removes the temporary file of a killed process.
+// replacePath calls create with a temporary path and renames the new file to path. It first
+// removes the temporary file of a killed process.
 func (d Disk) replacePath(path string, create func(next string) error) error {
 	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,8 +49,8 @@ func (d Disk) replacePath(path string, create func(next string) error) error {
 }
 
 // copyWithTime copies a file with its modification time, by which SameFile recognizes it.
-// Between two files io.Copy uses copy_file_range, which shares blocks where the file system
-// can (btrfs, XFS, bcachefs).
+// Between two files io.Copy uses copy_file_range, which shares blocks on btrfs, XFS and
+// bcachefs.
 func (d Disk) copyWithTime(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -66,8 +66,8 @@ func (d Disk) copyWithTime(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-// CopyWith lets copyTo copy a file to a new one, and syncs it. After an error the new file
-// may exist.
+// CopyWith creates a file, calls copyTo to copy the content and syncs it. After an error the
+// new file may exist.
 func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (err error) {
 	const public = 0o644
 	src, err := os.Open(from)

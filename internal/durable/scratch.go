@@ -39,8 +39,8 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 // Remove removes the folder with its content.
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.RemoveAll(s.Dir)) }
 
-// removeAbandoned removes the scratch folders of ended processes. It ignores those that it
-// may not remove, which belong to another user.
+// removeAbandoned removes the scratch folders of ended processes. It ignores folders of
+// other users, which it may not remove.
 func removeAbandoned(dir, prefix string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -56,8 +56,8 @@ func removeAbandoned(dir, prefix string) {
 	}
 }
 
-// isAbandoned tests the lock. A folder without one was just made, or an older program made
-// it: then the process id decides.
+// isAbandoned reports whether no process uses a scratch folder. A folder without a lock was
+// just made, or an older program made it: then the process id decides.
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {

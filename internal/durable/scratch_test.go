@@ -12,7 +12,7 @@ import (
 )
 
 // TestAbandonedScratchIsRemoved includes folders with the id of this process: in a
-// container, a new process has the same id as the killed one before it.
+// container, a new process can have the same id as its killed predecessor.
 func TestAbandonedScratchIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,16 +14,16 @@ import (
 )
 
 // A temporary file or folder is beside the path that it will be renamed to. Its process
-// locks it, so that the next process can tell the files of killed processes from those in
-// use. Process ids alone are not enough: in a container each process has the id of the one
-// before it, and two containers may share a volume.
+// locks it, so that the next process can distinguish files of killed processes from files
+// in use. Process ids alone are not enough: in a container each process may have the id of
+// its predecessor, and two containers may share a volume.
 
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// removeDead removes the temporary files and folders of killed processes from a folder:
-// those whose name is the prefix, a process id and a suffix. It ignores those that it may
-// not remove, which belong to another user.
+// removeDead removes the temporary files and folders of killed processes from a folder.
+// Their names are the prefix, a process id and a suffix. It ignores files of other users,
+// which it may not remove.
 func removeDead(dir, prefix string) {
 	entries, err := os.ReadDir(cmp.Or(dir, "."))
 	if err != nil {
@@ -54,7 +54,7 @@ func removeUnlocked(path string, pid int) {
 	}
 }
 
-// IsAlive reports whether a process exists. One of another user counts as existing.
+// IsAlive reports whether a process exists, also if it belongs to another user.
 func IsAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -108,8 +108,8 @@ func CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
 	})
 }
 
-// newTemp tries names in the folder of path until create finds a free one, and locks the
-// new file or folder. It first removes those of killed processes for the same path.
+// newTemp calls create with names in the folder of path until one is free, and locks the
+// new file or folder. It first removes the temporary files of killed processes for path.
 func newTemp(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
 	removeDead(dir, prefix)
@@ -141,7 +141,8 @@ func isStillAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// RemoveTemps removes all temporary files of path. No process may be writing it.
+// RemoveTemps removes all temporary files of path. The caller ensures that no process is
+// writing path.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {

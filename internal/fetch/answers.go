@@ -13,16 +13,16 @@ import (
 // Answer is one stored answer as described by the journal.
 type Answer struct {
 	Request
-	// Seq and Same are those of its Response.
+	// Seq and Same are described at Response.
 	Seq, Same uint64
 	Status    int
-	// Encoding is that of the stored bytes: zstd or gzip as received, or s2.
+	// Encoding is the compression of the stored bytes: zstd or gzip as received, or s2.
 	Encoding string
 	// Stored and Size are the lengths of the stored bytes and of the body.
 	Stored, Size int64
 	At           time.Time
 	Took         time.Duration
-	// Replaced means that a later answer to the same request landed, which is used.
+	// Replaced means that a later answer to the same request landed and is used instead.
 	Replaced bool
 
 	place entry
@@ -112,8 +112,8 @@ func (a *Answers) Body(of Answer) ([]byte, error) {
 // Close closes the files of the landing.
 func (a *Answers) Close() error { return a.landing.landingErr(a.landing.closeFiles()) }
 
-// Checked is the result of CheckLanding.
-type Checked struct {
+// LandingCheck counts the intact and damaged parts of a landing.
+type LandingCheck struct {
 	// Answers counts the answers read, and Bytes their stored bytes.
 	Answers int
 	Bytes   int64
@@ -122,7 +122,7 @@ type Checked struct {
 }
 
 // CheckLanding reads all answers of a landing without changing it.
-func CheckLanding(dir string) (c Checked, err error) {
+func CheckLanding(dir string) (c LandingCheck, err error) {
 	a, err := OpenAnswers(dir)
 	if err != nil {
 		return c, err

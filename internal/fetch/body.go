@@ -88,9 +88,9 @@ func (s *sender) scrubAnswer(q *call) {
 	}
 }
 
-// readRefusal returns the beginning of the body of an error response, decoded as far as
+// readErrorBody returns the beginning of the body of an error response, decoded as far as
 // possible. A short body is read whole, so that the connection can be reused.
-func (s *sender) readRefusal(q *call, response *http.Response) []byte {
+func (s *sender) readErrorBody(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.received = int64(len(head))
 	c, err := codingOf(response.Header)

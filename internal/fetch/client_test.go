@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// script is a service that answers the nth request with step n, and further ones with the
-// last step.
+// script is a service that answers the nth request with step n, and further requests with
+// the last step.
 type script struct {
 	steps []http.HandlerFunc
 	n     atomic.Int64
@@ -208,12 +208,12 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	}
 }
 
-// TestUnreadableTokenError: the message must not suggest that the service rejected the
-// token.
+// TestUnreadableTokenError checks that the message does not blame the service for rejecting
+// the token.
 func TestUnreadableTokenError(t *testing.T) {
 	cfg := testConfig(status(401))
 	reads := 0
-	for name, readable := range map[string]int{"at once": 0, "after a refusal": 1} {
+	for name, readable := range map[string]int{"at once": 0, "after a 401": 1} {
 		reads = 0
 		cfg.Token = func(context.Context) (string, error) {
 			if reads++; reads > readable {

@@ -28,7 +28,7 @@ func gzipped(text, comment string) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	z.Comment = comment
-	_, _ = io.WriteString(z, text) // a buffer takes everything
+	_, _ = io.WriteString(z, text) // writing to a buffer does not fail
 	_ = z.Close()
 	return out.Bytes()
 }
@@ -173,8 +173,8 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 	}
 }
 
-// TestRetriesAfterUndecodableBodyStayPlain lets the plain attempt fail for another reason.
-func TestRetriesAfterUndecodableBodyStayPlain(t *testing.T) {
+// TestRetriesAfterUndecodableBodyArePlain makes the plain attempt fail for another reason.
+func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
 	var accepted []string
 	short := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")

@@ -17,28 +17,28 @@ func countConcurrentReads(t *testing.T, kept *fetch.Landing, n, concurrency int)
 	cfg := testConfig(body(`{"id":"a"}`))
 	cfg.Concurrency = concurrency
 	c := client(t, cfg, kept)
-	var held, all atomic.Int32
+	var started, finished atomic.Int32
 	released := make(chan struct{})
 	read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
-		held.Add(1)
+		started.Add(1)
 		<-released
-		all.Add(1)
+		finished.Add(1)
 		return stream.PageFacts{}, nil
 	}
-	var asking sync.WaitGroup
+	var requests sync.WaitGroup
 	for i := range n {
-		asking.Go(func() {
+		requests.Go(func() {
 			if _, err := c.Get(t.Context(), fetch.Request{Stream: "list", Path: "/list", Page: i + 1}, read); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	synctest.Wait()
-	most = held.Load()
+	most = started.Load()
 	close(released)
-	asking.Wait()
-	if int(all.Load()) != n {
-		t.Errorf("%d of %d bodies were read", all.Load(), n)
+	requests.Wait()
+	if int(finished.Load()) != n {
+		t.Errorf("%d of %d bodies were read", finished.Load(), n)
 	}
 	return most
 }

@@ -41,8 +41,8 @@ type Details struct {
 	// Bare are the ids answered by an empty object where entries are expected. Either there
 	// are no entries, or the answer is invalid.
 	Bare []string
-	// Refused counts the rejected records of all answers.
-	Refused int
+	// Rejected counts the rejected records of all answers.
+	Rejected int
 	// Grade is the worst grade of all ids. A failed id counts as best_effort.
 	Grade Grade
 	// Reason explains the grade.
@@ -78,7 +78,7 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 		if err != nil || inner.Err() != nil {
 			break
 		}
-		group.Go(func() error { return d.askOne(inner, id) })
+		group.Go(func() error { return d.requestOne(inner, id) })
 	}
 	err := group.Wait()
 	if err == nil && ctx.Err() != nil {
@@ -91,8 +91,8 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 		r.Grade, r.Reason = BestEffort, "reading stopped early"
 	case r.Failed > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.Asked, "id"))
-	case r.Refused > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Refused, "record"), plural.Count(r.Found, "answer"))
+	case r.Rejected > 0:
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "answer"))
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade = Exact
 		r.Reason = r.DescribeAnswers(r.Asked)
@@ -126,8 +126,8 @@ type detailWalk struct {
 	inARow int
 }
 
-// askOne requests one id. Its error ends the stream.
-func (d *detailWalk) askOne(ctx context.Context, id string) error {
+// requestOne requests one id. Its error ends the stream.
+func (d *detailWalk) requestOne(ctx context.Context, id string) error {
 	evidence, err := d.c.Walk(ctx, d.stream, id, d.read)
 	if err != nil && endsStream(err) {
 		return err
@@ -149,7 +149,7 @@ func (d *detailWalk) askOne(ctx context.Context, id string) error {
 		return nil
 	}
 	r.Found++
-	r.Refused += evidence.Refused
+	r.Rejected += evidence.Rejected
 	switch {
 	case evidence.Grade == BestEffort:
 		r.Unproven = append(r.Unproven, id)

@@ -36,7 +36,7 @@ type StatusError struct {
 	Stream string
 	// URL is the requested URL without secrets.
 	URL string
-	// Attempts counts the requests made. It is 0 if none was made, for the reason in Err.
+	// Attempts counts the requests made. If it is 0, Err is the reason.
 	Attempts int
 	// Excerpt is the beginning of the last body without control characters.
 	Excerpt string
@@ -167,14 +167,14 @@ func stoppedErr(ctx context.Context, stream string) error {
 // one.
 func ownErr[E error](err error) (E, bool) {
 	if _, stopped := errors.AsType[*stopError](err); stopped {
-		var none E
-		return none, false
+		var zero E
+		return zero, false
 	}
 	return errors.AsType[E](err)
 }
 
 // endsStream reports whether the error of one id ends the whole stream: all further
-// requests would fail too, or the error is not one of the service.
+// requests would fail too, or the service did not cause the error.
 func endsStream(err error) bool {
 	_, auth := ownErr[*AuthError](err)
 	_, scope := ownErr[*ScopeError](err)

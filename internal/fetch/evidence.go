@@ -11,7 +11,7 @@ type Grade string
 // Grades, best first. This package assigns Exact, Repaired and BestEffort, and the pipeline
 // the others, since it knows which records were not requested.
 const (
-	// Exact: proven complete, and nothing changed while it was read.
+	// Exact: proven complete, and unchanged while it was read.
 	Exact Grade = "exact"
 	// Repaired: the list changed while it was read, but no record that existed all the time
 	// is missing.
@@ -21,7 +21,7 @@ const (
 	Bounded Grade = "bounded"
 	// BestEffort: not proven, or records were rejected.
 	BestEffort Grade = "best_effort"
-	// CarriedForward: the rows are those of the last snapshot.
+	// CarriedForward: not read; the rows of the last snapshot are kept.
 	CarriedForward Grade = "carried_forward"
 	// Skipped: the stream was not requested, because the token lacks the scope.
 	Skipped Grade = "skipped"
@@ -57,8 +57,8 @@ type Evidence struct {
 	Distinct int
 	// Repeated counts ids that occurred on different pages of one pass.
 	Repeated int
-	// Refused counts the rejected records of the last pass.
-	Refused int
+	// Rejected counts the rejected records of the last pass.
+	Rejected int
 	// Bare means that the answer was an empty object where entries are expected.
 	Bare bool
 }

@@ -59,8 +59,8 @@ type Config struct {
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
 	// Burst apply to this client alone.
 	Allowance *Allowance
-	// Offline reads all answers from the landing and sends no requests. An answer that is
-	// not there is [ErrNotLanded].
+	// Offline reads all answers from the landing and sends no requests. A missing answer
+	// is [ErrNotLanded].
 	Offline bool
 	// FailUnreachable makes a call fail with [ErrUnreachable] at once, for interactive
 	// commands. Otherwise it is retried like any other failure, because a night should
@@ -114,8 +114,8 @@ func (c Config) validate() error {
 	check(c.RequestsPerSecond < 0, "requests per second is %v: use 0 for no limit", c.RequestsPerSecond)
 	check(c.Concurrency < 1, "concurrency is %d: at least 1 is needed", c.Concurrency)
 	check(c.PageSize < 1, "page size is %d: at least 1 is needed", c.PageSize)
-	check(c.MaxPasses < 1 || c.MaxPasses > 250, "passes are bounded by %d: use 1 to 250", c.MaxPasses)
-	check(c.MaxPages < 1, "pages are bounded by %d: at least 1 is needed", c.MaxPages)
+	check(c.MaxPasses < 1 || c.MaxPasses > 250, "pass limit is %d: use 1 to 250", c.MaxPasses)
+	check(c.MaxPages < 1, "page limit is %d: at least 1 is needed", c.MaxPages)
 	check(c.MaxBody < 1 || c.MaxBody > maxLanded, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
 	check(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
 	r := c.Retry
@@ -180,10 +180,10 @@ type Response struct {
 	// the one with the higher Seq is later. It is 0 without a landing.
 	Seq uint64
 	// Same is the Seq of the first answer with the same body for the same Stream and Param,
-	// whatever its page, pass and query. 0 means that there is none or that it is unknown.
-	// The first one may have been rejected, may have been replaced by a later answer to its
-	// request, or may be read after this one. Answers between the two may contain other
-	// copies of the same records.
+	// whatever its page, pass and query. 0 means that this is the first, or that the first
+	// is unknown. The first answer may have been rejected, may have been replaced by a
+	// later answer to its request, or may be read after this one. Answers between the two
+	// may contain other copies of the same records.
 	Same uint64
 	// Status is the HTTP status.
 	Status int
@@ -249,7 +249,7 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 }
 
 // Refetch makes the client ignore the stored answers of a stream from now on. It is for
-// doubtful answers; the new ones replace them.
+// doubtful answers, which the new answers replace.
 func (c *Client) Refetch(stream string) {
 	c.sender.refetched.Store(stream, true)
 }

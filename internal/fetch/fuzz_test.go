@@ -151,8 +151,8 @@ func (h landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 	return false
 }
 
-// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The result must equal that of
-// another decoder, and be an error if that fails or exceeds the limit.
+// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The result must equal the
+// result of another decoder, and be an error if that decoder fails or exceeds the limit.
 func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
 	long := strings.Repeat(text(9), 40)

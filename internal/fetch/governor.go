@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// spentShare is the share of the configured rate that is used. The service measures the
+	// usedShare is the share of the configured rate that is used. The service measures the
 	// rate where requests arrive, closer together than they were sent. The rest of the
 	// rate, and one token of the burst, allow for that.
-	spentShare = 0.995
-	// rateAfterRefusal is the share of the rate that remains after a 429.
-	rateAfterRefusal = 0.7
+	usedShare = 0.995
+	// rateAfter429 is the share of the rate that remains after a 429.
+	rateAfter429 = 0.7
 	// regainPerSecond is the share of the full rate that is regained per second.
 	regainPerSecond = 0.1
 	// settleTime is the time after a reduction in which another 429 does not reduce the
@@ -52,7 +52,7 @@ type Allowance struct{ governor *governor }
 func NewAllowance(perSecond float64, burst int) *Allowance {
 	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
 	if perSecond > 0 {
-		g.full = rate.Limit(perSecond * spentShare)
+		g.full = rate.Limit(perSecond * usedShare)
 	}
 	g.bucket = rate.NewLimiter(g.full, g.burst)
 	return &Allowance{g}
@@ -128,7 +128,7 @@ func (g *governor) throttle(d time.Duration, sent time.Time) {
 			limit = g.top
 		}
 	}
-	g.since, g.lowered = g.pausedTill, limit*rateAfterRefusal
+	g.since, g.lowered = g.pausedTill, limit*rateAfter429
 	g.bucket.SetLimitAt(now, g.lowered)
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ type bucket struct {
 
 	mu      sync.Mutex
 	served  []time.Time
-	refused int
+	tooMany int
 }
 
 func (b *bucket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -31,7 +32,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.limiter != nil && !b.limiter.AllowN(now, 1) {
-		b.refused++
+		b.tooMany++
 		if b.retryAfter != "" {
 			w.Header().Set("Retry-After", b.retryAfter)
 		}
@@ -75,8 +76,8 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 				cfg.RequestsPerSecond, cfg.Burst = float64(tc.perSecond), tc.burst
 				const n = 2000
 				took := fetchIDs(t, client(t, cfg, nil), n)
-				if service.refused > 0 {
-					t.Errorf("%d requests were answered 429", service.refused)
+				if service.tooMany > 0 {
+					t.Errorf("%d requests were answered 429", service.tooMany)
 				}
 				allowed := float64(tc.perSecond) * took.Seconds()
 				if used := n / allowed; used < 0.97 {
@@ -90,9 +91,9 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 func Test429PausesWorkersAndLowersRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &bucket{latency: 10 * time.Millisecond}
-		refusal := newScript(status(200))
+		var requests atomic.Int64
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if refusal.n.Add(1) == 400 {
+			if requests.Add(1) == 400 {
 				w.Header().Set("Retry-After", "3")
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
@@ -148,12 +149,12 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.DefaultRetry()
 				cfg.Retry.MaxRetries = 20
 				took := fetchIDs(t, client(t, cfg, nil), 1000)
-				t.Logf("took %v, %d refused", took, service.refused)
+				t.Logf("took %v, %d answered 429", took, service.tooMany)
 				if took > 100*time.Second {
 					t.Errorf("took %v; at the service's rate it takes 50s", took)
 				}
-				if service.refused > 400 {
-					t.Errorf("%d of 1000 requests were answered 429", service.refused)
+				if service.tooMany > 400 {
+					t.Errorf("%d of 1000 requests were answered 429", service.tooMany)
 				}
 			})
 		})
@@ -175,10 +176,10 @@ func TestDelays(t *testing.T) {
 		{"Retry-After 0 means no delay", 503, "0", 0, delays("0s 0s 0s 0s 0s 0s")},
 		{"a long Retry-After is capped", 503, "86400", 0.5, delays("4s 4s 4s 4s 4s 4s")},
 		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, delays("4s 4s 4s 4s 4s 4s")},
-		{"are computed for a date", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"are computed for nonsense", 503, "soon", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"are computed for a negative number", 503, "-1", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"are computed for a fraction", 503, "1.5", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"a date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"an invalid Retry-After is ignored", 503, "soon", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"a negative number is ignored", 503, "-1", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"a fraction is ignored", 503, "1.5", 0, delays("250ms 500ms 1s 2s 4s 4s")},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

@@ -84,21 +84,21 @@ func (r Request) indexKey() xxh3.Uint128 {
 
 // readLines yields all lines of the journal up to end. ok is false for incomplete and
 // damaged lines.
-func (l *Landing) readLines(end int64) iter.Seq2[scanned, error] {
-	return func(yield func(scanned, error) bool) {
+func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
+	return func(yield func(scannedLine, error) bool) {
 		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)
 		var at int64
 		for {
 			text, err := in.ReadBytes('\n')
 			if err != nil && !errors.Is(err, io.EOF) {
-				yield(scanned{}, err)
+				yield(scannedLine{}, err)
 				return
 			}
 			if len(text) == 0 {
 				return
 			}
 			at += int64(len(text))
-			s := scanned{text: text, end: at}
+			s := scannedLine{text: text, end: at}
 			s.line, s.ok = parseLine(text)
 			if !yield(s, nil) || err != nil {
 				return
@@ -107,7 +107,7 @@ func (l *Landing) readLines(end int64) iter.Seq2[scanned, error] {
 	}
 }
 
-type scanned struct {
+type scannedLine struct {
 	line
 	text []byte
 	end  int64
@@ -115,7 +115,7 @@ type scanned struct {
 }
 
 // isTorn reports whether the line is the incomplete end of a journal.
-func (s scanned) isTorn(end int64) bool {
+func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
@@ -150,15 +150,15 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 	}
 }
 
-// forgetReplaced removes answers from the index that were replaced by an answer which is
-// now lost: they were doubted. It reports whether there are any.
+// forgetReplaced removes doubted answers from the index: those whose replacement was lost.
+// It reports whether there are any.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	before := len(l.index)
 	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e entry) bool { return e.seq > 0 && replaced[e.seq] })
 	return len(l.index) < before
 }
 
-// isLatest reports whether the line is the one that Lookup finds.
+// isLatest reports whether Lookup finds the answer of this line.
 func (l *Landing) isLatest(n *line) bool {
 	e, _ := l.find(n.toRequest())
 	return e.seq == n.Seq

@@ -24,9 +24,9 @@ type LandingOptions struct {
 	// SegmentBytes is the size after which a new segment file is created. Defaults to
 	// 256 MiB.
 	SegmentBytes int64
-	// SyncBytes is the size after which the files are synced, and so the amount that a
-	// power cut can cost. The death of the process costs nothing. A negative value disables
-	// syncing. Defaults to 16 MiB.
+	// SyncBytes is the number of written bytes after which the files are synced. A power
+	// cut can lose about as many; a killed process loses no stored answers. A negative
+	// value disables syncing. Defaults to 16 MiB.
 	SyncBytes int64
 	// Step, if set, is called around each write and fsync with its name. Crash tests end
 	// the process in it, and tests of failing disks return an error.
@@ -42,7 +42,7 @@ func (o LandingOptions) withDefaults() LandingOptions {
 // Landing is the folder in which the answers of a run are stored before they are decoded.
 // The bodies are in segment files, one after the other: compressed ones as received, others
 // compressed with S2. The journal has one line per answer, in order of Seq. A Landing is
-// safe for concurrent use by one process. The caller prevents use by a second process.
+// safe for concurrent use by one process. The caller must prevent use by a second process.
 type Landing struct {
 	dir          string
 	options      LandingOptions
@@ -51,9 +51,9 @@ type Landing struct {
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
-	bodies   map[xxh3.Uint128]entry // the first answer with a body
+	bodies   map[xxh3.Uint128]entry // the first answer with each body
 	seq      uint64
-	replaces uint64 // value in the last line
+	replaces uint64 // Replaces of the last line
 	damaged  int    // number of damaged lines when it was opened
 	journal  *os.File
 	end      int64 // end of the journal
@@ -172,7 +172,7 @@ func checksumOf(body []byte) uint32 {
 }
 
 // Append stores an answer and returns it with Seq and Same set. When it returns without an
-// error, the answer survives the death of the process, and after the next sync also a power
+// error, the answer survives the end of the process, and after the next sync also a power
 // cut.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := line{
@@ -192,18 +192,18 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		}
 		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
-	due, err := l.appendAnswer(&n, key, frame)
-	if err == nil && due {
+	syncDue, err := l.appendAnswer(&n, key, frame)
+	if err == nil && syncDue {
 		err = l.sync()
 	}
 	r.Seq, r.Same = n.Seq, n.Same
 	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame, unless the line names an earlier one, and then the line.
-// It writes at fixed offsets, so that the next write overwrites the remains of a failed
-// one.
-func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (due bool, err error) {
+// appendAnswer writes the frame, unless the line refers to an earlier frame, and then the
+// line. It writes at explicit offsets, so that the next write overwrites the remains of a
+// failed write.
+func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -290,7 +290,7 @@ func (l *Landing) find(r Request) (entry, bool) {
 	return e, found
 }
 
-var errOtherBody = errors.New("the stored body is damaged")
+var errDamagedBody = errors.New("the stored body is damaged")
 
 // loadBody reads, decodes and verifies a body.
 func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
@@ -308,7 +308,7 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 		return buffer, err
 	}
 	if e.coding != codedOlder && checksumOf(compressed) != e.storedSum {
-		return buffer, errOtherBody
+		return buffer, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
 	body, err := l.decompressor.decompress(e.coding, compressed, slices.Grow(buffer[:0], int(e.size)+bytes.MinRead))
@@ -316,7 +316,7 @@ func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
 		return buffer, err
 	}
 	if len(body) != int(e.size) || checksumOf(body) != e.sum {
-		return buffer, errOtherBody
+		return buffer, errDamagedBody
 	}
 	return body, nil
 }
@@ -346,7 +346,7 @@ func (l *Landing) sync() error {
 		return l.syncErr
 	}
 	disk := l.disk()
-	// After a failed fsync the state of the disk is unknown, so no later one may succeed.
+	// After a failed fsync the state of the disk is unknown, so all later syncs fail too.
 	l.syncErr = disk.Do("fsync", "of the landing", func() error {
 		for _, f := range touched {
 			if err := f.Sync(); err != nil {

@@ -30,7 +30,7 @@ type pass struct {
 	fingerprints map[uint64]bool
 	records      int
 	anonymous    int // records without an id
-	refused      int // rejected records
+	rejected     int // rejected records
 	copies       int // duplicates within a page
 	repeated     int
 	total        int64 // total of page 1, or -1
@@ -47,12 +47,12 @@ type pageState struct {
 	stream.PageFacts
 	// answer is the Seq of the first answer with this body.
 	answer uint64
-	// from is the index of the page's ids in those of the pass, and count their number.
+	// The ids of the page are ids[from:from+count] of the pass.
 	from, count int
-	// recalled means that the facts are those of the previous pass.
+	// recalled means that the facts were taken from the previous pass.
 	recalled bool
 	// repeats means that an earlier page had the same ids: the service ignores the page
-	// number, or returns the last page for all later ones.
+	// number, or returns the last page for all later numbers.
 	repeats bool
 }
 
@@ -63,9 +63,9 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// recallFrom lets the pass recall the pages of the previous one, unless that contains copies
-// of a record in several answers. Of those the latest counts, and a recalled answer does
-// not make its records the latest copies.
+// recallFrom sets the previous pass, whose facts are reused for unchanged pages. It does
+// not if that pass contains copies of a record in several answers: the latest copy counts,
+// and a recalled page does not make its records the latest.
 func (p *pass) recallFrom(last *pass) {
 	if last != nil {
 		last.previous = nil
@@ -87,7 +87,8 @@ func (p *pass) recall(number int, answer uint64) *stream.PageFacts {
 		return nil
 	}
 	f := &p.previous.pages[number-1]
-	// Each pass must read all rejects, because those of the pass with the most count.
+	// Pages with rejects are read in every pass, because the rejects of each pass are
+	// counted, and the pass with the most is reported.
 	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}
@@ -147,7 +148,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
 		}
 		p.records += facts.Records
 		p.copies += facts.Copies
-		p.refused += facts.Refused
+		p.rejected += facts.RejectedRecords
 		p.anonymous += facts.Records - facts.Copies - len(facts.IDs)
 	}
 	p.end = p.end || repeats || facts.Records == 0
@@ -292,9 +293,9 @@ func (p *pass) gatherIDs() {
 	}
 }
 
-// isQuiet reports whether no change was seen: the total was the same in all answers, no id
-// was repeated, and the number of ids equals the total, if there is one.
-func (p *pass) isQuiet() bool {
+// isUnchanged reports whether no change was seen: the total was the same in all answers, no
+// id was repeated, and the number of ids equals the total, if there is one.
+func (p *pass) isUnchanged() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
 		return false
 	}
@@ -320,8 +321,8 @@ func (p *pass) fillsNoPage() bool {
 }
 
 // isUnpaged reports whether a list without totals was complete on page 1: it was too short
-// to fill a page, page 2 repeated it, or it was empty. With one record per page nothing is
-// certain, since a single insert moves page 1 to page 2.
+// to fill a page, page 2 repeated it, or it was empty. With one record per page this is
+// uncertain, since a single insert moves page 1 to page 2.
 func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
@@ -334,12 +335,12 @@ func (p *pass) isUnpaged() bool {
 
 // isSinglePage reports whether a list without totals had one page followed by an empty one.
 func (p *pass) isSinglePage() bool {
-	return p.total < 0 && p.isQuiet() && len(p.pages) == 2 && p.pages[1].Records == 0
+	return p.total < 0 && p.isUnchanged() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
 // isConfirmable reports whether reading page 1 again can complete the proof.
 func (p *pass) isConfirmable() bool {
-	return p.isSinglePage() || p.total >= 0 && p.isQuiet() && p.newestFirst()
+	return p.isSinglePage() || p.total >= 0 && p.isUnchanged() && p.newestFirst()
 }
 
 // enoughFalls is the number of descending steps of created_at that prove the order: nine

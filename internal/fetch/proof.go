@@ -10,48 +10,49 @@ import (
 // assumes that an answer shows one state of the service, that a deleted id does not come
 // back, and that total_records is true.
 //
-// An answer with as many records as its total is such a state.
+// An answer with as many records as its total shows such a state completely.
 //
-// A quiet pass over a list that grows only at its head is proven by reading page 1 again.
-// Records inserted during the pass, if they still exist, are at the top of page 1; the same
-// ids there show that there are none. Without inserts, an equal total shows that no older
-// record was deleted. The same holds at the time of each earlier answer with that total. So
-// all answers show one state, and all its records were counted.
+// A pass is unchanged if no change was seen during it (isUnchanged). An unchanged pass over
+// a list that grows only at its head is proven by reading page 1 again. Records inserted
+// during the pass, if they still exist, are at the top of page 1; the same ids there show
+// that no record was inserted. Without inserts, an equal total shows that no older record
+// was deleted. The same holds at the time of each earlier answer with that total. So all
+// answers show one state, and all its records were counted.
 //
-// In any other order a quiet pass proves nothing. If a record is deleted from a page that
-// was already read and another is inserted on a later page, the total stays the same, and
-// the record that moves up over the page boundary is never read. Such lists, and lists that
-// change, are proven at an instant: an id that occurs in an answer before it and in an
-// answer after it existed at that instant. If the number of these ids equals the total at
-// that instant, they are all the ids that existed, including every record that existed all
-// the time. The instants are those of page 1 of each pass, when no other request is in
-// flight. Two quiet passes with the same ids are a special case.
+// In any other order an unchanged pass proves nothing. If a record is deleted from a page
+// that was already read and another is inserted on a later page, the total does not change,
+// and the record that moves up over the page boundary is never read. Such lists, and lists
+// that change, are proven at an instant: an id that occurs in an answer before the instant
+// and in an answer after it existed at that instant. If the number of these ids equals the
+// total at that instant, they are all the ids that existed, including every record that
+// existed all the time. The instants are the reads of page 1 of each pass, when no other
+// request is in flight. Two unchanged passes with the same ids are a special case.
 //
 // A last pass without new ids is not enough: deletions in two passes can hide the same
 // record twice.
 //
 // Without totals, two consecutive passes with the same ids are the best available proof. If
 // pages are read one at a time, a record is missed only when another is deleted from an
-// earlier page. That one was read, and the next pass lacks it, unless it was inserted and
-// deleted between two pages.
+// earlier page. The deleted record was read, and the next pass lacks it. The exception is a
+// record that was inserted and deleted between two pages.
 
 // sightings are the ids read so far, sorted, with the first and the last pass that
 // contained each. The id existed between the two.
 type sightings struct {
 	ids []uint64
-	// first and last are nil after a single pass, whose number is only.
+	// first and last are nil after a single pass, whose number is onlyPass.
 	first, last []uint8
-	only        uint8
+	onlyPass    uint8
 }
 
 // addPass adds the sorted, distinct ids of one pass. It may keep the slice.
 func (s *sightings) addPass(pass uint8, ids []uint64) {
 	if s.ids == nil {
-		s.ids, s.only = ids, pass
+		s.ids, s.onlyPass = ids, pass
 		return
 	}
 	if s.first == nil {
-		s.first, s.last = repeatPass(len(s.ids), s.only), repeatPass(len(s.ids), s.only)
+		s.first, s.last = repeatPass(len(s.ids), s.onlyPass), repeatPass(len(s.ids), s.onlyPass)
 	}
 	if slices.Equal(s.ids, ids) {
 		s.last = repeatPass(len(ids), pass)
@@ -141,10 +142,10 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	confirmed := last != nil && last.total == p.total && slices.Equal(last.firstIDs, p.firstIDs)
 	switch {
 	case confirmed && last.isSinglePage():
-		w.gradeProven(last.refused, "page 2 is empty and page 1 did not change")
+		w.gradeProven(last.rejected, "page 2 is empty and page 1 did not change")
 		return true
 	case confirmed && last.isConfirmable():
-		w.gradeProven(last.refused, "sorted newest first; totals and page 1 did not change, no id was repeated")
+		w.gradeProven(last.rejected, "sorted newest first; totals and page 1 did not change, no id was repeated")
 		return true
 	}
 	w.moved = w.moved || last != nil && !confirmed
@@ -154,7 +155,7 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	p.sortIDs()
 	e.Passes, e.Pages = p.number, max(e.Pages, 1)
 	w.seen.addPass(uint8(p.number), p.ids)
-	w.gradeProven(p.refused, "answered whole in one response")
+	w.gradeProven(p.rejected, "answered whole in one response")
 	return true
 }
 
@@ -167,18 +168,18 @@ func (w *walk) provenByPass(last, p *pass) bool {
 	e.Pages = max(e.Pages, p.countFilled())
 	e.Requests += len(p.pages) - 1
 	e.Repeated += p.repeated
-	e.Refused = p.refused
+	e.Rejected = p.rejected
 	e.TotalLast = p.lastTotal
-	again := last != nil && slices.Equal(last.ids, p.ids)
-	w.moved = w.moved || !p.isQuiet() || last != nil && !again
+	sameIDs := last != nil && slices.Equal(last.ids, p.ids)
+	w.moved = w.moved || !p.isUnchanged() || last != nil && !sameIDs
 	switch {
 	case p.isUnpaged():
-		w.gradeProven(p.refused, "answered whole in one response: the service does not page it")
+		w.gradeProven(p.rejected, "answered whole in one response: the service does not page it")
 	case w.provesInstant(last, p):
-		w.gradeProven(p.refused, "as many ids as total_records existed at the same time")
-	case p.total < 0 && again && last.isQuiet() && p.isQuiet():
-		w.gradeProven(p.refused, "the service states no totals; two consecutive passes read the same ids")
-	case again && last.total == p.total && !last.moving && !p.moving:
+		w.gradeProven(p.rejected, "as many ids as total_records existed at the same time")
+	case p.total < 0 && sameIDs && last.isUnchanged() && p.isUnchanged():
+		w.gradeProven(p.rejected, "the service states no totals; two consecutive passes read the same ids")
+	case sameIDs && last.total == p.total && !last.moving && !p.moving:
 		e.setGrade(BestEffort, "two passes were identical, so a third would prove no more: %s", p.whyUnproven())
 	default:
 		return false
@@ -203,13 +204,13 @@ func (w *walk) provesInstant(last, p *pass) bool {
 	return false
 }
 
-// gradeProven grades a list of which no record is missing. If records were rejected,
-// unknown rows are missing nevertheless.
-func (w *walk) gradeProven(refused int, reason string) {
-	w.evidence.Refused = refused
+// gradeProven grades a list of which no record is missing. Rejected records make it
+// best_effort, because their rows are missing.
+func (w *walk) gradeProven(rejected int, reason string) {
+	w.evidence.Rejected = rejected
 	switch {
-	case refused > 0:
-		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); otherwise %s", plural.Count(refused, "record"), reason)
+	case rejected > 0:
+		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); otherwise %s", plural.Count(rejected, "record"), reason)
 	case w.moved:
 		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
 	default:

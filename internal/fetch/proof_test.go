@@ -19,31 +19,31 @@ type pageAnswer struct {
 	total int64
 }
 
-// sequence answers requests with its elements in order, whatever they ask for, and repeats
-// the last one. Pages have two records.
+// sequence answers requests with its elements in order, whatever is requested, and repeats
+// the last element. Pages have two records.
 type sequence []pageAnswer
 
 func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	now := (*s)[0]
+	answer := (*s)[0]
 	if len(*s) > 1 {
 		*s = (*s)[1:]
 	}
 	page, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
 	records := []record{}
-	for _, id := range strings.Fields(now.ids) {
+	for _, id := range strings.Fields(answer.ids) {
 		created := int64(id[0])
 		records = append(records, record{ID: id, Created: &created})
 	}
-	body := map[string]any{"records": records, "total_records": now.total, "next_page": nil}
-	if page*2 < now.total {
+	body := map[string]any{"records": records, "total_records": answer.total, "next_page": nil}
+	if page*2 < answer.total {
 		body["next_page"] = page + 1
 	}
 	json.NewEncoder(w).Encode(body)
 }
 
-// quietList returns the ten pages of a list of twenty records, newest first, that does not
+// unchangedList returns the ten pages of a list of twenty records, newest first, that does not
 // change.
-func quietList() sequence {
+func unchangedList() sequence {
 	var pages sequence
 	for i := range 10 {
 		pages = append(pages, pageAnswer{fmt.Sprintf("%c %c", 'z'-2*i, 'z'-2*i-1), 20})
@@ -51,13 +51,13 @@ func quietList() sequence {
 	return pages
 }
 
-// replaced replaces one answer of the sequence.
-func (s sequence) replaced(at int, now pageAnswer) sequence {
-	s[at] = now
+// withAnswer replaces one answer of the sequence.
+func (s sequence) withAnswer(at int, answer pageAnswer) sequence {
+	s[at] = answer
 	return s
 }
 
-// TestEachChangePreventsExact breaks each condition of a quiet pass in a list that would
+// TestEachChangePreventsExact breaks each condition of an unchanged pass in a list that would
 // otherwise be exact.
 func TestEachChangePreventsExact(t *testing.T) {
 	first := pageAnswer{"z y", 20}
@@ -65,18 +65,18 @@ func TestEachChangePreventsExact(t *testing.T) {
 		answers sequence
 		exact   bool
 	}{
-		"no change":                                 {append(quietList(), first), true},
-		"the total grows on the second page":        {append(quietList().replaced(1, pageAnswer{"x w", 21}), first), false},
-		"the total grows on the last page":          {append(quietList().replaced(9, pageAnswer{"h g", 21}), first), false},
-		"the total shrinks on the last page":        {append(quietList().replaced(9, pageAnswer{"h g", 19}), first), false},
-		"the total grows after the last page":       {append(quietList(), pageAnswer{"z y", 21}), false},
-		"an id occurs twice":                        {append(quietList().replaced(5, pageAnswer{"q p", 20}).replaced(6, pageAnswer{"p n", 20}), first), false},
-		"an id occurs twice and the total matches":  {append(quietList().replaced(6, pageAnswer{"o n m", 20}), first), false},
-		"one record fewer than the total":           {append(quietList().replaced(9, pageAnswer{"h", 20}), first), false},
-		"page 1 has another id at the end":          {append(quietList(), pageAnswer{"~ z", 20}), false},
-		"page 1 lacks an id at the end":             {append(quietList(), pageAnswer{"z", 20}), false},
-		"a record that is newer than the one above": {append(quietList().replaced(9, pageAnswer{"h ~", 20}), first), false},
-		"a page that is newer than the one above":   {append(quietList().replaced(9, pageAnswer{"~ }", 20}), first), false},
+		"no change":                                 {append(unchangedList(), first), true},
+		"the total grows on the second page":        {append(unchangedList().withAnswer(1, pageAnswer{"x w", 21}), first), false},
+		"the total grows on the last page":          {append(unchangedList().withAnswer(9, pageAnswer{"h g", 21}), first), false},
+		"the total shrinks on the last page":        {append(unchangedList().withAnswer(9, pageAnswer{"h g", 19}), first), false},
+		"the total grows after the last page":       {append(unchangedList(), pageAnswer{"z y", 21}), false},
+		"an id occurs twice":                        {append(unchangedList().withAnswer(5, pageAnswer{"q p", 20}).withAnswer(6, pageAnswer{"p n", 20}), first), false},
+		"an id occurs twice and the total matches":  {append(unchangedList().withAnswer(6, pageAnswer{"o n m", 20}), first), false},
+		"one record fewer than the total":           {append(unchangedList().withAnswer(9, pageAnswer{"h", 20}), first), false},
+		"page 1 has another id at the end":          {append(unchangedList(), pageAnswer{"~ z", 20}), false},
+		"page 1 lacks an id at the end":             {append(unchangedList(), pageAnswer{"z", 20}), false},
+		"a record that is newer than the one above": {append(unchangedList().withAnswer(9, pageAnswer{"h ~", 20}), first), false},
+		"a page that is newer than the one above":   {append(unchangedList().withAnswer(9, pageAnswer{"~ }", 20}), first), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(&c.answers)
@@ -103,17 +103,17 @@ func (s *passes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if page == 1 {
 		s.began++
 	}
-	now := s.pages[min(s.began, len(s.pages))-1]
+	pages := s.pages[min(s.began, len(s.pages))-1]
 	answer := sequence{{total: s.total}}
-	if page <= len(now) {
-		answer[0].ids = now[page-1]
+	if page <= len(pages) {
+		answer[0].ids = pages[page-1]
 	}
 	answer.ServeHTTP(w, r)
 }
 
-// TestInstantRequiresAllRecords: in a list with ascending dates, where a pass alone proves
-// nothing, a record missing in one of two passes is not proven to exist.
-func TestInstantRequiresAllRecords(t *testing.T) {
+// TestTwoEqualPassesRequireAllRecords reads a list with ascending dates. A single pass is no
+// proof: two passes must contain every record.
+func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 	six, five := []string{"a b", "c d", "e f"}, []string{"a b", "c d", "e"}
 	for name, c := range map[string]struct {
 		pages [][]string
@@ -141,19 +141,19 @@ func TestInstantRequiresAllRecords(t *testing.T) {
 // copies within one answer.
 func TestRejectedRecordsAndCopies(t *testing.T) {
 	for name, c := range map[string]struct {
-		total  int64
-		page   stream.PageFacts
-		grade  fetch.Grade
-		refuse int
+		total    int64
+		page     stream.PageFacts
+		grade    fetch.Grade
+		rejected int
 	}{
 		"a complete list":                {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"one of three rejected":          {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Refused: 1}, fetch.BestEffort, 1},
+		"one of three rejected":          {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
 		"one of three is a copy":         {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.Exact, 0},
 		"a copy, and one record too few": {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.BestEffort, 0},
 		"a bare list":                    {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"a bare list with one rejected":  {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Refused: 1}, fetch.BestEffort, 1},
+		"a bare list with one rejected":  {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
 		"a bare list of copies":          {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, fetch.Exact, 0},
-		"a bare list with all rejected":  {-1, stream.PageFacts{Records: 2, Refused: 2}, fetch.BestEffort, 2},
+		"a bare list with all rejected":  {-1, stream.PageFacts{Records: 2, RejectedRecords: 2}, fetch.BestEffort, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -165,38 +165,38 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 				return p, nil
 			}
 			e, err := client(t, testConfig(&listService{}), nil).Walk(t.Context(), sniffedStream, "", read)
-			if err != nil || e.Grade != c.grade || e.Refused != c.refuse {
-				t.Errorf("grade is %q with %d rejected, want %q with %d: %s (%v)", e.Grade, e.Refused, c.grade, c.refuse, e.Reason, err)
+			if err != nil || e.Grade != c.grade || e.Rejected != c.rejected {
+				t.Errorf("grade is %q with %d rejected, want %q with %d: %s (%v)", e.Grade, e.Rejected, c.grade, c.rejected, e.Reason, err)
 			}
 		})
 	}
 }
 
-// TestIDWithRejectedRecordIsUnproven: the rows of such an id may be incomplete.
+// TestIDWithRejectedRecordIsUnproven expects that the rows of such an id count as incomplete.
 func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		switch r.Param {
-		case "refused":
-			return stream.PageFacts{Records: 1, Refused: 1}, nil
+		case "rejected":
+			return stream.PageFacts{Records: 1, RejectedRecords: 1}, nil
 		case "bare":
 			return stream.PageFacts{Bare: true}, nil
 		}
 		return stream.PageFacts{Records: 1, IDs: []uint64{hash(r.Param)}}, nil
 	}
 	ids := func(yield func(string, error) bool) {
-		_ = yield("whole", nil) && yield("refused", nil) && yield("bare", nil)
+		_ = yield("whole", nil) && yield("rejected", nil) && yield("bare", nil)
 	}
 	d, err := client(t, testConfig(body(`{}`)), nil).Details(t.Context(), detail, ids, read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.Bare, d.Refused, d.Failed, d.Grade); got != "[refused] [bare] 1 0 best_effort" {
-		t.Errorf("unproven, bare, refused, failed, grade are %s", got)
+	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.Bare, d.Rejected, d.Failed, d.Grade); got != "[rejected] [bare] 1 0 best_effort" {
+		t.Errorf("unproven, bare, rejected, failed, grade are %s", got)
 	}
 }
 
-// TestPageSizeIsLearned: an array is accepted as complete after one request if it is
-// shorter than any page of the lists with totals that were read before.
+// TestPageSizeIsLearned expects that an array is accepted as complete after one request if it
+// is shorter than the pages of the lists with totals that were read before.
 func TestPageSizeIsLearned(t *testing.T) {
 	for name, c := range map[string]struct {
 		paged, array *listService

@@ -35,8 +35,8 @@ func (c *recallingReader) readOrRecall(ctx context.Context, r fetch.Response) (s
 	return p, err
 }
 
-// TestIdenticalPagesAreRecalled compares walks that recall pages with walks that decode all
-// of them.
+// TestIdenticalPagesAreRecalled compares walks that recall pages with walks that decode every
+// page.
 func TestIdenticalPagesAreRecalled(t *testing.T) {
 	six, moved := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
 	for name, c := range map[string]struct {
@@ -91,7 +91,7 @@ func TestLatestCopyOnRecalledPageCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.ids["f"] != 6 || got.recalled.Load() != 2 || got.read.Load() != 6 {
-		t.Errorf("the latest copy of f is that of answer %d, want 6; read %d, recalled %d", got.ids["f"], got.read.Load(), got.recalled.Load())
+		t.Errorf("the latest copy of f is in answer %d, want 6; read %d, recalled %d", got.ids["f"], got.read.Load(), got.recalled.Load())
 	}
 }
 
@@ -132,9 +132,9 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// TestLostRecalledPageIsAChange: the second pass differs from the first by a copy of a, so
-// that the recalled pages must be decoded after all. By then the stored body of page 2 is
-// damaged, and the service answers with another record.
+// TestLostRecalledPageIsAChange adds a copy of a to the second pass, so that the recalled
+// pages must be decoded after all. Then the stored body of page 2 is damaged, and the
+// service answers with another record.
 func TestLostRecalledPageIsAChange(t *testing.T) {
 	dir := t.TempDir()
 	service := &passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "c d", "e a"}, {"a b", "c g", "d e"}}, total: 6}
@@ -156,7 +156,8 @@ func TestLostRecalledPageIsAChange(t *testing.T) {
 	}
 }
 
-// TestPagesWithRejectsAreNotRecalled: rejects count in the pass with most of them.
+// TestPagesWithRejectsAreNotRecalled expects that each pass reads all its rejects, because
+// the pass with the most rejects is reported.
 func TestPagesWithRejectsAreNotRecalled(t *testing.T) {
 	got := recallingReader{rejects: 1}
 	if _, err := client(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {

@@ -63,7 +63,7 @@ type restoring struct {
 	buffer   []byte
 }
 
-func (r *restoring) addLine(s scanned) {
+func (r *restoring) addLine(s scannedLine) {
 	r.replaced[s.Replaces], r.replaced[s.LastReplaces] = true, true
 	if !s.ok || !r.hasBody(s.toEntry()) {
 		r.skipped = true

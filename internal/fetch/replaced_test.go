@@ -11,16 +11,16 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// TestReplacedAnswerStaysReplaced damages each line of a journal in which two answers were
+// TestReplacedAnswerIsNotUsedAgain damages each line of a journal in which two answers were
 // replaced. The replaced answers must not be used again.
-func TestReplacedAnswerStaysReplaced(t *testing.T) {
+func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, unsynced())
-	for _, one := range []struct {
-		question int
-		body     string
+	for _, answer := range []struct {
+		request int
+		body    string
 	}{{1, "doubted"}, {2, "doubted"}, {3, "third"}, {1, "first"}, {2, "second"}, {4, "fourth"}} {
-		if _, err := l.Append(fetch.Response{Request: testRequest(one.question), Status: 200, Body: []byte(one.body)}, time.Now(), 0); err != nil {
+		if _, err := l.Append(fetch.Response{Request: testRequest(answer.request), Status: 200, Body: []byte(answer.body)}, time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,8 +24,8 @@ type call struct {
 	// Results of the last attempt.
 	status int
 	body   []byte
-	// compressed is the body as received, if it was compressed, and received the number of
-	// bytes received.
+	// compressed is the body as received, if it was compressed. received counts the bytes
+	// received.
 	compressed []byte
 	coding     coding
 	received   int64
@@ -66,7 +66,7 @@ func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *s
 	// The layers, outermost first: stored answers are not requested again; failures are
 	// retried; a rotated token is read; no more than Concurrency answers are in memory, and
 	// each is stored before it is decoded; the rate limit applies directly before sending.
-	s.ask = s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.spendRate(s.sendOnce)))))
+	s.ask = s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.limitRate(s.sendOnce)))))
 	return s
 }
 
@@ -263,7 +263,7 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 	defer response.Body.Close()
 	q.status = response.StatusCode
 	if !isAnswer(q.status) {
-		return s.refusalErr(q, response)
+		return s.statusErr(q, response)
 	}
 	err = s.readBody(q, response)
 	if err != nil && wasAborted(request) {
@@ -290,9 +290,9 @@ func isAnswer(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
 }
 
-// refusalErr returns the error for a status other than 200 and 203, or nil for a 404.
-func (s *sender) refusalErr(q *call, response *http.Response) error {
-	q.body = append(q.body[:0], s.readRefusal(q, response)...)
+// statusErr returns the error for a status other than 200 and 203, or nil for a 404.
+func (s *sender) statusErr(q *call, response *http.Response) error {
+	q.body = append(q.body[:0], s.readErrorBody(q, response)...)
 	failed := s.requestErr(q, q.status, q.body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
@@ -347,24 +347,24 @@ func (s *sender) retryWithNewToken(next step) step {
 			return &AuthError{*s.unsentErr(q, err)}
 		}
 		err = next(ctx, q)
-		refused, ok := ownErr[*AuthError](err)
+		authErr, ok := ownErr[*AuthError](err)
 		if !ok {
 			return err
 		}
 		renewed, readErr := s.tokens.renewToken(ctx, generation)
 		if readErr != nil {
-			refused.Err = s.tokens.scrubErr(readErr)
+			authErr.Err = s.tokens.scrubErr(readErr)
 		}
 		if !renewed {
-			return refused
+			return authErr
 		}
 		s.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
 		return next(ctx, q)
 	}
 }
 
-// spendRate waits until the rate allows another request.
-func (s *sender) spendRate(next step) step {
+// limitRate waits until the rate allows another request.
+func (s *sender) limitRate(next step) step {
 	return func(ctx context.Context, q *call) error {
 		if err := s.governor.wait(ctx, q.meter); err != nil {
 			return stoppedErr(ctx, q.Stream)

@@ -141,9 +141,8 @@ func (t *tokens) redactURL(address string) string {
 const excerptBytes = 120
 
 // bodyExcerpt returns the beginning of a body on one line. For JSON with a success status
-// it is empty: that can contain records, and errors are published where private values must
-// not appear. Control and formatting characters are removed, since errors are printed on
-// terminals.
+// it is empty: such a body can contain records, and errors must not publish private values.
+// Control and formatting characters are removed, since errors are printed on terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""

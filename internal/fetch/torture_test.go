@@ -17,12 +17,12 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// movingList inserts and deletes one record in each group of every requests, and records
-// the states needed to check a walk.
+// movingList inserts one record and deletes one in each interval of changeEvery requests. It
+// records the states needed to check a walk.
 type movingList struct {
-	every     int
-	unordered bool
-	untotaled bool
+	changeEvery int
+	unordered   bool
+	noTotals    bool
 
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -30,22 +30,24 @@ type movingList struct {
 	born     int64
 	requests int
 	phases   [2]int
-	start    map[string]bool // existed since the start
-	states   map[uint64]bool // sum over the ids of each answered state
+	// permanent contains the ids that existed all the time.
+	permanent map[string]bool
+	// states contains a checksum of the ids in each answered state.
+	states map[uint64]bool
 }
 
-func newMovingList(seed uint64, every, n int, unordered bool) *movingList {
+func newMovingList(seed uint64, changeEvery, n int, unordered bool) *movingList {
 	l := &movingList{
-		every: every, unordered: unordered, rng: rand.New(rand.NewPCG(seed, uint64(every))),
-		start: make(map[string]bool), states: make(map[uint64]bool),
+		changeEvery: changeEvery, unordered: unordered, rng: rand.New(rand.NewPCG(seed, uint64(changeEvery))),
+		permanent: make(map[string]bool), states: make(map[uint64]bool),
 	}
 	for range n {
 		l.insert()
 	}
 	for _, r := range l.records {
-		l.start[r.ID] = true
+		l.permanent[r.ID] = true
 	}
-	l.phases = [2]int{l.rng.IntN(every), l.rng.IntN(every)}
+	l.phases = [2]int{l.rng.IntN(changeEvery), l.rng.IntN(changeEvery)}
 	return l
 }
 
@@ -64,7 +66,7 @@ func (l *movingList) remove() {
 		return
 	}
 	i := l.rng.IntN(len(l.records))
-	delete(l.start, l.records[i].ID)
+	delete(l.permanent, l.records[i].ID)
 	l.records = slices.Delete(l.records, i, i+1)
 }
 
@@ -80,7 +82,7 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	phase := l.requests % l.every
+	phase := l.requests % l.changeEvery
 	l.requests++
 	if phase == l.phases[0] {
 		l.insert()
@@ -91,7 +93,7 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.states[l.sum()] = true
 	from := min((page-1)*limit, len(l.records))
 	records := l.records[from:min(from+limit, len(l.records))]
-	if l.untotaled {
+	if l.noTotals {
 		json.NewEncoder(w).Encode(records)
 		return
 	}
@@ -126,7 +128,7 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 	if e.Grade == fetch.Exact && !l.states[union] {
 		t.Errorf("graded exact, but the list never had exactly these ids: %+v", e)
 	}
-	for id := range l.start {
+	for id := range l.permanent {
 		if _, found := got.ids[id]; !found && e.Grade != fetch.BestEffort {
 			t.Errorf("record %s existed all the time but is missing: %+v", id, e)
 		}
@@ -139,8 +141,8 @@ func recordTrial(t *testing.T, begun time.Time, name string, grades map[fetch.Gr
 	t.Helper()
 	share := func(g fetch.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
 	err := torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
-		Fault: "a record enters and one leaves a list of 1 to 150 for every 1 to 50 requests",
-		Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
+		Fault: "one insert and one delete per 1 to 50 requests, in a list of 1 to 150 records",
+		Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; no grade too high",
 			share(fetch.Exact), share(fetch.Repaired), share(fetch.BestEffort))})
 	if err != nil {
 		t.Error(err)
@@ -160,38 +162,38 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
 		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
 	}
-	var everies []int
-	for every := range 50 {
-		everies = append(everies, every+1)
+	var intervals []int
+	for i := range 50 {
+		intervals = append(intervals, i+1)
 	}
-	walkMoving(t, 400, everies...)
+	walkMoving(t, 400, intervals...)
 }
 
-// walkMoving walks lists that change once per every requests, for each number in everies.
-func walkMoving(t *testing.T, seeds uint64, everies ...int) {
-	worlds := map[string]struct{ unordered, untotaled bool }{
+// walkMoving walks changing lists with one insert and one delete per interval of requests.
+func walkMoving(t *testing.T, seeds uint64, intervals ...int) {
+	lists := map[string]struct{ unordered, noTotals bool }{
 		"newest first":            {},
 		"unordered":               {unordered: true},
-		"newest first, no totals": {untotaled: true},
-		"unordered, no totals":    {unordered: true, untotaled: true},
+		"newest first, no totals": {noTotals: true},
+		"unordered, no totals":    {unordered: true, noTotals: true},
 	}
-	for name, world := range worlds {
+	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
 			begun, sum := time.Now(), map[fetch.Grade]int{}
-			for _, every := range everies {
+			for _, interval := range intervals {
 				grades := map[fetch.Grade]int{}
 				for seed := range seeds {
 					sizes := rand.New(rand.NewPCG(seed, 1))
-					l := newMovingList(seed, every, 1+sizes.IntN(150), world.unordered)
-					l.untotaled = world.untotaled
+					l := newMovingList(seed, interval, 1+sizes.IntN(150), list.unordered)
+					l.noTotals = list.noTotals
 					grade := checkWalk(t, l, 1+sizes.IntN(20))
 					grades[grade]++
 					sum[grade]++
 				}
-				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", every,
+				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", interval,
 					grades[fetch.Exact], grades[fetch.Repaired], grades[fetch.BestEffort], seeds)
 			}
-			recordTrial(t, begun, name, sum, int(seeds)*len(everies))
+			recordTrial(t, begun, name, sum, int(seeds)*len(intervals))
 		})
 	}
 }

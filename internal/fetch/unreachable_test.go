@@ -50,9 +50,9 @@ func TestUnreachableService(t *testing.T) {
 	closed.Close()
 	refusing := testConfig(nil)
 	refusing.BaseURL, refusing.Transport = "http://"+closed.Addr().String(), nil
-	unknown, ill := testConfig(nil), testConfig(nil)
+	unknown, failing := testConfig(nil), testConfig(nil)
 	unknown.BaseURL, unknown.Transport = "http://nosuch.example.", failingDNS(t, noSuchName)
-	ill.BaseURL, ill.Transport = "http://ill.example.", failingDNS(t, refusedByServer)
+	failing.BaseURL, failing.Transport = "http://failing.example.", failingDNS(t, refusedByServer)
 	for name, c := range map[string]struct {
 		cfg         fetch.Config
 		failFast    bool
@@ -64,7 +64,7 @@ func TestUnreachableService(t *testing.T) {
 		"unknown name, fail fast":     {unknown, true, "no such host; the service cannot be reached: correct api.base_url if it is wrong", true, 0},
 		"closed port":                 {refusing, false, "after 3 attempts: dial tcp " + closed.Addr().String(), true, 2},
 		"closed port, fail fast":      {refusing, true, "connection refused; the service cannot be reached", true, 0},
-		"failing resolver, fail fast": {ill, true, "after 3 attempts: dial tcp: lookup ill.example.", false, 2},
+		"failing resolver, fail fast": {failing, true, "after 3 attempts: dial tcp: lookup failing.example.", false, 2},
 		"failing service, fail fast":  {serverConfig(t, newScript(status(503))), true, "answered 503", false, 2},
 		"connection reset, fail fast": {serverConfig(t, newScript(reset)), true, "after 3 attempts", false, 2},
 	} {

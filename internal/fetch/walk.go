@@ -66,7 +66,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
 	w.evidence.Bare = facts.Bare
 	w.seen.addPass(1, sortedCopy(facts.IDs))
-	w.gradeProven(facts.Refused, "answered whole in one response")
+	w.gradeProven(facts.RejectedRecords, "answered whole in one response")
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (w *walk) readList(ctx context.Context) error {
 }
 
 // readRecalled passes the recalled pages of a pass to the reader if the pass turned out to
-// contain copies of records, of which the last landed one counts.
+// contain copies of records: the reader must see all copies, because the last one counts.
 func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 	if !p.hasCopies() {
 		return nil
@@ -182,11 +182,11 @@ func (p *pageSizes) learn(facts stream.PageFacts) {
 	if !facts.Paginated || facts.Total < 0 || n == 0 {
 		return
 	}
-	known, better := &p.whole, func(seen int64) bool { return n > seen }
+	bound, better := &p.whole, func(old int64) bool { return n > old }
 	if facts.Total > n {
-		known, better = &p.cut, func(seen int64) bool { return seen == 0 || n < seen }
+		bound, better = &p.cut, func(old int64) bool { return old == 0 || n < old }
 	}
-	for seen := known.Load(); better(seen) && !known.CompareAndSwap(seen, n); seen = known.Load() {
+	for old := bound.Load(); better(old) && !bound.CompareAndSwap(old, n); old = bound.Load() {
 	}
 }
 

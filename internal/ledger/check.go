@@ -12,8 +12,8 @@ import (
 // CheckOutcome is the result of a check of a snapshot.
 type CheckOutcome string
 
-// Outcomes of checks. A Skipped check had nothing to compare: no table of it was read, or
-// there is no snapshot before. A check that is NotRun failed to run.
+// Outcomes of checks. A check is skipped if its tables were not read, or if it needs an
+// earlier snapshot and this is the first. A check that is NotRun failed to run.
 const (
 	CheckPassed  CheckOutcome = "passed"
 	CheckFailed  CheckOutcome = "failed"
@@ -21,7 +21,7 @@ const (
 	CheckNotRun  CheckOutcome = "not run"
 )
 
-// Check is what a check found in a snapshot.
+// Check is the result of one check of a snapshot.
 type Check struct {
 	Name     string       `json:"check"`
 	Title    string       `json:"title"`
@@ -43,8 +43,8 @@ func (c Check) Holds() bool { return c.Severity == "hold" && c.Outcome == CheckF
 // NeedsAttention reports whether the check failed or did not run.
 func (c Check) NeedsAttention() bool { return c.Outcome == CheckFailed || c.Outcome == CheckNotRun }
 
-// SampleLines writes each row of the sample as one line for people: column value, column
-// value. Columns without a value are left out.
+// SampleLines returns one readable line for each row of the sample: "column value, column
+// value". NULL values are omitted.
 func (c Check) SampleLines() (lines []string) {
 	decoder := json.NewDecoder(bytes.NewReader(c.Sample))
 	if _, err := decoder.Token(); err != nil { // [

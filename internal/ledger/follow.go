@@ -13,8 +13,8 @@ func BeginFollow(kind, program string, now time.Time) Run {
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
 }
 
-// EndFollow returns the entry completed at time now. An error counts as an interruption
-// if ctx has ended.
+// EndFollow returns the entry with its end time and outcome. An error counts as an
+// interruption if ctx has ended.
 func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
 	r.EndedAt, r.Outcome = now.UTC(), Complete
 	if err != nil {

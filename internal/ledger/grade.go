@@ -100,8 +100,7 @@ func (p Problem) describe(names []string) string {
 	return text
 }
 
-// shortenReason cuts a reason to its first line and to a length of which several fit into
-// one line.
+// shortenReason cuts a reason to its first line and to 160 characters.
 func shortenReason(reason string) string {
 	const most = 160
 	reason, _, _ = strings.Cut(ShortenError(reason), "\n")
@@ -168,8 +167,8 @@ func (r Run) Lacks() []Stream {
 }
 
 // Summary returns the outcome with the numbers of streams that were not read, carried or
-// not proven. A complete run can have unproven streams: all were read, but nothing proves
-// that no row is missing.
+// not proven. A complete run can have unproven streams: all were read, but rows may be
+// missing without any sign.
 func (r Run) Summary() string {
 	counts := map[Standing]int{}
 	for _, s := range r.Streams {

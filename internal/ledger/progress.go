@@ -8,7 +8,7 @@ type Progress struct {
 	StartedAt time.Time
 	// Phase describes the current work.
 	Phase string
-	// Requests and Retries count those of this attempt at the run.
+	// Requests and Retries are counted since this attempt at the run started.
 	Requests, Retries int64
 	// Expected is the estimated number of requests of the whole run, from the last night
 	// and from the totals that lists have stated. 0 means unknown.

@@ -16,7 +16,7 @@ import (
 type Outcome string
 
 // Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or a power
-// cut, or the disk was full. Misused and Held never enter the ledger.
+// cut, or the disk was full. Misused and Held are never written to the ledger.
 const (
 	Complete    Outcome = "complete"
 	Partial     Outcome = "partial"
@@ -86,17 +86,18 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are the reasons of the gate that stopped the run.
+	// Losses are the losses for which the gate stopped the run.
 	Losses []Loss `json:"losses,omitempty"`
 	// Checks are the results of checks that failed or did not run.
 	Checks []Check `json:"checks,omitempty"`
-	// Held says that checks kept the night from being published, and that its version is kept.
+	// Held means that the night was not published because of failed checks. Its version is
+	// kept.
 	Held bool `json:"held,omitempty"`
 	// Accepted names the failed checks despite which a held night was published at AcceptedAt.
 	Accepted   []string  `json:"accepted,omitempty"`
 	AcceptedAt time.Time `json:"accepted_at,omitzero"`
 	// NightsLeft estimates how many more nights are needed to read the unread records. 0
-	// means that there are none, or that the number is unknown.
+	// means that no record is unread, or that the number is unknown.
 	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []Stream `json:"streams"`
@@ -137,7 +138,7 @@ type Loss struct {
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
 	// NotFound marks ids that were answered 404 although a list contains them. Their rows
-	// would stay.
+	// would be kept.
 	NotFound bool `json:"not_found,omitempty"`
 }
 
@@ -196,9 +197,9 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts the rows of the stream's first table in the snapshot, and RowsOld those
-	// that were neither read nor proven in this run. If the run ended before the merge,
-	// Rows counts the records read.
+	// Rows counts the rows of the stream's first table in the snapshot, and RowsOld the
+	// rows among them that were neither read nor proven in this run. If the run ended
+	// before the merge, Rows counts the records read.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`
@@ -210,8 +211,8 @@ type Stream struct {
 	Unread int64 `json:"unread"`
 	// AgeSince is when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
-	// Lacking streams make their run partial: they should have been read and were not, or
-	// not completely.
+	// Lacking streams make their run partial: they should have been read completely, and
+	// were not.
 	Lacking bool `json:"lacking,omitempty"`
 	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
 	// these streams are never proven.

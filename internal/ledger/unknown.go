@@ -1,6 +1,6 @@
 package ledger
 
-// UnknownRunError reports a name, given by a user, that no run or version has.
+// UnknownRunError means that a user named a run or version that does not exist.
 type UnknownRunError struct {
 	// Problem is the whole message: the unknown name, the effect and similar known names.
 	Problem string

@@ -1,5 +1,5 @@
-// Package nearest finds known words that resemble a misspelt one, for suggestions in
-// messages. It must not know the meaning of the words. It is a package of its own, because
+// Package nearest finds known words that resemble a misspelt word, for suggestions in
+// messages. It must not know the meaning of the words. It is a separate package because
 // config and dictionary both need it and must not import each other.
 package nearest
 
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// CountEdits returns the Levenshtein distance, in bytes, between a known word and the misspelt
-// one in lower case. near reports whether it is small enough to suggest the known word: at most
-// one, plus one for every five bytes of the misspelt word. Known words are ASCII.
+// CountEdits returns the Levenshtein distance, in bytes, between a known word and a misspelt
+// word in lower case. near reports whether the distance is small enough to suggest the known
+// word: at most 1, plus 1 for every five bytes of the misspelt word. Known words are ASCII.
 func CountEdits(known, misspelt string) (edits int, near bool) {
 	edits = editDistance(known, strings.ToLower(misspelt))
 	return edits, edits <= 1+len(misspelt)/5
 }
 
-// FindAlike returns the known words that are near to a misspelt one.
+// FindAlike returns the known words that are near to a misspelt word.
 func FindAlike(known []string, misspelt string) (alike []string) {
 	for _, word := range known {
 		if _, near := CountEdits(word, misspelt); near {
@@ -26,8 +26,8 @@ func FindAlike(known []string, misspelt string) (alike []string) {
 	return alike
 }
 
-// FindMeant returns the known words that are near to a misspelt one or, if there are none,
-// those that begin with it. A single letter is too short for the latter.
+// FindMeant returns the known words that are near to a misspelt word. If there are none, it
+// returns the known words that begin with it, unless it is a single letter.
 func FindMeant(known []string, misspelt string) []string {
 	if alike := FindAlike(known, misspelt); len(alike) > 0 || len(misspelt) < 2 {
 		return alike
@@ -56,8 +56,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// FindNearest returns the known word that is nearest to a misspelt one. It is empty if no word
-// is near.
+// FindNearest returns the known word with the smallest distance to a misspelt word, or "" if
+// no word is near.
 func FindNearest(known []string, misspelt string) (nearest string) {
 	least := 0
 	for _, word := range known {

@@ -123,7 +123,7 @@ func addDetails(a, b fetch.Details) fetch.Details {
 	b.Distinct += a.Distinct
 	b.Requests += a.Requests
 	b.Repeated += a.Repeated
-	b.Refused += a.Refused
+	b.Rejected += a.Rejected
 	b.Gone = append(a.Gone, b.Gone...)
 	b.Failures = append(a.Failures, b.Failures...)
 	b.Unproven = append(a.Unproven, b.Unproven...)

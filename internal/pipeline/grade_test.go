@@ -243,10 +243,10 @@ func TestANightNeedsSomethingThatWasRead(t *testing.T) {
 // TestWhatDetailsAddUpTo unites the answers of two parts of a night.
 func TestWhatDetailsAddUpTo(t *testing.T) {
 	a := fetch.Details{Stream: "s", Asked: 3, Found: 1, Gone: []string{"a"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b"},
-		Distinct: 1, Requests: 4, Repeated: 1, Refused: 1, Grade: fetch.BestEffort, Reason: "first"}
-	b := fetch.Details{Stream: "s", Asked: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Refused: 2, Grade: fetch.Exact, Reason: "second"}
+		Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
+	b := fetch.Details{Stream: "s", Asked: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Rejected: 2, Grade: fetch.Exact, Reason: "second"}
 	want := fetch.Details{Stream: "s", Asked: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b", "d"},
-		Distinct: 5, Requests: 9, Repeated: 3, Refused: 3, Grade: fetch.BestEffort, Reason: "first"}
+		Distinct: 5, Requests: 9, Repeated: 3, Rejected: 3, Grade: fetch.BestEffort, Reason: "first"}
 	if diff := cmp.Diff(want, addDetails(a, b)); diff != "" {
 		t.Errorf("the first is worse (-want +got):\n%s", diff)
 	}

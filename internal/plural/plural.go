@@ -1,6 +1,6 @@
-// Package plural writes counts, numbers and sizes for people: 1 request, 1,234 rows,
-// 12.3 MiB. It must not know what is counted. It is a package of its own, because fetch
-// and ledger both need it and must not import each other.
+// Package plural formats counts, numbers and sizes for messages: 1 request, 1,234 rows,
+// 12.3 MiB. It must not know the counted things. It is a separate package because fetch and
+// ledger both need it and must not import each other.
 package plural
 
 import (

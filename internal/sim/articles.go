@@ -66,7 +66,7 @@ type articles struct {
 	orders       *orders
 	items        *items
 	files        *files
-	silentChange float64 // share of published articles per day that change without a trace on a list
+	silentChange float64 // share of published articles per day whose change no list shows
 	all          []article
 	open         []uint32 // unpublished articles
 	published    []uint32

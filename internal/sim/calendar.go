@@ -25,8 +25,8 @@ func newCalendar(opts Options) *calendar {
 	return c
 }
 
-// dayStart returns the first second of the 24 hours before the time of a day: on day d the
-// world includes all events before d days after the start.
+// dayStart returns the first second of a day. Day d is the 24 hours before start plus d
+// days, so that on day d all its events are in the past.
 func (c *calendar) dayStart(day int) int64 { return c.start.Unix() + int64(day-1)*daySeconds }
 
 // now returns the current simulated time.
@@ -54,8 +54,7 @@ func (c *calendar) drawSeconds(r *rand.Rand, count int) []int64 {
 	return out
 }
 
-// drawLater returns a random second of the current day, or the one after last if that is
-// later.
+// drawLater returns a random second of the current day, or last+1 if that is later.
 func (c *calendar) drawLater(r *rand.Rand, last int64) int64 { return max(c.drawSecond(r), last+1) }
 
 // drawDay returns a random future day, between least and least+spread days from now.
@@ -63,6 +62,6 @@ func (c *calendar) drawDay(r *rand.Rand, least, spread int) int {
 	return c.day + least + r.IntN(spread+1)
 }
 
-// dueToday returns how many records must exist today, if onDayZero of them are spread
-// evenly over the history and the rate stays the same.
+// dueToday returns how many records must exist today, if onDayZero records are spread evenly
+// over the history and the daily rate is constant.
 func (c *calendar) dueToday(onDayZero int) int { return onDayZero * (c.day + c.history) / c.history }

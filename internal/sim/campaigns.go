@@ -90,8 +90,8 @@ func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	}
 }
 
-// completeOrPause completes a campaign that starts no more articles when all are published,
-// and returns true. Before that it may pause the campaign.
+// completeOrPause completes a campaign when it starts no more articles and all its articles
+// are published. It then returns true. Before that it may pause the campaign.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 	if s.calendar.day <= c.ends && len(c.articles) < c.planned {
 		if c.status == campaignActive && r.IntN(60) == 0 {

@@ -41,20 +41,20 @@ func walkUnderChurn(t *testing.T, path string, opts sim.Options) {
 		t.Errorf("%d survivors, want %d", len(got), len(want))
 	}
 	if len(after) != len(before)+inserted-deleted {
-		t.Errorf("%d records were %d, %d inserted, %d deleted", len(after), len(before), inserted, deleted)
+		t.Errorf("%d records after the walk, %d before; %d inserted, %d deleted", len(after), len(before), inserted, deleted)
 	}
 	if opts.Order == sim.NewestFirst {
-		headIsNew(t, s, path)
+		checkNewestFirst(t, s, path)
 	}
 }
 
-// headIsNew checks that churn inserts at the head of a list sorted newest first.
-func headIsNew(t *testing.T, s served, path string) {
+// checkNewestFirst checks that churn inserts at the head of a list sorted newest first.
+func checkNewestFirst(t *testing.T, s served, path string) {
 	t.Helper()
 	records := s.service.Records(path)
 	for i := 1; i < len(records); i++ {
 		if created(t, records[i-1]).Before(created(t, records[i])) {
-			t.Fatalf("record %d is older than the next one", i-1)
+			t.Fatalf("record %d is older than its successor", i-1)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestAdvanceAfterChurn(t *testing.T) {
 	}
 	s.service.Advance(30)
 	for _, path := range paged() {
-		headIsNew(t, s, path)
+		checkNewestFirst(t, s, path)
 		if got := len(s.walk(path, 50)); got == 0 {
 			t.Errorf("%s is empty", path)
 		}

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestDeliveriesAreSigned compares the signature with one made by openssl dgst -sha256
+// TestDeliveriesAreSigned compares the signature with the output of openssl dgst -sha256
 // -hmac.
 func TestDeliveriesAreSigned(t *testing.T) {
 	var got *http.Request
@@ -26,7 +26,7 @@ func TestDeliveriesAreSigned(t *testing.T) {
 	d := sim.Delivery{ID: "e", Topic: "t", Source: "s", Body: []byte(`{"a":1}`)}
 	status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, "key", "other")
 	if err != nil || status != http.StatusAccepted {
-		t.Fatalf("answered %d, %v", status, err)
+		t.Fatalf("status %d, %v", status, err)
 	}
 	const want = "v0=88a67f24bbcdaed0e6c997404bb79a743baf44c6bab2f4c27328e3009d22e342," +
 		"v0=6d5318f92e5561f77c1b686ef4a062a4a6504dcd982edac901b8e395de2db6e4"
@@ -42,7 +42,7 @@ func TestDeliveriesAreSigned(t *testing.T) {
 func TestDeliveriesMatchTheRecords(t *testing.T) {
 	s := sim.New(sim.Options{Seed: 7})
 	s.Advance(3)
-	article := commented(t, s)
+	article := findCommented(t, s)
 	status, err := s.StatusChange(article)
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +70,8 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 	}
 }
 
-// commented returns an article with a comment.
-func commented(t *testing.T, s *sim.Service) string {
+// findCommented returns the id of an article with a comment.
+func findCommented(t *testing.T, s *sim.Service) string {
 	t.Helper()
 	for _, raw := range s.Records("/order-items") {
 		var item struct {

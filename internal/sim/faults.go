@@ -44,7 +44,7 @@ const (
 	FaultRewrite
 )
 
-// Fault is a rule about the requests that it affects. Random choices depend only on the
+// Fault is a rule: which requests are affected, and how. Random choices depend only on the
 // seed and the number of matching requests.
 type Fault struct {
 	// Path is the prefix of the affected paths, without the base path. Empty means all.
@@ -126,8 +126,8 @@ func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 	return nil
 }
 
-// replaceAnswer returns the reply of a fault that replaces the service's, which then does
-// not check the token. It returns false for other faults.
+// replaceAnswer returns the reply of a fault that replaces the reply of the service. The
+// token is not checked then. It returns false for other faults.
 func (f *Fault) replaceAnswer() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:

@@ -159,7 +159,7 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 	}
 }
 
-func TestFaultFuncTakesPrecedence(t *testing.T) {
+func TestFaultFuncPrecedesRules(t *testing.T) {
 	s := serve(t, sim.Options{FaultFunc: func(r *http.Request, n int) *sim.Fault {
 		if n == 2 && r.URL.Path == "/tags" {
 			return &sim.Fault{Status: http.StatusTeapot}

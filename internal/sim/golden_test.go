@@ -45,7 +45,7 @@ func goldenQueries() []string {
 }
 
 // TestResponsesAreStable compares the responses of all routes over a few days with recorded
-// ones: a seed means the same world in every release. Routes that are not recorded are
+// hashes: a seed means the same world in every release. Routes that are not recorded are
 // ignored. After an intended change: go test ./internal/sim -run TestResponsesAreStable
 // -update.
 func TestResponsesAreStable(t *testing.T) {
@@ -80,7 +80,7 @@ func TestResponsesAreStable(t *testing.T) {
 		key, want, _ := strings.Cut(strings.TrimSpace(line), " /")
 		pattern, want, _ := strings.Cut(want, " ")
 		if key += " /" + pattern; got[key] != want {
-			t.Errorf("%s: the responses differ from those recorded in %s: %s, want %s", key, goldenFile, got[key], want)
+			t.Errorf("%s: the responses differ from %s: hash %s, want %s", key, goldenFile, got[key], want)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Commission statuses. The spec does not list them. A paid commission stays paid.
+// Commission statuses. The spec does not list them. A paid commission is never refunded.
 const (
 	commissionPending  = "pending"
 	commissionOnHold   = "on_hold_review"

@@ -11,8 +11,8 @@ type list struct {
 	// order is the listing order in reverse: the newest record of a list sorted newest
 	// first is the last element, so that a new record is appended.
 	order []uint32
-	// newest is the latest created_at so far. Later records get a later one, so that the
-	// order of numbers is the order of time.
+	// newest is the latest created_at so far. Each new record gets a later time, so that
+	// the order of numbers is the order of time.
 	newest int64
 	// scattered means that new records are inserted anywhere.
 	scattered bool
@@ -102,19 +102,19 @@ func countTo(count int) []uint32 {
 	return out
 }
 
-// churn changes the list while it is walked: once in every requests it inserts a record and
-// deletes another. The seed determines when the two happen, so that they sometimes cancel
-// in the total.
-func (l *list) churn(s seed, every int, insert func(r *rand.Rand), remove func(n uint32)) {
-	phase := uint64(l.requests % every)
+// churn changes the list while it is walked: in each interval of requests it inserts a record
+// and deletes another. The seed determines when the two happen, so that the total sometimes
+// does not change.
+func (l *list) churn(s seed, interval int, insert func(r *rand.Rand), remove func(n uint32)) {
+	phase := uint64(l.requests % interval)
 	l.requests++
 	// Each event has its own random source.
 	source := func() *rand.Rand { return s.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
-	if phase == s.roll(kindRoute, 0, 1)%uint64(every) {
+	if phase == s.roll(kindRoute, 0, 1)%uint64(interval) {
 		insert(source())
 		l.inserted++
 	}
-	if phase == s.roll(kindRoute, 0, 2)%uint64(every) && len(l.order) > 1 {
+	if phase == s.roll(kindRoute, 0, 2)%uint64(interval) && len(l.order) > 1 {
 		remove(l.order[source().IntN(len(l.order))])
 		l.deleted++
 	}

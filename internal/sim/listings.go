@@ -17,8 +17,7 @@ type listings struct {
 }
 
 // newListings creates the products that are older than the first day, spread over two
-// years. One in 64 has the same created_at as the one before it; such pairs are sorted by
-// id.
+// years. One in 64 has the same created_at as its predecessor; such pairs are sorted by id.
 func newListings(products *products, opts Options) *listings {
 	s := &listings{
 		calendar: products.calendar, seed: products.seed, products: products, outlets: products.outlets,
@@ -170,8 +169,8 @@ func (s *listings) listingView() view {
 	})
 }
 
-// outletProductView returns the products on sale of an outlet. Their numbers are congruent
-// to the outlet's, so that no others are read.
+// outletProductView returns the products on sale of an outlet. Their numbers are the number
+// of the outlet plus multiples of the number of outlets.
 func (s *listings) outletProductView(outlet uint32) view {
 	var order []uint32
 	for n := int(outlet); n < len(s.products.all); n += len(s.outlets.all) {
@@ -198,7 +197,7 @@ func (s *listings) renderListing(e *enc, n uint32) {
 	e.end()
 }
 
-// renderOutletRow writes an item of GET /outlets, whose id is that of a product.
+// renderOutletRow writes an item of GET /outlets. Its id is the id of a product.
 func (s *listings) renderOutletRow(e *enc, n uint32) {
 	t := s.products.traitsOf(n)
 	o := &s.outlets.all[t.outlet]

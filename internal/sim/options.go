@@ -11,8 +11,8 @@ import (
 type Envelope int
 
 const (
-	// EnvelopeMixed uses a default format for each endpoint: paginated where the request
-	// column of the spec says pagination, and otherwise one of the three.
+	// EnvelopeMixed uses a default format for each endpoint: paginated if the request
+	// column of the spec contains "pagination", and otherwise one of the three formats.
 	EnvelopeMixed Envelope = iota
 	// EnvelopePaginated is the object with records, totals and page numbers.
 	EnvelopePaginated
@@ -69,20 +69,20 @@ type Options struct {
 	// Defaults to 0.01.
 	ListingTurnover float64
 	// SilentChange is the share of outlets and of published articles per day whose detail
-	// changes without a trace on a list. Defaults to 0.002.
+	// changes although no list shows it. Defaults to 0.002.
 	SilentChange float64
 	// HiddenDetail gives details fields that their list rows do not have: campaign rows
 	// omit the articles, and the outlet in an order's line has the field revision, which
 	// SilentChange increases. Otherwise list rows contain both like the details.
 	HiddenDetail bool
 
-	// Token is the accepted token. One that does not begin with pc_ is never accepted (spec
-	// section 5). Defaults to pc_demo.
+	// Token is the accepted token. A token that does not begin with pc_ is never accepted
+	// (spec section 5). Defaults to pc_demo.
 	Token string
 	// TokenType is full_access, custom, read_only or any other text. Defaults to read_only.
 	TokenType string
-	// Scopes are the scopes of the token. Nil means those of all routes. An empty list
-	// means none.
+	// Scopes are the scopes of the token. Nil means the scopes of all routes. With an empty
+	// list the token has no scopes.
 	Scopes []string
 	// ArticleNeedsFullAccess restricts GET /articles/{id} to full_access tokens; the spec
 	// does not show its scope. Otherwise articles.read is enough.
@@ -122,7 +122,7 @@ type Options struct {
 	// Clock is the clock of the rate limiter. Defaults to time.Now.
 	Clock func() time.Time
 
-	// ValueFaults are wrong values in records, each on one day. All that are due apply.
+	// ValueFaults are wrong values in records. Each applies on its day.
 	ValueFaults []ValueFault
 
 	// Faults are rules for broken responses. The first matching rule applies.

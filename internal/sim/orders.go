@@ -15,7 +15,7 @@ const (
 	orderCancelled = "cancelled"
 )
 
-// order is an order of a profile. Once paid it stays paid.
+// order is an order of a profile. A paid order is never cancelled.
 type order struct {
 	n, profile                              uint32
 	status                                  string
@@ -52,7 +52,7 @@ type orders struct {
 	list      list       // GET /orders
 	byProfile [][]uint32 // orders of each profile, oldest first
 	open      []uint32   // orders with a future event
-	hidden    bool       // whether details contain the revision of outlets
+	hidden    bool       // whether details contain the revision of outlets, which rows lack
 }
 
 // newOrder creates an order at wish or later.

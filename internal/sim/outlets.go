@@ -20,7 +20,7 @@ type channel struct {
 	listing string
 }
 
-// outlet is a publication. Its number is constant, its authority is not.
+// outlet is a publication.
 type outlet struct {
 	n                uint32
 	name             string
@@ -40,7 +40,7 @@ type outlet struct {
 type outlets struct {
 	calendar     *calendar
 	seed         seed
-	silentChange float64 // share of details per day that change without a trace on a list
+	silentChange float64 // share of details per day whose change no list shows
 	all          []outlet
 }
 
@@ -267,7 +267,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	}
 	e.close(']')
 	c.writeMeasures(e)
-	// The spec describes this field as boolean, but it can have any type.
+	// The spec calls this field boolean, but it can have any type.
 	shapes := []string{
 		`true`, `false`, `null`, ``, `"Unlimited"`, `"5"`, `"2 links"`, `3`,
 		`true`, `"unlimited"`, `"1 link"`, `"Up to 4"`,

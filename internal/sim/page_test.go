@@ -37,14 +37,14 @@ func TestPagesContainAllRecords(t *testing.T) {
 
 func TestPageNumbers(t *testing.T) {
 	s := serve(t, sim.Options{})
-	next := func(n int) *int { return &n }
+	page := func(n int) *int { return &n }
 	for query, want := range map[string]envelope{
-		"":                   {TotalRecords: 400, TotalPages: 16, CurrentPage: 1, NextPage: next(2)},
-		"limit=100&page=2":   {TotalRecords: 400, TotalPages: 4, CurrentPage: 2, NextPage: next(3), PreviousPage: next(1)},
-		"limit=100&page=4":   {TotalRecords: 400, TotalPages: 4, CurrentPage: 4, PreviousPage: next(3)},
-		"limit=100&page=5":   {TotalRecords: 400, TotalPages: 4, CurrentPage: 5, PreviousPage: next(4)},
-		"limit=100&page=900": {TotalRecords: 400, TotalPages: 4, CurrentPage: 900, PreviousPage: next(899)},
-		"limit=5000":         {TotalRecords: 400, TotalPages: 4, CurrentPage: 1, NextPage: next(2)},
+		"":                   {TotalRecords: 400, TotalPages: 16, CurrentPage: 1, NextPage: page(2)},
+		"limit=100&page=2":   {TotalRecords: 400, TotalPages: 4, CurrentPage: 2, NextPage: page(3), PreviousPage: page(1)},
+		"limit=100&page=4":   {TotalRecords: 400, TotalPages: 4, CurrentPage: 4, PreviousPage: page(3)},
+		"limit=100&page=5":   {TotalRecords: 400, TotalPages: 4, CurrentPage: 5, PreviousPage: page(4)},
+		"limit=100&page=900": {TotalRecords: 400, TotalPages: 4, CurrentPage: 900, PreviousPage: page(899)},
+		"limit=5000":         {TotalRecords: 400, TotalPages: 4, CurrentPage: 1, NextPage: page(2)},
 	} {
 		got := s.page("/products/listings?" + query)
 		wantRecords := 100
@@ -120,7 +120,7 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 			a, b := records[i-1], records[i]
 			switch created(t, a).Compare(created(t, b)) {
 			case -1:
-				t.Fatalf("%s: record %d is newer than the one before it", path, i)
+				t.Fatalf("%s: record %d is newer than its predecessor", path, i)
 			case 0:
 				ties++
 				if pair := ids(t, []json.RawMessage{a, b}); pair[0] > pair[1] {

@@ -2,8 +2,8 @@ package sim
 
 import "strconv"
 
-// words contains the vocabulary as slices, because a page of listings reads it a thousand
-// times.
+// words contains parts of the vocabulary, so that their slices are not created again for each
+// listing.
 type words struct {
 	placements, sentences, requirements []string
 	types                               []productType
@@ -259,7 +259,8 @@ func (s *products) priceOf(n uint32) micros {
 // createdAt returns the Unix time of creation.
 func (s *products) createdAt(n uint32) int64 { return s.calendar.birth + int64(s.all[n].created) }
 
-// updatedAt changes with the product's own row, not with its outlet.
+// updatedAt returns the Unix time of the last change of the product's own row. Changes of
+// its outlet do not count.
 func (s *products) updatedAt(n uint32) int64 {
 	p := s.all[n]
 	if day := max(p.changed, p.withdrawn); day > 0 {
@@ -269,7 +270,8 @@ func (s *products) updatedAt(n uint32) int64 {
 	return s.createdAt(n)
 }
 
-// hasProduct reports whether a product is served. Withdrawn ones are for a while.
+// hasProduct reports whether GET /products/{product_id} returns a product. One in eight
+// withdrawn products is not found.
 func (s *products) hasProduct(n uint32) bool {
 	return int(n) < len(s.all) && !(s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8))
 }

@@ -119,7 +119,7 @@ func (s *profiles) teamView(uint32) view {
 	return view{order: countTo(len(s.all)), toHead: true, kind: kindProfile, render: s.renderRow}
 }
 
-// isTeam reports whether a number is that of the team.
+// isTeam reports whether n is the number of the team.
 func isTeam(n uint32) bool { return n == 0 }
 
 func (s *profiles) hasProfile(n uint32) bool { return int(n) < len(s.all) }

@@ -13,7 +13,7 @@ type enc struct {
 	b []byte
 	s seed
 	// record is the roll of the current record. It determines which optional fields are
-	// absent or null, so that they stay so.
+	// absent or null, so that each response omits the same fields.
 	record uint64
 	// escape makes strings ASCII only.
 	escape bool

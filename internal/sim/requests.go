@@ -24,12 +24,12 @@ type Request struct {
 type Stats struct {
 	// Total counts all requests.
 	Total int
-	// Throttled counts the responses 429 of the rate limit, without those of faults.
+	// Throttled counts the responses 429 of the rate limit. A 429 of a fault does not count.
 	Throttled int
 	// Spoilt counts the requests with a fault.
 	Spoilt int
-	// Bytes counts the bytes of all bodies as sent, including the missing parts of
-	// truncated ones.
+	// Bytes counts the bytes of all bodies, compressed if they were, and including the
+	// missing parts of truncated bodies.
 	Bytes int64
 	// Routes counts by pattern of spec 4.2, and Methods by HTTP method.
 	Routes, Methods map[string]int

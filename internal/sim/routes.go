@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// route is an endpoint of spec 4.2 that answers GET with a list or an object. Apart from
-// its functions it contains everything about the endpoint.
+// route is an endpoint of spec 4.2 that answers GET with a list or an object.
 type route struct {
 	pattern string
 	// scopes are all required (spec section 5). Nil means that any valid token is enough.
@@ -22,7 +21,7 @@ type route struct {
 	open  bool
 	// list returns a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
-	// object writes an object. It returns false if there is none.
+	// object writes an object. It returns false if the object does not exist.
 	object func(e *enc, id string, query url.Values) bool
 	// top is the list of an endpoint without a parent. insert and remove change it while it
 	// is walked.
@@ -226,8 +225,8 @@ func (r router) allScopes() []string {
 	return scopes
 }
 
-// find returns the route of a path and the value of its parameter. Routes without
-// parameters precede those that also match.
+// find returns the route of a path and the value of its parameter. If several match, the
+// first is returned, so routes without parameters come first.
 func (r router) find(path string) (found *route, id string) {
 	parts := strings.Split(path, "/")
 	for i, pattern := range r.segments {

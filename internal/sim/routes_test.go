@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// required are the fields that the spec marks with *, and those needed to join records. A
-// route that is not listed must return records with any fields.
+// required are the fields that the spec marks with *, and the fields needed to join records.
+// A route that is not listed must return records with any fields.
 func required() map[string][]string {
 	return map[string][]string{
 		"/auth/token":                           {"source", "team_id", "token_type", "scopes", "pro_pricing_enabled"},
@@ -121,7 +121,7 @@ func TestRecordsAndObjectEqualResponses(t *testing.T) {
 			served := s.get(path + "?limit=100").body
 			if object, ok := s.service.Object(path); ok {
 				if !bytes.Equal(object, served) {
-					t.Errorf("%s: Object(%q) differs from the answer", pattern, path)
+					t.Errorf("%s: Object(%q) differs from the response", pattern, path)
 				}
 				continue
 			}
@@ -131,7 +131,7 @@ func TestRecordsAndObjectEqualResponses(t *testing.T) {
 			}
 			joined := bytes.Join(rawBytes(records[:min(100, len(records))]), []byte{','})
 			if !bytes.Contains(served, append(append([]byte{'['}, joined...), ']')) {
-				t.Errorf("%s: Records(%q) differ from the answer", pattern, path)
+				t.Errorf("%s: Records(%q) differ from the response", pattern, path)
 			}
 		}
 	}

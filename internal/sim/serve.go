@@ -57,8 +57,8 @@ func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, f
 		out.retryAfter = retry
 		return out, true
 	}
-	out, ok := s.refuseRequest(r, rt)
-	if !ok {
+	out, rejected := s.rejectRequest(r, rt)
+	if !rejected {
 		out = s.renderAnswer(e, r.URL.Query(), rt, id, fault)
 		if rt.top != nil && s.opts.ChurnEvery > 0 {
 			s.mu.Lock()
@@ -85,8 +85,9 @@ func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 
-// refuseRequest returns the reply to a request that is not allowed, or false.
-func (s *Service) refuseRequest(r *http.Request, rt *route) (reply, bool) {
+// rejectRequest returns the error reply to a request that is not allowed. It returns false
+// for an allowed request.
+func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 	s.mu.RLock()
 	token := s.token
 	s.mu.RUnlock()

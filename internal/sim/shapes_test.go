@@ -105,7 +105,7 @@ func TestShapesOccurInTheDefaultWorld(t *testing.T) {
 					if seen[field] == nil {
 						seen[field] = map[string]bool{}
 					}
-					note(seen[field], record(t, raw), strings.Split(strings.ReplaceAll(field, "[]", ".[]"), "."))
+					collectShapes(seen[field], record(t, raw), strings.Split(strings.ReplaceAll(field, "[]", ".[]"), "."))
 				}
 			}
 		}
@@ -119,8 +119,8 @@ func TestShapesOccurInTheDefaultWorld(t *testing.T) {
 	}
 }
 
-// note collects the shapes of the values at a path.
-func note(seen map[string]bool, value any, path []string) {
+// collectShapes adds the shapes of the values at a path to seen.
+func collectShapes(seen map[string]bool, value any, path []string) {
 	if len(path) == 0 {
 		for _, shape := range shapesOf(value) {
 			seen[shape] = true
@@ -131,7 +131,7 @@ func note(seen map[string]bool, value any, path []string) {
 	case []any:
 		if path[0] == "[]" {
 			for _, element := range inner {
-				note(seen, element, path[1:])
+				collectShapes(seen, element, path[1:])
 			}
 		}
 	case map[string]any:
@@ -139,7 +139,7 @@ func note(seen map[string]bool, value any, path []string) {
 		if !ok {
 			next = absent{}
 		}
-		note(seen, next, path[1:])
+		collectShapes(seen, next, path[1:])
 	}
 }
 
@@ -168,8 +168,8 @@ func shapesOf(value any) []string {
 	return []string{"object"}
 }
 
-// everything returns all responses of the default world as one text.
-func everything(t *testing.T) string {
+// allResponses returns all responses of the default world as one text.
+func allResponses(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, text := range snapshot(t, sim.New(sim.Options{})) {
@@ -179,7 +179,7 @@ func everything(t *testing.T) string {
 }
 
 func TestTextsAndTimesOfAllForms(t *testing.T) {
-	all := everything(t)
+	all := allResponses(t)
 	for name, pattern := range map[string]string{
 		"a time with Z":          `"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"`,
 		"milliseconds":           `:\d\d\.\d{3}Z"`,

@@ -2,7 +2,7 @@
 // endpoint of the service's specification. The demo, tests and benchmarks use it.
 //
 // It is a second, independent implementation of docs/service.md and must not import other
-// packages of this project: a test cannot find a mistake that it shares with the client.
+// packages of this project: tests cannot find a mistake that client and service share.
 // Its world depends only on a seed and on the number of simulated days, and contains every
 // oddity that the specification allows.
 package sim

@@ -32,10 +32,11 @@ const (
 	// ValueStatuses adds the prefix "state_" to the statuses of orders, commissions,
 	// campaigns and articles.
 	ValueStatuses
-	// ValueOutletsShuffled replaces the outlet of each listing and order by the next one.
+	// ValueOutletsShuffled replaces the outlet of each listing and order by the next
+	// outlet.
 	ValueOutletsShuffled
-	// ValueOutletsUnknown replaces the outlet of each listing and order by one that does
-	// not exist.
+	// ValueOutletsUnknown replaces the outlet of each listing and order by an outlet that
+	// does not exist.
 	ValueOutletsUnknown
 	// ValueDates moves all times a day forward.
 	ValueDates
@@ -152,7 +153,7 @@ func (f ValueFault) spoil(w *world, pattern, within string, object map[string]an
 				object[key] = "state_" + text
 			}
 		case ValueOutletsShuffled, ValueOutletsUnknown:
-			// The id of the outlet itself and those of its channels stay.
+			// The ids of the outlet itself and of its channels do not change.
 			if pattern != "/outlets/{outlet_id}" && (key == "outlet_id" || key == "id" && within == "outlet") {
 				object[key] = f.otherOutlet(w, value)
 			}
@@ -200,7 +201,7 @@ func scale(amount string, numerator, denominator int64) json.Number {
 	return json.Number(value.FloatString(6))
 }
 
-// otherOutlet returns the id of the next outlet, or of one that does not exist.
+// otherOutlet returns the id of the next outlet, or of an outlet that does not exist.
 func (f ValueFault) otherOutlet(w *world, id any) any {
 	text, _ := id.(string)
 	n, ok := w.seed.serial(kindOutlet, text)

@@ -44,8 +44,9 @@ func leaves(t *testing.T, service *sim.Service, path string) map[string]string {
 	return out
 }
 
-// TestValueFaults compares a service with each fault to one without it: on the day of the
-// fault exactly the fields of the fault differ, and on the days before and after no field.
+// TestValueFaults compares a service with each fault to a service without it: on the day of
+// the fault exactly the fields of the fault differ, and on the days before and after no
+// field.
 func TestValueFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  sim.ValueFault

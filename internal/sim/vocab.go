@@ -73,7 +73,7 @@ func tagNames() []string {
 	}
 }
 
-// channelTypes are those of spec 2.7 and an unlisted one.
+// channelTypes are the types of spec 2.7, some of them repeated, and an unlisted type.
 func channelTypes() []string {
 	return []string{
 		"WEBSITE", "WEBSITE", "WEBSITE", "WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL",
@@ -82,7 +82,7 @@ func channelTypes() []string {
 	}
 }
 
-// placementTypes are those of spec 2.7 and an unlisted one.
+// placementTypes are the types of spec 2.7, some of them repeated, and an unlisted type.
 func placementTypes() []string {
 	return []string{
 		"FULL_FEATURE", "FULL_FEATURE", "PRESS_RELEASE", "PRESS_RELEASE",
@@ -177,7 +177,7 @@ func fullName(p person) string {
 	return p.first + " " + p.last
 }
 
-// companies are the names of profiles.
+// companies are used as names of profiles.
 func companies() []string {
 	return []string{
 		"Northwind Robotics", "Blue Fjord Energy", "Kumo Analytics", "Acme & Söhne GmbH",
@@ -194,7 +194,7 @@ func topics() []string {
 	}
 }
 
-// remarks are comments, and notes of editors on statuses.
+// remarks are the texts of comments and of notes on statuses.
 func remarks() []string {
 	return []string{
 		"Please use the new logo.", "Looks good to me 👍",

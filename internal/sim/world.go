@@ -1,8 +1,8 @@
 package sim
 
 // world is the state of the service on a simulated day. Each part contains the records of
-// one kind and refers only to parts above it. Records are identified by number and never
-// removed from their part, so that references stay valid.
+// one kind and refers only to the parts listed before it. Records are identified by number
+// and never removed from their part, so that references remain valid.
 type world struct {
 	opts     Options
 	seed     seed

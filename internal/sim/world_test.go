@@ -28,12 +28,12 @@ func snapshot(t *testing.T, service *sim.Service) map[string]string {
 }
 
 func TestSameSeedGivesSameBytes(t *testing.T) {
-	one, two := sim.New(sim.Options{Seed: 5}), sim.New(sim.Options{Seed: 5})
-	one.Advance(3)
+	threeDays, dayByDay := sim.New(sim.Options{Seed: 5}), sim.New(sim.Options{Seed: 5})
+	threeDays.Advance(3)
 	for range 3 {
-		two.Advance(1)
+		dayByDay.Advance(1)
 	}
-	a, b := snapshot(t, one), snapshot(t, two)
+	a, b := snapshot(t, threeDays), snapshot(t, dayByDay)
 	if len(a) != len(b) || len(a) < 1000 {
 		t.Fatalf("%d and %d responses", len(a), len(b))
 	}
@@ -43,7 +43,7 @@ func TestSameSeedGivesSameBytes(t *testing.T) {
 		}
 	}
 	other := sim.New(sim.Options{Seed: 6})
-	if sameBytes(one.Records("/orders"), other.Records("/orders")) {
+	if sameBytes(threeDays.Records("/orders"), other.Records("/orders")) {
 		t.Error("another seed makes the same orders")
 	}
 }
@@ -177,7 +177,7 @@ func checkGrown(t *testing.T, id string, before, after []any) {
 
 func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 	service := sim.New(sim.Options{})
-	moved := 0
+	updated := 0
 	for range 6 {
 		before := remember(t, service).campaign
 		service.Advance(1)
@@ -192,11 +192,11 @@ func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 				t.Errorf("status %v to %v, updated_at %v to %v", was["status"], row["status"], was["updated_at"], row["updated_at"])
 			}
 			if was["updated_at"] != row["updated_at"] {
-				moved++
+				updated++
 			}
 		}
 	}
-	if moved == 0 {
+	if updated == 0 {
 		t.Error("no campaign was ever updated")
 	}
 }
@@ -211,7 +211,7 @@ func TestReferencesAreValid(t *testing.T) {
 	for _, raw := range s.service.Records("/order-items") {
 		item := record(t, raw)
 		if !slices.Contains(orders, item["order_id"].(string)) {
-			t.Errorf("item %s names no order", item["id"])
+			t.Errorf("item %s names order %s, which is not listed", item["id"], item["order_id"])
 		}
 		if article, ok := item["article_id"].(string); ok {
 			s.checkArticle(article, item, items)
@@ -237,7 +237,7 @@ func (s served) checkArticle(id string, item map[string]any, items []string) {
 	s.t.Helper()
 	article := record(s.t, s.get("/articles/"+id).body)
 	if article["product_id"] != item["product_id"] {
-		s.t.Errorf("article %s is of another product than item %s", id, item["id"])
+		s.t.Errorf("article %s names another product than item %s", id, item["id"])
 	}
 	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
 	at := slices.Index(ids(s.t, rows), id)

@@ -90,7 +90,7 @@ func renderValue(value any) (string, error) {
 	case time.Time:
 		return "TIMESTAMPTZ " + Literal(v.UTC().Format("2006-01-02 15:04:05.000000")+"+00"), nil
 	case nil:
-		return "", fmt.Errorf("there is no value for it")
+		return "", fmt.Errorf("the value is missing")
 	}
-	return "", fmt.Errorf("a %T is no value for SQL", value)
+	return "", fmt.Errorf("values of type %T are not supported", value)
 }

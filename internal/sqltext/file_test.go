@@ -60,14 +60,14 @@ func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	}
 	defer func() { _ = d.Discard() }()
 	for want, text := range map[string]sqltext.SQL{
-		"render one: {a}: there is no value for it":               file.Render("one", nil),
-		"render one: {a}: a []int is no value for SQL":            file.Render("one", sqltext.Values{"a": []int{1}}),
-		"render two: {a}: the value is not used":                  file.Render("two", sqltext.Values{"a": 1}),
-		"render on: there is no such statement":                   file.Render("on", nil),
-		"SELECT render two: {b}: the value is not used":           file.Render("one", sqltext.Values{"a": file.Render("two", sqltext.Values{"b": 1})}),
-		"SELECT render three: there is no such statement":         file.Render("one", sqltext.Values{"a": file.Render("three", nil)}),
-		"SELECT render one: {a}: there is no value for it":        file.Render("one", sqltext.Values{"a": file.Render("one", nil)}),
-		"SELECT render one: {a}: a struct {} is no value for SQL": file.Render("one", sqltext.Values{"a": file.Render("one", sqltext.Values{"a": struct{}{}})}),
+		"render one: {a}: the value is missing":                              file.Render("one", nil),
+		"render one: {a}: values of type []int are not supported":            file.Render("one", sqltext.Values{"a": []int{1}}),
+		"render two: {a}: the value is not used":                             file.Render("two", sqltext.Values{"a": 1}),
+		"render on: there is no such statement":                              file.Render("on", nil),
+		"SELECT render two: {b}: the value is not used":                      file.Render("one", sqltext.Values{"a": file.Render("two", sqltext.Values{"b": 1})}),
+		"SELECT render three: there is no such statement":                    file.Render("one", sqltext.Values{"a": file.Render("three", nil)}),
+		"SELECT render one: {a}: the value is missing":                       file.Render("one", sqltext.Values{"a": file.Render("one", nil)}),
+		"SELECT render one: {a}: values of type struct {} are not supported": file.Render("one", sqltext.Values{"a": file.Render("one", sqltext.Values{"a": struct{}{}})}),
 	} {
 		if string(text) != want {
 			t.Errorf("got %q, want %q", text, want)

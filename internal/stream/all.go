@@ -3,8 +3,8 @@ package stream
 import "slices"
 
 // All returns all lists and details, each list before the details that its records name.
-// Details are in the order of their use: current work, purchases, offers. A night that runs
-// out of time leaves the last ones unread.
+// Details are in the order of importance: current work, purchases, offers. A night that
+// runs out of time leaves the last details unread.
 func All() []Stream {
 	return slices.Concat(mainLists(), sideLists(), campaignDetails(), orderDetails(), marketDetails())
 }

@@ -11,9 +11,9 @@ type PageFacts struct {
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.
 	IDs []uint64
-	// Refused counts the records that were rejected whole, including nested ones. Their
+	// RejectedRecords counts the records that were rejected whole, including nested ones. Their
 	// keys are unknown, so the absence of a row proves nothing.
-	Refused int
+	RejectedRecords int
 	// Rejects counts all rejects, including single values.
 	Rejects int
 	// Copies counts the records whose key occurs earlier in the same body. A response shows
@@ -64,8 +64,9 @@ type Reject struct {
 	Reason string
 	// Seq is the sequence number of the response.
 	Seq uint64
-	// Pass and Page are those of the list, or 0. Position is the place of the record in the
-	// body, counted from 1. A record that is rejected in several passes counts once.
+	// Pass and Page are 0 for a response that is no page of a list. Position is the place
+	// of the record in the body, counted from 1. A record that is rejected in several
+	// passes counts once.
 	Pass, Page, Position int
 	// Answer is equal for responses to the same request with the same records, since a
 	// service without paging repeats them.
@@ -97,8 +98,8 @@ type Event struct {
 	// ID identifies the event: the event id of the envelope, or a hash if that is missing
 	// or cannot be stored.
 	ID string `json:"id"`
-	// Topic and Source are those of the envelope, or empty. Unknown topics are accepted:
-	// subscriptions to all events also get topics added later.
+	// Topic and Source are taken from the envelope and may be empty. Unknown topics are
+	// accepted: subscriptions to all events also get topics added later.
 	Topic  string `json:"topic,omitempty"`
 	Source string `json:"source,omitempty"`
 	// Sent is the timestamp of the envelope, unparsed. The signature does not cover it, or

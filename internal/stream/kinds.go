@@ -2,8 +2,8 @@ package stream
 
 import "slices"
 
-// Shown says that an object or list inside the records of a stream has fields of another
-// table.
+// Shown describes an object or list inside the records of a stream that has fields of
+// another table.
 type Shown struct {
 	// At is its dotted path in the record. Empty means the record itself.
 	At string

@@ -53,7 +53,7 @@ func mainLists() []Stream {
 	}
 }
 
-// sideLists returns the lists of records that those of mainLists name.
+// sideLists returns the lists that records of mainLists refer to.
 func sideLists() []Stream {
 	return []Stream{
 		locationList("country", "countries"), locationList("state", "states"), locationList("city", "cities"),

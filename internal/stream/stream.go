@@ -39,8 +39,8 @@ const (
 	EveryNight Rule = iota
 	// ByRow requests a detail if its row in the list is new or changed.
 	ByRow
-	// WhileLive requests a detail every night while its parent is live, because the
-	// parent's row does not show its changes.
+	// WhileLive requests a detail every night while its parent is live (see Life), because
+	// the parent's row does not show its changes.
 	WhileLive
 )
 
@@ -136,8 +136,8 @@ type Stream struct {
 	// empty, it gets the parameter; the record of an Object response must contain it. A
 	// record with another value is rejected. Empty means that there is no such column.
 	Param string
-	// RequireOne are columns of the first table of which a record has at least one value, where
-	// the key alone does not distinguish a record from an error. Nil means that it does.
+	// RequireOne are columns of the first table. A record has a value in at least one of
+	// them, which distinguishes it from an error. Nil means that the key is enough.
 	RequireOne []string
 	// Rule decides which details are carried forward, and Life how long those of WhileLive
 	// are live. An event about a detail makes it requested, whatever the rule.
@@ -205,8 +205,7 @@ func NamesDetails(table, column string) bool {
 	})
 }
 
-// Tables lists every table that the streams fill, each once, in the order in
-// which the streams state them.
+// Tables returns the tables that the streams fill, each once, in the order of the streams.
 func Tables(streams []Stream) []Table {
 	var all []Table
 	for _, s := range streams {

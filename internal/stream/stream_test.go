@@ -39,7 +39,7 @@ func TestLiteralsAreValid(t *testing.T) {
 func checkTables(t *testing.T, s stream.Stream) {
 	t.Helper()
 	if len(s.Tables) > 0 && (s.Root().At != "" || len(s.Root().Parents) > 0) {
-		t.Errorf("the first table, %s, is not that of the records themselves", s.Root().Name)
+		t.Errorf("the first table, %s, does not have one row for each record", s.Root().Name)
 	}
 	for _, table := range s.Tables[1:] {
 		if table.At == "" || len(table.Parents) == 0 {
@@ -66,8 +66,8 @@ func TestReferencesNameTables(t *testing.T) {
 				t.Errorf("%s: Shows names %q of %s, which no stream fills", s.Name, shown.At, shown.Table)
 			}
 		}
-		over, ok := stream.Find(all, s.Completes)
-		if s.Completes != "" && (!ok || over.Root().Name != s.Root().Name) {
+		completed, ok := stream.Find(all, s.Completes)
+		if s.Completes != "" && (!ok || completed.Root().Name != s.Root().Name) {
 			t.Errorf("%s completes %q, which is not a stream of the same first table", s.Name, s.Completes)
 		}
 	}

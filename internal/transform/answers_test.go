@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// TestBodiesWithoutRecordsAreMalformed: no stream accepts an error or an empty object as
-// its records.
+// TestBodiesWithoutRecordsAreMalformed checks that no stream accepts an error or an empty
+// object as its records.
 func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	bodies := []string{`{}`, `{"error":"temporary failure","code":500}`, `{"error":{"message":"x"}}`, `{"code":"E1","message":"try again"}`,
 		`{"LIST":null}`, `{"LIST":null,"total_records":0}`, `{"total_records":0}`, `{"LIST":{},"items":[]}`, `{"LIST":[],"error":"timeout"}`,
@@ -21,7 +21,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	for _, s := range stream.All() {
 		for _, body := range bodies {
 			if s.Envelope == stream.Raw && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
-				continue // see TestOnlyAnEmptyListIsEmpty and TestAnotherRecordIsRejected
+				continue // see TestEmptyListsAndBareBodies and TestAnotherRecordIsRejected
 			}
 			list := s.List
 			if list == "" {
@@ -37,8 +37,9 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	}
 }
 
-// TestOnlyAnEmptyListIsEmpty checks which bodies prove that a parent has no records.
-func TestOnlyAnEmptyListIsEmpty(t *testing.T) {
+// TestEmptyListsAndBareBodies checks which bodies prove that a parent has no records, which
+// are bare, and which are malformed.
+func TestEmptyListsAndBareBodies(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string
 		bare, fails  bool
@@ -84,23 +85,23 @@ func TestAnotherRecordIsRejected(t *testing.T) {
 		t.Run(c.stream, func(t *testing.T) {
 			d := decoderOf(t, c.stream)
 			page, err := d.Decode([]byte(c.own), transform.Origin{Seq: 1, Param: "p"})
-			if err != nil || page.Refused > 0 || len(page.IDs) != 1 {
+			if err != nil || page.RejectedRecords > 0 || len(page.IDs) != 1 {
 				t.Errorf("%s: page %+v, error %v; want its record", c.own, page, err)
 			}
 			d.Flush()
 			page, err = d.Decode([]byte(c.foreign), transform.Origin{Seq: 2, Param: "p"})
-			if err != nil || page.Refused != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
+			if err != nil || page.RejectedRecords != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
 				t.Errorf("%s: page %+v, %d rows, error %v; want it rejected", c.foreign, page, d.Rows(), err)
 			}
 			found := d.Findings()
 			if len(found.Rejects) != 1 || found.Rejects[0].Reason != c.reason || found.Rejects[0].Column != "" {
-				t.Errorf("rejects %+v, want one because it %s", found.Rejects, c.reason)
+				t.Errorf("rejects %+v, want one with the reason %q", found.Rejects, c.reason)
 			}
 		})
 	}
 }
 
-// TestIDsThatAreNoPathSegments: ids that cannot be used in a path are rejected.
+// TestIDsThatAreNoPathSegments checks that ids that cannot be used in a path are rejected.
 func TestIDsThatAreNoPathSegments(t *testing.T) {
 	for _, id := range []string{"", ".", ".."} {
 		for _, s := range stream.All() {
@@ -109,7 +110,7 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 			}
 			d := compile(t, s).NewDecoder()
 			page, err := d.Decode(fmt.Appendf(nil, `[{"id":%q}]`, id), transform.Origin{})
-			if err != nil || page.Refused != 1 || d.Rows() > 0 {
+			if err != nil || page.RejectedRecords != 1 || d.Rows() > 0 {
 				t.Errorf("%s with id %q: page %+v, %d rows, error %v", s.Name, id, page, d.Rows(), err)
 			}
 		}
@@ -119,7 +120,7 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 		} {
 			d := decoderOf(t, name)
 			page, err := d.Decode(fmt.Appendf(nil, body, id), transform.Origin{})
-			if err != nil || page.Refused != 0 || d.Rows() != 1 {
+			if err != nil || page.RejectedRecords != 0 || d.Rows() != 1 {
 				t.Fatalf("%s with %q: page %+v, error %v", name, id, page, err)
 			}
 			found := d.Findings()
@@ -137,16 +138,16 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 	}
 }
 
-// TestRejectedItemsCountOnceInACarefulReading has a duplicate name after an item without a
+// TestRejectedItemsCountOnceInASecondReading decodes a duplicate name after an item without a
 // key, so that the record is read a second time.
-func TestRejectedItemsCountOnceInACarefulReading(t *testing.T) {
+func TestRejectedItemsCountOnceInASecondReading(t *testing.T) {
 	for _, body := range []string{
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a"}`,
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a","name":"b"}`,
 	} {
 		page, err := decoderOf(t, "outlets").Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"})
-		if err != nil || page.Refused != 1 {
-			t.Errorf("%s: %d rejected, error %v; want 1", body, page.Refused, err)
+		if err != nil || page.RejectedRecords != 1 {
+			t.Errorf("%s: %d rejected, error %v; want 1", body, page.RejectedRecords, err)
 		}
 	}
 }
@@ -154,7 +155,7 @@ func TestRejectedItemsCountOnceInACarefulReading(t *testing.T) {
 func TestRejectedRecordsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string
-		refused      int
+		rejected     int
 	}{
 		{"orders", `[{"id":null},{"a":1},7,null,{"id":"o"}]`, 4},
 		{"tags", `["a",{"name":""}]`, 1},
@@ -163,15 +164,15 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 		{"orders", `[{"id":"o","total":"abc","line_items":[7]}]`, 0},
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
-		if err != nil || page.Refused != c.refused {
-			t.Errorf("%s: %s: %d rejected, error %v; want %d", c.stream, c.body, page.Refused, err, c.refused)
+		if err != nil || page.RejectedRecords != c.rejected {
+			t.Errorf("%s: %s: %d rejected, error %v; want %d", c.stream, c.body, page.RejectedRecords, err, c.rejected)
 		}
 	}
 }
 
-// TestQuestionnaireWithoutIDGetsAKey: the spec allows questionnaires without an id. They
-// keep their values and have the same key in every night.
-func TestQuestionnaireWithoutIDGetsAKey(t *testing.T) {
+// TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign decodes questionnaires without an id,
+// which the spec allows. They keep their values and have the same key in every night.
+func TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign(t *testing.T) {
 	for body, want := range map[string]string{
 		`[{"id":"c","questionnaire":{"tone":"t"}}]`:                                       "c",
 		`[{"questionnaire":{"tone":"t","id":null},"id":"c"}]`:                             "c",
@@ -183,15 +184,15 @@ func TestQuestionnaireWithoutIDGetsAKey(t *testing.T) {
 		d := decoderOf(t, "campaigns")
 		page, err := d.Decode([]byte(body), transform.Origin{})
 		rows := rowsOf(t, d.Flush())["questionnaires"]
-		if err != nil || page.Refused > 0 || len(rows) != 1 || rows[0]["id"] != want || rows[0]["campaign_id"] != "c" || rows[0]["tone"] != "t" {
+		if err != nil || page.RejectedRecords > 0 || len(rows) != 1 || rows[0]["id"] != want || rows[0]["campaign_id"] != "c" || rows[0]["tone"] != "t" {
 			t.Errorf("%s: page %+v, error %v, rows %v; want id %q", body, page, err, rows, want)
 		}
 	}
 }
 
-// TestListedFieldTakesPrecedence has two fields for one column. The one that the spec lists
-// is used, in any order.
-func TestListedFieldTakesPrecedence(t *testing.T) {
+// TestListedFieldPrecedesOtherFields decodes two fields for one column. The field that the
+// spec lists is used, in any order.
+func TestListedFieldPrecedesOtherFields(t *testing.T) {
 	for _, c := range []struct{ stream, body, table, column, want string }{
 		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
 		{"product_listings", `[{"id":"p","disclaimer":{"id":"listed"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "listed"},
@@ -214,8 +215,8 @@ func TestListedFieldTakesPrecedence(t *testing.T) {
 	}
 }
 
-// TestDriftCountsRecords: each record counts once for each kind of drift, also if it is
-// read again, and the carriers name the records.
+// TestDriftCountsRecords expects that each record counts once for each kind of drift, also if
+// it is read again, and that the carriers name the records.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
 	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,

@@ -60,8 +60,8 @@ type layout struct {
 	within []int
 	// keys and required are columns that must not be NULL.
 	keys, required []int
-	// ownKeys and ownRequired are those of them that are not inherited from the enclosing
-	// row.
+	// ownKeys and ownRequired are keys and required without the columns that are inherited
+	// from the enclosing row.
 	ownKeys, ownRequired []int
 	// parents are the columns for the key of the enclosing row.
 	parents []inherited
@@ -70,7 +70,7 @@ type layout struct {
 	// inheritedKeys are the columns that rows within this one inherit.
 	inheritedKeys []int
 	consts        []constant
-	// Each of these is the index of a column, or -1.
+	// These are indexes of columns, or -1.
 	position, value, param, prefix, status, extra, created int
 	// names is the number of distinct fields, the size of the set seenFields.
 	names int
@@ -93,7 +93,7 @@ type columnLayout struct {
 	enum      []string
 	// path is the path of the field in the spec, or empty.
 	path string
-	// id columns contain ids that are used in paths. namesDetails columns are those that name
+	// id columns contain ids that are used in paths. namesDetails columns contain ids of
 	// details.
 	id, namesDetails bool
 	// freeForm columns accept objects.
@@ -154,7 +154,7 @@ type field struct {
 }
 
 // nodes builds the object tree of a table from its column names. Each underscore may
-// separate an object from its field; only a body shows which do.
+// separate an object from its field; only a body shows which underscores do.
 type nodes struct {
 	binding *Binding
 	layout  *layout

@@ -6,9 +6,10 @@ import (
 )
 
 // readCarefully reads an object whose members cannot be read in their order: a name occurs
-// twice, or two members have different values for one column. The last of equal names
-// counts. Scalars are read first, so that outer values take precedence and the key is
-// known; then objects; then aliases, which give way to the column's own name; then lists.
+// twice, or two members have different values for one column. Of members with the same name
+// the last counts. Scalars are read first, so that outer values take precedence and the key
+// is known; then objects; then aliases, over which the column's own name takes precedence;
+// then lists.
 func (r *rowReader) readCarefully(t *table, n *node) error {
 	all, err := r.in.indexMembers(n)
 	if err != nil {

@@ -2,10 +2,10 @@ package transform
 
 import "slices"
 
-// copies chooses among records with the same key in one body: the one with the most values
-// is staged, or the last one of equals. The choice is known only after the whole body was
-// read, and single rows cannot be removed. So a body with copies, which is rare, is read
-// again to count their values, and a third time to keep the best.
+// copies chooses among records with the same key in one body: the record with the most
+// values is staged, and of equals the last record. The choice is known only after the whole
+// body was read, and single rows cannot be removed. So a body with copies, which is rare, is
+// read again to count their values, and a third time to keep the best.
 type copies struct {
 	// best is the choice by key hash. Nil means that there are no copies.
 	best map[uint64]copyChoice
@@ -20,7 +20,7 @@ type copyChoice struct {
 	values uint64
 }
 
-// findCopies finds the keys of several records.
+// findCopies finds the keys that occur more than once.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	c.ids = append(c.ids[:0], ids...)

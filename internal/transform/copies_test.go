@@ -25,7 +25,7 @@ func TestFullerCopyIsStaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := decoderOf(t, c.stream)
 			page, err := d.Decode([]byte(c.body), transform.Origin{Seq: 1, Param: "p"})
-			if err != nil || page.Records != 2 || page.Copies != 1 || len(page.IDs) != 1 || page.Refused != 0 {
+			if err != nil || page.Records != 2 || page.Copies != 1 || len(page.IDs) != 1 || page.RejectedRecords != 0 {
 				t.Fatalf("page %+v, error %v; want one record and its copy", page, err)
 			}
 			all := rowsOf(t, d.Flush())

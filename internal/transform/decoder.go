@@ -15,7 +15,7 @@ import (
 // be used by one goroutine at a time.
 //
 // Its parts call one another in one direction: the body reader finds the records, the
-// record reader reads each into a row of the first table and the rows within, the row
+// record reader reads each into a row of the first table with the rows within it, the row
 // reader reads objects and lists, and the value reader sets columns. All of them report
 // findings.
 type Decoder struct {
@@ -126,7 +126,7 @@ type bodyReader struct {
 	// root is the table of the records.
 	root    *table
 	members []envelopeMember
-	entries entryCounts
+	content rawContent
 }
 
 // envelopeMember is a member of the envelope other than the list and pagination members.
@@ -193,7 +193,7 @@ func (a *bodyReader) readEnvelope() error {
 	if !listed {
 		return a.sniffRecords(start)
 	}
-	a.countOthers("")
+	a.countMembers("")
 	return nil
 }
 
@@ -210,7 +210,7 @@ func (a *bodyReader) readEnvelopeMember(listed *bool) error {
 			before, page := a.records.page, &a.records.page
 			a.records.undoBody()
 			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
-			a.countOutside(DuplicateField, "."+name, nil)
+			a.countEnvelopeDrift(DuplicateField, "."+name, nil)
 		}
 		*listed = true
 		return a.readList()
@@ -296,7 +296,7 @@ func (a *bodyReader) sniffRecords(start int) error {
 		return err
 	}
 	a.in.pos, a.in.depth = end, 0
-	a.countOthers(list.name)
+	a.countMembers(list.name)
 	return nil
 }
 
@@ -318,25 +318,27 @@ func (a *bodyReader) memberNames() string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// countOthers counts the unlisted members of the envelope.
-func (a *bodyReader) countOthers(list string) {
+// countMembers counts the members of the envelope as unknown fields, except the list of
+// records.
+func (a *bodyReader) countMembers(list string) {
 	for _, o := range a.members {
 		if o.name != list {
-			a.countAround("."+o.name, o.raw)
+			a.countMember("."+o.name, o.raw)
 		}
 	}
 }
 
-// countAround counts a member of the envelope by its path. Its value may contain records.
-func (a *bodyReader) countAround(path string, raw []byte) {
+// countMember counts a member of the envelope as an unknown field. Its value may contain
+// records, so the sample is withheld if records have private columns.
+func (a *bodyReader) countMember(path string, raw []byte) {
 	if a.root.private {
 		raw = []byte(withheldText)
 	}
-	a.countOutside(UnknownField, path, raw)
+	a.countEnvelopeDrift(UnknownField, path, raw)
 }
 
-// countOutside counts drift in the envelope, once for each request.
-func (a *bodyReader) countOutside(kind, path string, raw []byte) {
+// countEnvelopeDrift counts drift in the envelope, once for each request.
+func (a *bodyReader) countEnvelopeDrift(kind, path string, raw []byte) {
 	mark := a.report.mark()
 	a.report.startCounting(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
 	a.report.count(a.root.name, kind, []byte("$envelope"+path), raw)

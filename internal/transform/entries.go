@@ -8,19 +8,22 @@ import (
 )
 
 // readEntries reads a body without a standard form (spec 4.2, "raw"): status counts as a
-// map by prefix, as a list, or as one of them inside an object. An entry is an object with
-// a prefix or id and a count. In a map it may lack these, or be only the count.
+// map by prefix, as a list, or as a map or list inside an object. An entry is an object with
+// a prefix or id and a count. In a map the key is the prefix, and the value may be just the
+// count.
 //
 // An explicit empty list means a campaign without articles. An empty object may mean the
-// same, or may be no valid answer. Other content without any entry is malformed.
+// same, or may be no valid answer. A body with other content but no entry is malformed.
 func (a *bodyReader) readEntries() error {
-	a.entries = entryCounts{}
+	a.content = rawContent{}
 	if err := a.readEntriesAt("", ""); err != nil {
 		return err
 	}
-	switch seen := a.entries; {
-	case seen.entries > 0 || seen.empty > 0 && !seen.refused:
-	case seen.other:
+	switch c := a.content; {
+	case c.entries > 0:
+	case c.emptyLists > 0 && !c.rejected:
+		// A campaign without articles.
+	case c.unrecognized:
 		return fmt.Errorf("%w: it contains no entry with a prefix or id and a count", ErrMalformed)
 	default:
 		a.records.page.Bare = true
@@ -28,13 +31,13 @@ func (a *bodyReader) readEntries() error {
 	return nil
 }
 
-// entryCounts describes the content of a body without a standard form.
-type entryCounts struct {
-	// entries counts the recognized entries, and empty the empty lists.
-	entries, empty int
-	// other means that there was other content, and refused that this includes an object or
-	// item that could be an entry.
-	other, refused bool
+// rawContent describes the content of a body without a standard form.
+type rawContent struct {
+	// entries counts the recognized entries.
+	entries, emptyLists int
+	// unrecognized means that a value is no entry. rejected means that such a value is an
+	// object or a list item.
+	unrecognized, rejected bool
 }
 
 // readEntriesAt reads the value at the position. name is its name in the enclosing object,
@@ -48,8 +51,8 @@ func (a *bodyReader) readEntriesAt(name, path string) error {
 	}
 	raw, err := a.in.skip()
 	if err == nil {
-		a.entries.other = true
-		a.countAround(path, raw)
+		a.content.unrecognized = true
+		a.countMember(path, raw)
 	}
 	return err
 }
@@ -62,11 +65,11 @@ func (a *bodyReader) readEntryList(path string) error {
 		more, err := a.in.next(']', first)
 		if !more || err != nil {
 			if first && path != ".error" && path != ".errors" {
-				a.entries.empty++
+				a.content.emptyLists++
 			}
 			return err
 		}
-		a.entries.other, a.entries.refused = true, true
+		a.content.unrecognized, a.content.rejected = true, true
 		if err := a.readEntriesAt("", path); err != nil {
 			return err
 		}
@@ -85,32 +88,32 @@ func (a *bodyReader) readEntryObject(name, path string) error {
 	}) {
 		return fmt.Errorf("%w: the object is an error", ErrMalformed)
 	}
-	switch seen := classifyObject(all, name != ""); {
-	case seen.entry:
-		a.entries.entries++
+	switch shape := classifyObject(all, name != ""); {
+	case shape.isEntry:
+		a.content.entries++
 		a.in.pos, a.in.depth = start, depth
 		return a.records.readRecord([]byte(name))
-	case seen.scalars > 0 && seen.containers == 0 && seen.numbers < seen.scalars:
-		a.entries.other, a.entries.refused = true, true
+	case shape.scalars > 0 && shape.containers == 0 && shape.numbers < shape.scalars:
+		a.content.unrecognized, a.content.rejected = true, true
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
-		a.records.page.Refused++
+		a.records.page.RejectedRecords++
 		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
 		return nil
 	default:
-		return a.readEntryMembers(all, path, seen.scalars > seen.paging && seen.containers == 0)
+		return a.readEntryMembers(all, path, shape.scalars > shape.paging && shape.containers == 0)
 	}
 }
 
-// readEntryMembers reads the members of an object: a map from prefix to count, or an object
-// around entries.
-func (a *bodyReader) readEntryMembers(all []rawMember, path string, counts bool) error {
+// readEntryMembers reads the members of an object. isCounts means that it is a map from
+// prefix to count; otherwise it may contain entries.
+func (a *bodyReader) readEntryMembers(all []rawMember, path string, isCounts bool) error {
 	end, depth := a.in.pos, a.in.depth
 	for _, e := range all {
 		a.in.pos, a.in.depth = e.pos, depth+1
 		var err error
-		if counts {
-			a.entries.entries++
+		if isCounts {
+			a.content.entries++
 			err = a.records.readRecord(e.name)
 		} else {
 			err = a.readEntriesAt(string(e.name), path+"."+string(e.name))
@@ -125,17 +128,17 @@ func (a *bodyReader) readEntryMembers(all []rawMember, path string, counts bool)
 
 // objectShape counts the members of an object by type.
 type objectShape struct {
-	entry                        bool
+	isEntry                      bool
 	scalars, numbers, containers int
 	// paging counts the scalars that are pagination members.
 	paging int
 }
 
-// classifyObject classifies an object. mapped means that it is a named member of another object,
-// whose name can be its prefix.
-func classifyObject(all []rawMember, mapped bool) objectShape {
+// classifyObject classifies an object. named means that the object is a member of another
+// object; its member name may be the prefix.
+func classifyObject(all []rawMember, named bool) objectShape {
 	var g objectShape
-	var counted, named, labelled bool
+	var hasCount, hasID, hasName bool
 	for _, e := range all {
 		if e.raw[0] == '{' || e.raw[0] == '[' {
 			g.containers++
@@ -148,11 +151,11 @@ func classifyObject(all []rawMember, mapped bool) objectShape {
 		if e.raw[0] == '-' || e.raw[0]-'0' <= 9 {
 			g.numbers++
 		}
-		counted = counted || string(e.name) == "count"
-		named = named || string(e.name) == "prefix" || string(e.name) == "id"
-		labelled = labelled || string(e.name) == "name"
+		hasCount = hasCount || string(e.name) == "count"
+		hasID = hasID || string(e.name) == "prefix" || string(e.name) == "id"
+		hasName = hasName || string(e.name) == "name"
 	}
-	alone := g.containers == 0 && (g.scalars == 1 || labelled)
-	g.entry = counted && (named || mapped && alone)
+	onlyCount := g.containers == 0 && (g.scalars == 1 || hasName) // a name may accompany it
+	g.isEntry = hasCount && (hasID || named && onlyCount)
 	return g
 }

@@ -40,8 +40,8 @@ func TestEnvelopesByShape(t *testing.T) {
 	}
 }
 
-// TestSniffedEnvelopes: a stream whose envelope the spec does not show ("any" in spec 4.2)
-// yields the same rows and findings in every envelope.
+// TestSniffedEnvelopes expects that a stream whose envelope the spec does not show ("any" in
+// spec 4.2) has the same rows and findings in every envelope.
 func TestSniffedEnvelopes(t *testing.T) {
 	for _, s := range stream.All() {
 		if s.Envelope != stream.Sniffed {

@@ -21,8 +21,8 @@ const (
 	maxSample = 200
 )
 
-// findings collects rejects and drift. It can discard those of a body or record that is not
-// kept.
+// findings collects rejects and drift. It can discard the findings of a body or record that
+// is not kept.
 type findings struct {
 	rejects []pendingReject
 	drift   []Drift
@@ -224,7 +224,7 @@ type reporter struct {
 	findings
 	in      *input
 	binding *Binding
-	// secrets are those of the binding, with their own buffers.
+	// secrets has the names in Binding.secrets, and its own buffers.
 	secrets secrets
 	extras  extras
 	json    jsonWriter
@@ -410,7 +410,7 @@ func (p *reporter) rejectValue(t *table, name string, raw []byte, reason string)
 	p.addPendingReject(t, string(p.dottedPath(name)), reason, raw)
 }
 
-// addPendingReject records a reject whose row is incomplete: the key follows.
+// addPendingReject records a reject whose row is incomplete: completeRejects adds the key.
 func (p *reporter) addPendingReject(t *table, column, reason string, raw []byte) {
 	p.addReject(t, stream.Reject{Column: column, Reason: reason}, raw)
 	p.rejects[len(p.rejects)-1].keyFollows = true
@@ -433,8 +433,7 @@ func (p *reporter) completeRejects(t *table, from int) {
 	}
 }
 
-// parentKey returns the key of the row enclosing those of a table, or the path parameter of
-// the list.
+// parentKey returns the key of the enclosing row, or the path parameter of the list.
 func (p *reporter) parentKey(t *table) string {
 	if t.up != nil {
 		return t.up.keyText(t.up.rows)

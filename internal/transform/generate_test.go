@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// values are values that a service may send in any field.
+// values may be sent by the service in any field.
 var values = []string{
 	`null`, `true`, `false`, `""`, `"x"`, `"true"`, `"No"`, `0`, `1`, `-0`, `7`, `"7"`, `7.0`, `7e0`, `7.5`, `-3`,
 	`9007199254740993`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `2147483648`, `1e400`, `1e-400`,

@@ -12,7 +12,7 @@ import (
 // records get it from the request.
 func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
-		return "", fmt.Errorf("%w: the object has none of the fields that distinguish it from an error", ErrMalformed)
+		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)
 	}
 	if t.param < 0 {
 		return "", nil

@@ -59,7 +59,7 @@ func readEntry(b []byte) knownRecord {
 func NewKnown(entries int) *Known { return &Known{make([]knownRecord, entries+entries/7+16)} }
 
 // Add adds the entries of decoders, in any order. A record with different entries must be
-// decoded, because it depends on the landing order which of them was stored.
+// decoded, because the landing order decides which copy of it was stored.
 func (k *Known) Add(entries []byte) {
 	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
 		e := readEntry(entries)
@@ -110,7 +110,7 @@ type recaller struct {
 	key []byte
 	// same contains the keys of the skipped records.
 	same *table
-	// entries are the entries since the last call of Entries, and before their length when
+	// entries are the entries since the last call of Entries. before is their length when
 	// the body began.
 	entries []byte
 	before  int
@@ -244,8 +244,8 @@ func (r *recordReader) skipSame() bool {
 }
 
 // remember adds the entry of the last record. set is its set of drift, or -1. A record that
-// must be decoded gets an entry without a text, because it may also have occurred with
-// another one.
+// must be decoded gets an entry without a text hash, because Add must see that its entries
+// differ.
 func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) {
 	m, e := r.memory, knownRecord{id: slotID(root.keyHash(root.rows - 1))}
 	var class uint16

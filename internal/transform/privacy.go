@@ -171,8 +171,8 @@ func (l *layout) identifiesRows(col int) bool {
 	return stream.NamesDetails(l.name, l.cols[col].name)
 }
 
-// markPrivate marks tables and fields whose raw text may contain a private value: tables
-// with those within them, fields with those inside their objects.
+// markPrivate marks tables and fields whose raw text may contain a private value, including
+// private values of nested tables and objects.
 func (b *Binding) markPrivate() {
 	for _, l := range b.tables {
 		l.privateCols = nil

@@ -66,7 +66,7 @@ func leaks() map[string]leak {
 	}
 }
 
-func TestDroppedValuesLeaveNoTrace(t *testing.T) {
+func TestDroppedValuesDoNotAppear(t *testing.T) {
 	for name, c := range leaks() {
 		t.Run(name, func(t *testing.T) {
 			got := renderProtected(t, streamNamed(t, c.stream), transform.Privacy{Drop: []string{c.rules}}, c.body)
@@ -80,7 +80,7 @@ func TestDroppedValuesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-func TestHashedValuesLeaveNoTrace(t *testing.T) {
+func TestHashedValuesDoNotAppear(t *testing.T) {
 	for name, c := range leaks() {
 		t.Run(name, func(t *testing.T) {
 			got := renderProtected(t, streamNamed(t, c.stream), transform.Privacy{Hash: []string{c.rules}, Key: []byte("k")}, c.body)
@@ -110,7 +110,7 @@ func TestDerivedColumnsCanBeDropped(t *testing.T) {
 	}
 }
 
-func TestOtherColumnsOfAPrivateObjectStay(t *testing.T) {
+func TestOtherColumnsOfAPrivateObjectAreKept(t *testing.T) {
 	const body = `[{"id":"p","disclaimer":{"id":"d1","name":"s3cret","description":"Marked","note":"s3cret"},"new":1}]`
 	for _, p := range []transform.Privacy{
 		{Drop: []string{"product_listings.disclaimer"}},
@@ -129,7 +129,7 @@ func TestOtherColumnsOfAPrivateObjectStay(t *testing.T) {
 	}
 }
 
-func TestRawValuesOfOtherTablesStay(t *testing.T) {
+func TestRawValuesOfOtherTablesAreKept(t *testing.T) {
 	p := transform.Privacy{Drop: []string{"orders.client_secret"}}
 	got := renderProtected(t, streamNamed(t, "orders"), p, `[{"id":"o","client_secret":"s3cret","line_items":[{"price":"dear"}]}]`)
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, `raw    "dear"`) {
@@ -137,7 +137,7 @@ func TestRawValuesOfOtherTablesStay(t *testing.T) {
 	}
 }
 
-func TestHashedValuesStayEqualAndUnreadable(t *testing.T) {
+func TestEqualValuesHaveEqualHashes(t *testing.T) {
 	p := transform.Privacy{Hash: []string{"orders.guest_email"}, Key: []byte("k")}
 	got := renderProtected(t, streamNamed(t, "orders"), p,
 		`[{"id":"o","guest_email":"a@b"},{"id":"p","guest":{"email":"a@\u0062"}},{"id":"q","guest_email":""},{"id":"r","guest_email":"","guest":{"email":"a@b"}}]`)
@@ -154,9 +154,9 @@ func TestDroppedValueDoesNotChangeTheHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := b.NewDecoder()
-	one := hashOf(t, d, "orders", `[{"id":"o","client_secret":"1"}]`)
-	if two := hashOf(t, d, "orders", `[{"id":"o","client_secret":"2"}]`); one != two {
-		t.Errorf("row_hash changed from %s to %s, although only the dropped value differs", one, two)
+	first := hashOf(t, d, "orders", `[{"id":"o","client_secret":"1"}]`)
+	if second := hashOf(t, d, "orders", `[{"id":"o","client_secret":"2"}]`); first != second {
+		t.Errorf("row_hash changed from %s to %s, although only the dropped value differs", first, second)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestProtectErrors(t *testing.T) {
 	}
 }
 
-// TestOnlyPrivatePartsAreWithheld: the rest of a rejected record is kept as sent.
+// TestOnlyPrivatePartsAreWithheld expects that the rest of a rejected record is kept as sent.
 func TestOnlyPrivatePartsAreWithheld(t *testing.T) {
 	p := transform.Privacy{Drop: []string{"orders.client_secret", "order_line_items.name"}}
 	for name, c := range map[string]struct{ stream, body, raw string }{

@@ -81,12 +81,12 @@ func takeRows(d *transform.Decoder) map[string][]string {
 
 func keyAt(b arrow.RecordBatch, i int) string { return b.Column(0).ValueStr(i) }
 
-// TestRecallEqualsDecoding decodes random pages in several nights: a decoder that skips
-// unchanged records must return the same page facts and findings as one that decodes all,
-// and the skipped rows must be stored.
+// TestRecallEqualsDecoding decodes random pages in several nights with two decoders. The
+// decoder that skips unchanged records must return the same page facts and findings as the
+// decoder that decodes all, and the rows of skipped records must be stored.
 func TestRecallEqualsDecoding(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
-	left := 0
+	skipped := 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		states := make([]int, 40)
@@ -108,14 +108,14 @@ func TestRecallEqualsDecoding(t *testing.T) {
 					t.Fatalf("seed %d, %s: page (-want +got):\n%s%v, want %v", seed, body, diff, err, wantErr)
 				}
 				if random.IntN(3) == 0 {
-					left += requireSkipped(t, seed, stored, tonight, takeRows(all), takeRows(some))
+					skipped += requireSkipped(t, seed, stored, tonight, takeRows(all), takeRows(some))
 					if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
 						t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 					}
 					entries = append(entries, some.Entries()...)
 				}
 			}
-			left += requireSkipped(t, seed, stored, tonight, takeRows(all), takeRows(some))
+			skipped += requireSkipped(t, seed, stored, tonight, takeRows(all), takeRows(some))
 			if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
 				t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 			}
@@ -124,13 +124,14 @@ func TestRecallEqualsDecoding(t *testing.T) {
 			known.Add(entries)
 		}
 	}
-	if left < 400 {
-		t.Errorf("only %d records were skipped", left)
+	if skipped < 400 {
+		t.Errorf("only %d records were skipped", skipped)
 	}
 }
 
-// requireSkipped compares the rows of both decoders, and adds them to those of the night.
-func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (left int) {
+// requireSkipped compares the rows of both decoders and adds them to tonight. It returns the
+// number of skipped records.
+func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (skipped int) {
 	t.Helper()
 	for name := range all {
 		table, key, _ := strings.Cut(name, " ")
@@ -142,7 +143,7 @@ func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[st
 			}
 			continue
 		}
-		left++
+		skipped++
 		for _, row := range want {
 			// All copies of a record on several pages must be stored or staged.
 			if !contains(stored[name], row) && !contains(some[name], row) {
@@ -150,7 +151,7 @@ func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[st
 			}
 		}
 	}
-	return left
+	return skipped
 }
 
 func contains(rows []string, row string) bool {
@@ -162,8 +163,8 @@ func contains(rows []string, row string) bool {
 	return false
 }
 
-// TestRecalledRecordsKeepCreatedAt: the order of creation is part of the proof of a list.
-// It must be right wherever created_at is, and whatever other fields have this name.
+// TestRecalledRecordsKeepCreatedAt checks the order of creation, which is part of the proof of
+// a list. It must be right wherever created_at is, and whatever other fields have this name.
 func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	b := compile(t, streamNamed(t, "product_listings"))
 	list := func(records ...string) string { return `{"records":[` + strings.Join(records, ",") + `]}` }
@@ -174,12 +175,12 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 		"absent":                  list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b"}`),
 		"null":                    list(`{"id":"a","created_at":null}`),
 		"with spaces":             list(`{ "id" : "a" , "created_at" : "2026-01-02T00:00:00Z" }`),
-		"another one before it":   list(`{"id":"a","x":{"created_at":"2020-01-01T00:00:00Z"},"created_at":"2026-01-02T00:00:00Z"}`),
-		"another one after it":    list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","x":{"created_at":"2020-01-01T00:00:00Z"}}`),
-		"one within a text":       list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`),
-		"two of one record":       list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}`),
-		"two, the second bad":     list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":null}`),
-		"one of another record":   list(`{"id":"a"}`, `{"id":"b","created_at":"2026-01-02T00:00:00Z"}`),
+		"another before it":       list(`{"id":"a","x":{"created_at":"2020-01-01T00:00:00Z"},"created_at":"2026-01-02T00:00:00Z"}`),
+		"another after it":        list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","x":{"created_at":"2020-01-01T00:00:00Z"}}`),
+		"another within a text":   list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`),
+		"a duplicate":             list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}`),
+		"a duplicate null":        list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":null}`),
+		"only the second record":  list(`{"id":"a"}`, `{"id":"b","created_at":"2026-01-02T00:00:00Z"}`),
 		"without a zone, rounded": list(`{"id":"a","created_at":"2026-01-02T00:00:00.1234567"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,8 +208,8 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	}
 }
 
-// TestPrivateRecordsAreNotRecalledWithoutAKey: someone with the other values of a record
-// could guess the dropped ones from its hash.
+// TestPrivateRecordsAreNotRecalledWithoutAKey checks CanRecall: somebody who has the other
+// values of a record could guess the dropped values from its hash.
 func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules  transform.Privacy
@@ -230,13 +231,13 @@ func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	}
 }
 
-// TestPathsWithAnyByteAreDifferentDrift: a path with zero bytes must not equal two other
-// paths.
-func TestPathsWithAnyByteAreDifferentDrift(t *testing.T) {
+// TestDriftPathsWithZeroBytesAreDistinct decodes a path with zero bytes, which must not equal
+// two other paths.
+func TestDriftPathsWithZeroBytesAreDistinct(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
-	one := `{"id":"x","aa":1,"bb":2}`
-	other := fmt.Sprintf(`{"id":"y","aa\u0000things\u0000%s\u0000bb":3}`, transform.UnknownField)
-	body := `{"records":[` + one + `,` + other + `]}`
+	twoPaths := `{"id":"x","aa":1,"bb":2}`
+	zeroBytes := fmt.Sprintf(`{"id":"y","aa\u0000things\u0000%s\u0000bb":3}`, transform.UnknownField)
+	body := `{"records":[` + twoPaths + `,` + zeroBytes + `]}`
 	first, known := b.NewDecoder(), transform.NewKnown(10)
 	first.Remember(transform.NewMemory(1, nil))
 	decode(t, first, body)

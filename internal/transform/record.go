@@ -70,11 +70,11 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
 	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
-	r.rows.refusedItems = 0
+	r.rows.rejectedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err == errAgain {
 		r.report.undoTo(mark)
-		r.rows.refusedItems = 0
+		r.rows.rejectedItems = 0
 		r.in.pos, r.in.depth, r.in.careful = start, depth, true
 		reason, err = r.rows.readRow(root, 0, prefix)
 		r.in.careful = false
@@ -83,11 +83,11 @@ func (r *recordReader) readRecord(prefix []byte) error {
 		return err
 	}
 	r.page.Records++
-	r.page.Refused += r.rows.refusedItems
+	r.page.RejectedRecords += r.rows.rejectedItems
 	if reason != "" {
-		r.page.Refused++
+		r.page.RejectedRecords++
 		r.report.undoTo(mark)
-		r.report.addReject(root, stream.Reject{Key: r.rows.refused, Parent: r.report.parentKey(root), Reason: reason}, r.in.buf[start:r.in.pos])
+		r.report.addReject(root, stream.Reject{Key: r.rows.rejectedKey, Parent: r.report.parentKey(root), Reason: reason}, r.in.buf[start:r.in.pos])
 		return nil
 	}
 	if r.copies.best != nil && r.dropCopy(root, mark, r.in.buf[start:r.in.pos]) {
@@ -137,10 +137,10 @@ type rowReader struct {
 	after   []*field
 	delayed []delayedList
 	hash    hasher
-	// refused is the key of the last rejected row, and refusedItems the number of rejected
-	// rows within the record that have keys of their own.
-	refused      string
-	refusedItems int
+	// rejectedKey is the key of the last rejected row. rejectedItems counts the rejected rows
+	// within the record that have their own keys.
+	rejectedKey   string
+	rejectedItems int
 }
 
 // delayedList is a list that occurred before the key that its rows inherit.
@@ -149,8 +149,8 @@ type delayedList struct {
 }
 
 // readRow reads the value at the position as a row of a table: a record, or the item of a
-// list in the enclosing row. It returns the reason if there is no row; the value was read
-// in any case.
+// list in the enclosing row. If the row is rejected, it returns the reason. The position is
+// then after the value, too.
 func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, err error) {
 	path, base, extra, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
 	found := len(r.report.rejects)
@@ -179,7 +179,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		}
 	}
 	if err != nil || reason != "" {
-		r.refused = r.readableKey(t)
+		r.rejectedKey = r.readableKey(t)
 		t.undoRow()
 	}
 	r.in.path, r.in.base, r.delayed = r.in.path[:path], base, r.delayed[:lists]
@@ -287,9 +287,9 @@ func (r *rowReader) readItem(t *table, place int) error {
 	}
 	r.report.undoTo(mark)
 	if len(t.ownKeys) > 0 {
-		r.refusedItems++
+		r.rejectedItems++
 	}
-	r.report.addReject(t, stream.Reject{Key: r.refused, Parent: t.up.keyText(t.up.rows), Reason: reason}, r.in.buf[start:r.in.pos])
+	r.report.addReject(t, stream.Reject{Key: r.rejectedKey, Parent: t.up.keyText(t.up.rows), Reason: reason}, r.in.buf[start:r.in.pos])
 	return nil
 }
 

@@ -32,16 +32,16 @@ func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 	}
 	best := map[string]*reference{}
 	for _, v := range records {
-		one := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
-		key, ok := one.add(0, v, nil, nil, 0)
-		if r.rejects = append(r.rejects, one.rejects...); !ok {
+		record := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
+		key, ok := record.add(0, v, nil, nil, 0)
+		if r.rejects = append(r.rejects, record.rejects...); !ok {
 			r.reject(r.stream.Root().Name, key, "")
-		} else if best[key] == nil || one.values() >= best[key].values() {
-			best[key] = one
+		} else if best[key] == nil || record.values() >= best[key].values() {
+			best[key] = record
 		}
 	}
-	for _, one := range best {
-		for table, rows := range one.rows {
+	for _, record := range best {
+		for table, rows := range record.rows {
 			r.rows[table] = append(r.rows[table], rows...)
 		}
 	}
@@ -231,8 +231,8 @@ func (w *walker) fits(prefix string, path []string, m map[string]any) bool {
 
 func isDots(s string) bool { return s == "." || s == ".." }
 
-// asked reports whether a column names details.
-func (w *walker) asked(column string) bool {
+// namesDetails reports whether a column contains ids of details.
+func (w *walker) namesDetails(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
@@ -283,7 +283,7 @@ func (w *walker) member(prefix string, path []string, v any) {
 	case column != "":
 		w.scalar(column, path, path[len(path)-1], v)
 	default:
-		w.loose(full, path, v)
+		w.unknown(full, path, v)
 	}
 }
 
@@ -334,8 +334,8 @@ func (w *walker) child(path []string) int {
 	return slices.IndexFunc(w.stream.Tables, func(t stream.Table) bool { return t.At != "" && t.At == w.at(path) })
 }
 
-// loose reads a value whose name is not that of a column.
-func (w *walker) loose(full string, path []string, v any) {
+// unknown reads a value whose name is not the name of a column.
+func (w *walker) unknown(full string, path []string, v any) {
 	_, list := v.([]any)
 	if w.group(full, path) {
 		if v == "" || list && len(v.([]any)) == 0 {
@@ -374,7 +374,7 @@ func (w *walker) scalar(column string, path []string, name string, v any) {
 	text, ok := convert(c.Type, v)
 	old, set := w.row[column]
 	switch {
-	case !ok, (text == "" || isDots(text)) && w.asked(column):
+	case !ok, (text == "" || isDots(text)) && w.namesDetails(column):
 		w.pending = append(w.pending, strings.Join(path, "."))
 	case text == "" && c.Type != stream.Text, text == "" && set, text == old && set:
 	case set && old != "":

@@ -94,8 +94,8 @@ func renderPage(b *strings.Builder, p stream.PageFacts) {
 	if p.Falling {
 		b.WriteString(" falling")
 	}
-	if p.Refused > 0 {
-		fmt.Fprintf(b, " refused=%d", p.Refused)
+	if p.RejectedRecords > 0 {
+		fmt.Fprintf(b, " rejected=%d", p.RejectedRecords)
 	}
 	if p.Copies > 0 {
 		fmt.Fprintf(b, " copies=%d", p.Copies)

@@ -46,8 +46,8 @@ type input struct {
 	// seq is the sequence number of the record, and place its position in the body, from 1.
 	seq   uint64
 	place int
-	// path contains the names of the objects around the position. Those from index base on
-	// are inside the current row.
+	// path contains the names of the objects around the position. path[base:] is the part
+	// inside the current row.
 	path []string
 	base int
 	// secret is the dotted path of the private field that contains the position, or empty.
@@ -376,8 +376,9 @@ func (s *scanner) skipComma() bool {
 	return false
 }
 
-// matchName skips a name and its colon if they are those of the expected field. Names of
-// eight to sixteen bytes, the most frequent ones, are compared as two words.
+// matchName skips the name and colon of the expected field, and reports whether they were
+// there. Names of eight to sixteen bytes, which are the most frequent, are compared as two
+// words.
 func (s *scanner) matchName(f *field) bool {
 	end := s.pos + len(f.quoted)
 	if end > len(s.buf) {

@@ -95,9 +95,9 @@ func sameRecords(t *testing.T, k kit, body []byte) {
 	}
 }
 
-// FuzzEnvelope puts records into arbitrary JSON. There must be an error or a page, the page
-// must contain the records that it counts, and for things they must be those of
-// sniffSlowly.
+// FuzzEnvelope puts records into arbitrary JSON. The result must be an error or a page, the
+// page must contain the records that it counts, and sniffSlowly must find the same records of
+// things.
 func FuzzEnvelope(f *testing.F) {
 	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`,
 		`{"error":"temporary failure","code":500}`, `{"errors":[ ],"items":[]}`, `{"errors":[{"id":"a"}]}`, `{"records":null,"items":[]}`,

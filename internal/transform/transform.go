@@ -49,8 +49,8 @@ const (
 	// the column, and the other in extra. It is also a nested record that names another
 	// parent than the enclosing one; the column contains the named parent.
 	Conflict = "conflict"
-	// Duplicate is a record with the same key as another in the body. The one with more
-	// values is staged, or the later one if they have equally many.
+	// Duplicate is a record with the same key as another in the body. The record with more
+	// values is staged, and of equals the later record.
 	Duplicate = "duplicate"
 )
 
@@ -61,7 +61,7 @@ type Origin struct {
 	// Param is the path parameter of the request, or empty. A record with another one is
 	// rejected.
 	Param string
-	// Pass and Page are those of a list, counted from 1, or 0.
+	// Pass and Page are counted from 1. They are 0 for a response that is no page of a list.
 	Pass, Page int
 }
 

@@ -180,8 +180,8 @@ func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw 
 }
 
 // resolveConflict resolves two values for one column of the current row. A value replaces an
-// empty text. Of two different values the first stays, which is the outer one if the record
-// is read carefully.
+// empty text. Of two different values the first is kept. If the record is read carefully,
+// that is the outer value.
 func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) error {
 	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
@@ -268,7 +268,7 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 	return d, len(b) == 0
 }
 
-// farAway is an exponent too large for the digits of any body to compensate.
+// farAway is an exponent that the digits of no body can compensate.
 const farAway = 1 << 40
 
 func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// TestStalledSendersKeepNobodyOut fills the memory budget with incomplete bodies.
-func TestStalledSendersKeepNobodyOut(t *testing.T) {
+// TestStalledSendersDoNotBlockOthers fills the memory budget with incomplete bodies.
+func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	const budget, senders, size = 4096, 12, 900
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInFlight: budget}).open()
 	answers := make(chan int, senders)
@@ -28,19 +28,19 @@ func TestStalledSendersKeepNobodyOut(t *testing.T) {
 			}
 		}()
 	}
-	refused := func(n int) {
+	requireEvicted := func(n int) {
 		for range n {
 			if status := <-answers; status != http.StatusServiceUnavailable {
 				t.Errorf("a stalled sender got status %d, want 503", status)
 			}
 		}
 	}
-	refused(senders - budget/size)
-	one := delivery{id: "1", topic: "t", body: `"` + strings.Repeat("y", 2*size) + `"`}
-	if got := d.send(one); got != http.StatusNoContent {
+	requireEvicted(senders - budget/size)
+	hook := delivery{id: "1", topic: "t", body: `"` + strings.Repeat("y", 2*size) + `"`}
+	if got := d.send(hook); got != http.StatusNoContent {
 		t.Errorf("a complete delivery got status %d, want 204", got)
 	}
-	refused(2)
+	requireEvicted(2)
 	if got := d.receiver.Counts(); got[webhook.Crowded] != uint64(senders-budget/size+2) || got[webhook.Unavailable] != 0 {
 		t.Errorf("counts are %v", got)
 	}
@@ -54,7 +54,7 @@ func (d *fixture) dial() net.Conn {
 	return conn
 }
 
-func TestWhatClaimsNoSignatureIsNotRead(t *testing.T) {
+func TestUnsignedBodyIsNotRead(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
 	if got := d.send(delivery{body: strings.Repeat("x", 101), signature: unsigned}); got != http.StatusUnauthorized {
 		t.Errorf("got status %d for a long body without a signature, want 401", got)

@@ -38,7 +38,7 @@ type envelope struct {
 }
 
 // EventRecord returns an event as one JSON object: the unchanged members of its body, then
-// those of the envelope, which override members of the same name. It returns an
+// the members of the envelope, which override members of the same name. It returns an
 // *InvalidError if the body is not an event of its topic.
 func EventRecord(e stream.Event) ([]byte, error) {
 	body := bytes.TrimSpace(e.Body)

@@ -19,7 +19,7 @@ import (
 type delivery struct {
 	event stream.Event
 	mark  mark
-	// stale deliveries are refused, unless their event is known.
+	// stale deliveries are rejected, unless their event is known.
 	stale bool
 	// window is the time within which the same topic and body mean the same event.
 	window time.Duration
@@ -48,7 +48,7 @@ type committer struct {
 	cfg   Config
 	now   func() time.Time
 	queue chan *delivery
-	// closed unblocks the senders that wait for an outcome when run ends.
+	// closed is closed when run ends. It unblocks the senders that wait for an outcome.
 	closed chan struct{}
 
 	lock   *flock.Flock
@@ -69,7 +69,7 @@ const (
 )
 
 // openCommitter locks the inbox, seals the open segment of a killed process, and loads the
-// marks of the events in the inbox and of those that nights have removed from it.
+// marks of removed events and of events still in the inbox.
 func openCommitter(cfg Config, window time.Duration, now func() time.Time, state *atomic.Pointer[InboxState]) (*committer, error) {
 	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
@@ -151,8 +151,8 @@ func (c *committer) commitBatch(d *delivery) {
 }
 
 // addToBatch adds a delivery to the batch, or sends its outcome at once. A known event is not
-// written again, but it joins a batch that is not empty: the event that it repeats may be in
-// it and not on the disk yet.
+// written again. If the batch is not empty, its delivery waits with the batch, because the
+// event that it repeats may be in the batch and not on the disk yet.
 func (c *committer) addToBatch(d *delivery) {
 	d.result = c.memory.classify(d.mark, d.stale, d.window)
 	switch {

@@ -55,10 +55,10 @@ func (d *faultyDisk) failedStep() string {
 	return d.steps[d.failAt-1]
 }
 
-// TestNothingAcknowledgedIsLostToAFailingDisk makes each step fail in turn while deliveries
-// arrive. The sender repeats a delivery after a status 503, as the service does. In the end
-// the inbox has every event once.
-func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
+// TestFailingDiskKeepsAcknowledgedEvents makes each step fail in turn while deliveries
+// arrive. The sender repeats a delivery after a status 503, as the service does. The inbox
+// must then contain every event once.
+func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt := 1; ; failAt++ {
 		disk := &faultyDisk{}
@@ -84,9 +84,10 @@ func TestNothingAcknowledgedIsLostToAFailingDisk(t *testing.T) {
 	}
 }
 
-// TestANightTakesAllThoughTheDiskFails makes each step fail in turn while a night lands and
-// empties the inbox. Events that were not landed stay, and the next attempt lands all.
-func TestANightTakesAllThoughTheDiskFails(t *testing.T) {
+// TestFailingDiskKeepsEventsForNextNight makes each step fail in turn while a night lands and
+// empties the inbox. The inbox must keep the events that were not landed, so that the next
+// attempt lands all.
+func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt, hasFailed := 1, true; hasFailed; failAt++ {
 		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
@@ -120,9 +121,9 @@ func TestNewSegmentReturnsTheErrorOfTheDisk(t *testing.T) {
 	}
 }
 
-// TestASegmentThatFailsToCloseKeepsItsName: the sealed name means that all lines are on
-// disk.
-func TestASegmentThatFailsToCloseKeepsItsName(t *testing.T) {
+// TestSegmentThatFailsToCloseIsNotSealed checks the name: a sealed name means that all lines
+// are on disk.
+func TestSegmentThatFailsToCloseIsNotSealed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := webhook.NewSegment(dir, time.Now())
 	must(t, err)

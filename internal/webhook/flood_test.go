@@ -26,9 +26,9 @@ func inboxBytes(t *testing.T, dir string) (sum int64) {
 	return sum
 }
 
-// TestACapturedBodyDoesNotFillTheInbox sends one signed body with new ids, timestamps and
+// TestCapturedBodyDoesNotFillTheInbox sends one signed body with new ids, timestamps and
 // topics. An attacker who captured one delivery can do that, because only the body is signed.
-func TestACapturedBodyDoesNotFillTheInbox(t *testing.T) {
+func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
 	d.openStrict(5 * time.Minute)
 	body := `{"article_id":"a1","notes":"` + strings.Repeat("x", 10_000) + `"}`
@@ -41,7 +41,7 @@ func TestACapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	before := inboxBytes(t, d.dir)
 	for i := range 200 {
 		if got := send(fmt.Sprint("forged", i), webhook.CommentUpdated); got != http.StatusNoContent {
-			t.Fatalf("answered %d: the service would go on trying", got)
+			t.Fatalf("got status %d: the service would repeat the delivery", got)
 		}
 	}
 	if got := inboxBytes(t, d.dir); got != before {
@@ -63,11 +63,11 @@ func TestACapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	}
 }
 
-// TestTheSameWordsLaterAreAnotherEvent lists deliveries that are not repetitions: the same
-// body under another topic or an hour later, and a body that differs in one byte.
-func TestTheSameWordsLaterAreAnotherEvent(t *testing.T) {
+// TestSameBodyLaterIsAnotherEvent sends deliveries that are not repetitions: the same body
+// under another topic or an hour later, and a body that differs in one byte.
+func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
-	for _, one := range []struct {
+	for _, hook := range []struct {
 		after     time.Duration
 		id, topic string
 		body      string
@@ -80,9 +80,9 @@ func TestTheSameWordsLaterAreAnotherEvent(t *testing.T) {
 		{time.Minute, "an hour later", webhook.CommentUpdated, `{"id":"c"}`},
 		{time.Minute, "and again", webhook.CommentUpdated, `{"id":"c"}`},
 	} {
-		d.now = d.now.Add(one.after)
-		if got := d.send(delivery{id: one.id, topic: one.topic, body: one.body}); got != http.StatusNoContent {
-			t.Fatalf("%s got status %d, want 204", one.id, got)
+		d.now = d.now.Add(hook.after)
+		if got := d.send(delivery{id: hook.id, topic: hook.topic, body: hook.body}); got != http.StatusNoContent {
+			t.Fatalf("%s got status %d, want 204", hook.id, got)
 		}
 	}
 	if diff := cmp.Diff([]string{"created", "updated", "a space more", "an hour later"}, storedIDs(t, d.dir)); diff != "" {
@@ -90,15 +90,15 @@ func TestTheSameWordsLaterAreAnotherEvent(t *testing.T) {
 	}
 }
 
-// TestTheJournalRemembersBodies repeats a body after a restart.
-func TestTheJournalRemembersBodies(t *testing.T) {
+// TestJournalRemembersBodies repeats a body after a restart.
+func TestJournalRemembersBodies(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
-	one := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
-	d.send(one)
+	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
+	d.send(hook)
 	d.stop()
 	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
-	one.id = "e2"
-	if got := again.send(one); got != http.StatusNoContent {
+	hook.id = "e2"
+	if got := again.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
@@ -112,13 +112,13 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	disk := &faultyDisk{}
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: durable.Disk{Step: disk.step}}).open()
 	disk.arm(1)
-	one := eventOf("e1")
-	if got := d.send(one); got != http.StatusServiceUnavailable {
+	hook := eventOf("e1")
+	if got := d.send(hook); got != http.StatusServiceUnavailable {
 		t.Fatalf("got status %d from a failing disk, want 503", got)
 	}
 	disk.arm(0)
-	one.id = "e2"
-	if got := d.send(one); got != http.StatusNoContent {
+	hook.id = "e2"
+	if got := d.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d", got)
 	}
 	if got := d.receiver.Counts(); got["stored"] != 2 || got["repeated"] != 0 { // open stores one event
@@ -126,26 +126,26 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// TestAFullInboxRefusesAndRecovers fills an inbox to its limit. The sender repeats a refused
-// event until a night has emptied the inbox. Then every acknowledged event is in the folder
-// of the night or in the inbox.
-func TestAFullInboxRefusesAndRecovers(t *testing.T) {
+// TestFullInboxRejectsAndRecovers fills an inbox to its limit. The sender repeats a rejected
+// event until a night has emptied the inbox. Then every acknowledged event must be in the
+// folder of the night or in the inbox.
+func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, MaxInbox: func(int64) int64 { return limit }}).open()
 	var acknowledged []string
-	one := func(n int) delivery {
+	event := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
 	}
 	n := 0
 	for ; ; n++ {
-		status := d.send(one(n))
+		status := d.send(event(n))
 		if status == http.StatusServiceUnavailable {
 			break
 		}
 		if status != http.StatusNoContent {
 			t.Fatalf("got status %d", status)
 		}
-		acknowledged = append(acknowledged, one(n).id)
+		acknowledged = append(acknowledged, event(n).id)
 	}
 	if got := inboxBytes(t, d.dir); got > limit || got < limit-2000 {
 		t.Errorf("the full inbox has %d bytes, want slightly less than %d", got, limit)
@@ -154,13 +154,13 @@ func TestAFullInboxRefusesAndRecovers(t *testing.T) {
 	if state.Bytes != inboxBytes(t, d.dir) || state.Limit != limit || !state.FullSince.Equal(d.now) {
 		t.Errorf("the state of the full inbox is %+v", state)
 	}
-	resp, err := http.DefaultClient.Do(d.request(one(n)))
+	resp, err := http.DefaultClient.Do(d.request(event(n)))
 	must(t, err)
 	must(t, resp.Body.Close())
 	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "300" {
 		t.Errorf("got status %d with Retry-After %q, want 503 with 300", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
-	if got := d.send(one(0)); got != http.StatusNoContent {
+	if got := d.send(event(0)); got != http.StatusNoContent {
 		t.Errorf("a known event got status %d from a full inbox, want 204", got)
 	}
 
@@ -168,27 +168,27 @@ func TestAFullInboxRefusesAndRecovers(t *testing.T) {
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
 	must(t, batch.Empty())
-	for d.send(one(n)) != http.StatusNoContent { // the service repeats it too
+	for d.send(event(n)) != http.StatusNoContent { // the service repeats it too
 	}
 	if state := d.receiver.Inbox(); !state.FullSince.IsZero() || state.Bytes != inboxBytes(t, d.dir) {
 		t.Errorf("after the night the state is %+v", state)
 	}
-	taken := map[string]bool{}
+	kept := map[string]bool{}
 	for _, dir := range []string{folder, d.dir} {
 		for _, id := range storedIDs(t, dir) {
-			taken[id] = true
+			kept[id] = true
 		}
 	}
-	for _, id := range append(acknowledged, one(n).id) {
-		if !taken[id] {
+	for _, id := range append(acknowledged, event(n).id) {
+		if !kept[id] {
 			t.Errorf("the acknowledged event %s is lost", id)
 		}
 	}
 }
 
-// TestALimitThatIsLoweredLosesNothing: an inbox above its new limit keeps its events and
-// refuses more.
-func TestALimitThatIsLoweredLosesNothing(t *testing.T) {
+// TestLoweredLimitKeepsEvents expects that an inbox above its new limit keeps its events and
+// rejects further events.
+func TestLoweredLimitKeepsEvents(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	d.send(eventOf("e1"))
 	d.stop()

@@ -23,8 +23,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// FuzzPlainText checks that the text of any document is within its limit and has all texts
-// of the document in order.
+// FuzzPlainText checks that the text of any document is bounded and contains all texts of the
+// document in order.
 func FuzzPlainText(f *testing.F) {
 	f.Add([]byte(`{"type":"doc","content":[{"type":"orderedList","attrs":{"start":-1},"content":[{"type":"mention"}]}]}`))
 	f.Add([]byte(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"text","text":"a\nb","marks":[{"type":"link","attrs":{"href":"c"}}]}]}]}`))
@@ -82,8 +82,8 @@ func collectTexts(found []string, node any) []string {
 	return found
 }
 
-// FuzzRecord checks that a record has the members of its body, with all digits, and those of
-// the envelope, which win.
+// FuzzRecord checks that a record has the members of its body, with all digits, and the
+// members of the delivery, which replace members of the body.
 func FuzzRecord(f *testing.F) {
 	f.Add(webhook.StatusChanged, []byte(`{"article_id":"a","n":1.50,"n":2e400}`))
 	f.Add(webhook.CommentCreated, []byte(` {"id":"c","content":{"type":"doc"},"event_id":"forged"} `))
@@ -154,8 +154,8 @@ func FuzzReceiver(f *testing.F) {
 	f.Add(",", "e\xff", "\n", "2026-11-20T02:00:00+14:00", []byte{}, true)
 	d := newFixture(f, webhook.Config{Secrets: []string{secret}})
 	d.openStrict(5 * time.Minute)
-	known := map[string]bool{}
-	topics := map[string]map[string]bool{}
+	knownEvents := map[string]bool{}
+	topicsOf := map[string]map[string]bool{} // by body
 	f.Fuzz(func(t *testing.T, signature, id, topic, timestamp string, body []byte, signed bool) {
 		if signed {
 			signature += "," + sign(secret, string(body))
@@ -165,22 +165,22 @@ func FuzzReceiver(f *testing.F) {
 			"X-Hook-Timestamp": {timestamp}}
 		w := httptest.NewRecorder()
 		d.receiver.ServeHTTP(w, req)
-		name := cmp.Or(id, "of the body "+topic+"\x00"+string(body))
+		eventKey := cmp.Or(id, "of the body "+topic+"\x00"+string(body))
 		want := http.StatusUnauthorized
 		if len(body) > 1<<20 {
 			want = http.StatusRequestEntityTooLarge
-		} else if hasSignature(signature, body) && (isTimely(timestamp, d.now) || known[name] && w.Code == http.StatusNoContent) {
-			label := strings.ToValidUTF8(topic[:min(len(topic), 256)], "\uFFFD")
-			if topics[string(body)] == nil {
-				topics[string(body)] = map[string]bool{}
+		} else if hasSignature(signature, body) && (isTimely(timestamp, d.now) || knownEvents[eventKey] && w.Code == http.StatusNoContent) {
+			topicKey := strings.ToValidUTF8(topic[:min(len(topic), 256)], "\uFFFD")
+			if topicsOf[string(body)] == nil {
+				topicsOf[string(body)] = map[string]bool{}
 			}
-			switch seen := topics[string(body)]; {
-			case known[name] || seen[label]:
+			switch topics := topicsOf[string(body)]; {
+			case knownEvents[eventKey] || topics[topicKey]:
 				want = http.StatusNoContent
-			case len(seen) < 8:
+			case len(topics) < 8:
 				want = http.StatusNoContent
-				known[name], seen[label] = true, true
-			case w.Code == http.StatusNoContent: // the memory has dropped the body after many others
+				knownEvents[eventKey], topics[topicKey] = true, true
+			case w.Code == http.StatusNoContent: // the receiver forgot this body because its memory is limited
 				want = http.StatusNoContent
 			}
 		}
@@ -203,7 +203,7 @@ func isTimely(timestamp string, now time.Time) bool {
 	return false
 }
 
-// FuzzJournal lands a segment of any bytes and checks that landing does not change its
+// FuzzJournal lands a segment of arbitrary bytes and checks that landing does not change its
 // events.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte("{}\n"))
@@ -222,8 +222,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// FuzzTornJournal changes a byte of a segment and replaces its end. Every intact line still
-// gives its event, and no line gives an event that was not written.
+// FuzzTornJournal changes a byte of a segment and replaces its end. Intact lines must be
+// read, and no line may yield a changed event.
 func FuzzTornJournal(f *testing.F) {
 	segment, data := writeSegment(f, 4)
 	whole := map[string]stream.Event{}

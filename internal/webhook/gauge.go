@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// InboxState is the size of the inbox.
+// InboxState describes how full the inbox is.
 type InboxState struct {
 	// Bytes is the size of all segments, Limit the maximum. Limit 0 means no maximum.
 	Bytes, Limit int64
-	// FullSince is the time of the first refused delivery. It is zero while there is room.
+	// FullSince is the time when the inbox became full. It is zero while there is room.
 	FullSince time.Time
 }
 
@@ -32,10 +32,10 @@ type gauge struct {
 	limit func(bytes int64) int64
 	// maxLine is the size of the longest possible line, in bytes.
 	maxLine int64
-	// state is the published copy of now.
+	// state is a copy of current for other goroutines.
 	state *atomic.Pointer[InboxState]
 
-	now InboxState
+	current InboxState
 	// nextMeasure is the earliest time of a measurement by hasRoom.
 	nextMeasure time.Time
 }
@@ -50,9 +50,9 @@ func (g *gauge) measure() error {
 	if err != nil {
 		return err
 	}
-	g.now.Bytes, g.now.Limit = bytes, g.limit(bytes)
-	if g.now.Limit <= 0 || bytes+g.maxLine <= g.now.Limit {
-		g.now.FullSince = time.Time{}
+	g.current.Bytes, g.current.Limit = bytes, g.limit(bytes)
+	if g.current.Limit <= 0 || bytes+g.maxLine <= g.current.Limit {
+		g.current.FullSince = time.Time{}
 	}
 	g.publish()
 	return nil
@@ -60,25 +60,25 @@ func (g *gauge) measure() error {
 
 // hasRoom reports whether the inbox has room for n more bytes.
 func (g *gauge) hasRoom(n int64, at time.Time) bool {
-	fits := func() bool { return g.now.Limit <= 0 || g.now.Bytes+n <= g.now.Limit }
+	fits := func() bool { return g.current.Limit <= 0 || g.current.Bytes+n <= g.current.Limit }
 	if fits() || !time.Now().Before(g.nextMeasure) && g.measure() == nil && fits() {
 		return true
 	}
-	if g.now.FullSince.IsZero() {
-		g.now.FullSince = at
+	if g.current.FullSince.IsZero() {
+		g.current.FullSince = at
 		g.publish()
 	}
 	return false
 }
 
-// grow adds written bytes, including those of a failed write.
+// grow adds written bytes, also after a failed write.
 func (g *gauge) grow(n int64) {
-	g.now.Bytes += n
+	g.current.Bytes += n
 	g.publish()
 }
 
 func (g *gauge) publish() {
-	state := g.now
+	state := g.current
 	g.state.Store(&state)
 }
 

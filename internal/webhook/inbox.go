@@ -83,10 +83,11 @@ func (b *Batch) copyLines(from, to string) error {
 	return b.disk.WriteFile(to, intact.Bytes(), privateFile)
 }
 
-// Empty removes the landed sealed segments. Call it after the publish. An open segment stays;
-// the next night lands it again and recognizes its events by their ids. The marks of the
-// removed events stay, so that a receiver that starts later recognizes repetitions. If the
-// marks cannot be written, the segments are removed nevertheless and the error is returned.
+// Empty removes the landed sealed segments. Call it after the publish. It keeps the open
+// segment; the next night lands it again and recognizes its events by their ids. It also
+// keeps the marks of the removed events, so that a receiver that starts later recognizes
+// repetitions. If the marks cannot be written, the segments are removed nevertheless and the
+// error is returned.
 func (b Batch) Empty() error {
 	errs := b.writePublished()
 	if len(b.sealed) == 0 {
@@ -120,8 +121,8 @@ func (b Batch) writePublished() error {
 }
 
 // WaitingBytes returns the number of unpublished bytes in an inbox. It may be less than the
-// size of its files, because the published part of an open segment stays until the segment is
-// sealed and a later night removes it.
+// size of its files: the published part of an open segment is removed by a later night, after
+// the segment was sealed.
 func WaitingBytes(inbox string) (int64, error) {
 	if _, err := os.Stat(inbox); err != nil {
 		return 0, fmt.Errorf("measure the inbox: %w", err)

@@ -30,7 +30,8 @@ const (
 	privateDir   = 0o700
 )
 
-// maxLine is in bytes. It limits the memory for reading a damaged segment.
+// maxLine is the maximum length of a line in bytes. It limits the memory for reading a
+// damaged segment.
 const maxLine = 64 << 20
 
 // lineSum is the last member of a line, a checksum of the text before it. After a power

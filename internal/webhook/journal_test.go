@@ -45,9 +45,9 @@ func segmentsIn(t testing.TB, dir string) []string {
 	return files
 }
 
-// TestAJournalCutAnywhereKeepsEveryWholeLine simulates a crash at every byte. The synced
+// TestTruncatedJournalKeepsCompleteLines simulates a crash at every byte. The synced
 // part is a prefix of the file that contains all acknowledged lines.
-func TestAJournalCutAnywhereKeepsEveryWholeLine(t *testing.T) {
+func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 	segment, data := writeSegment(t, 3)
 	dir := filepath.Dir(segment)
 	for cut := range len(data) + 1 {
@@ -60,7 +60,7 @@ func TestAJournalCutAnywhereKeepsEveryWholeLine(t *testing.T) {
 	}
 }
 
-func TestAReceiverGoesOnBehindATornSegment(t *testing.T) {
+func TestReceiverStartsAfterTornSegment(t *testing.T) {
 	segment, data := writeSegment(t, 2)
 	dir := filepath.Dir(segment)
 	// A killed process leaves an open segment with a torn line.
@@ -77,14 +77,14 @@ func TestAReceiverGoesOnBehindATornSegment(t *testing.T) {
 	}
 }
 
-func TestADamagedLineSpoilsItselfAlone(t *testing.T) {
+func TestDamagedLineKeepsOtherLines(t *testing.T) {
 	segment, data := writeSegment(t, 3)
 	for at := range data {
 		spoiled := bytes.Clone(data)
 		spoiled[at] ^= 0x20
 		must(t, os.WriteFile(segment, spoiled, 0o600))
 		if got := len(storedIDs(t, filepath.Dir(segment))); got < 1 {
-			t.Fatalf("a changed bit at %d of %d leaves %d events", at, len(data), got)
+			t.Fatalf("with a changed bit at %d of %d, %d events are read", at, len(data), got)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 		t.Errorf("the inbox has %v, want b, which was in the open segment, and c", got)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want those of c", waiting, all)
+		t.Errorf("%d of %d bytes wait, want the half with c", waiting, all)
 	}
 	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
@@ -120,13 +120,13 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	}
 	d.send(eventOf("d"))
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want those of d", waiting, all)
+		t.Errorf("%d of %d bytes wait, want the half with d", waiting, all)
 	}
 	if _, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait after landing without a publish, want those of d", waiting, all)
+		t.Errorf("%d of %d bytes wait after landing without a publish, want the half with d", waiting, all)
 	}
 }
 
@@ -153,7 +153,7 @@ func waitingIn(t *testing.T, dir string) (waiting, all int64) {
 	return waiting, all
 }
 
-func TestANightWithoutAnInboxTakesNothing(t *testing.T) {
+func TestLandWithoutInboxCreatesNoFolder(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, filepath.Join(dir, "none"), folder)
@@ -164,7 +164,7 @@ func TestANightWithoutAnInboxTakesNothing(t *testing.T) {
 	}
 }
 
-func TestAnOldSegmentIsClosed(t *testing.T) {
+func TestOldSegmentIsSealed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "inbox")
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemoryReceiver(t, dir)

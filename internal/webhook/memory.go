@@ -9,12 +9,13 @@ import (
 
 const (
 	// generationSize is the minimum number of remembered events. The maximum is twice as
-	// many, about 20 MB. An older event is stored again; the night drops it by its id.
+	// many, about 20 MB. A repetition of an older event is stored again, and the night
+	// recognizes it by its id.
 	generationSize = 1 << 16
 	// minWindow is the shortest window. Within the window, a repeated topic and body mean
 	// the same event, regardless of the id. Different events differ in the times in their
-	// bodies. If two had the same body, the second one would be dropped, and the next night
-	// would read the record.
+	// bodies. If two events had the same body, the second event would be dropped, and the
+	// next night would read the record.
 	minWindow = time.Hour
 	// maxTopics is the number of topics under which one body is stored within the window.
 	// Comments have three topics.
@@ -109,8 +110,8 @@ func (m *memory) removeEvent(k mark) {
 	}
 }
 
-// generations is a map of limited size. When the younger generation is full, it becomes the
-// older one, and the previous older one is dropped.
+// generations is a map of limited size. When the young generation is full, it becomes the
+// old generation, and the previous old generation is dropped.
 type generations[V any] struct {
 	young, old map[fingerprint]V
 }

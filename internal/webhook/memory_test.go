@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestARepeatIsAsNearBeforeAsAfter: the window extends in both directions, because the clock
-// of the machine may be set back between two deliveries.
-func TestARepeatIsAsNearBeforeAsAfter(t *testing.T) {
+// TestWindowExtendsInBothDirections includes earlier times, because the clock of the machine
+// may be set back between two deliveries.
+func TestWindowExtendsInBothDirections(t *testing.T) {
 	t.Parallel()
 	const window = time.Hour
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
@@ -19,7 +19,8 @@ func TestARepeatIsAsNearBeforeAsAfter(t *testing.T) {
 	} {
 		next := stored
 		next.id, next.at = fingerprintOf([]byte("2")), at.Add(after)
-		if got := m.classify(next, false, window); got != want {
+		const stale = false
+		if got := m.classify(next, stale, window); got != want {
 			t.Errorf("%v after the first: got %q, want %q", after, got, want)
 		}
 	}

@@ -47,7 +47,8 @@ type Config struct {
 	SegmentBytes int64
 	SegmentAge   time.Duration
 	// MaxInbox, if set, returns the limit of the inbox in bytes for its present size. 0
-	// means no limit. It is called every ten seconds and before a delivery is refused.
+	// means no limit. It is called every ten seconds and before a delivery is rejected
+	// because the inbox is full.
 	MaxInbox func(bytes int64) int64
 	// Stored, if set, is called with each new event after it was stored and acknowledged.
 	// It must not block.
@@ -131,7 +132,7 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 }
 
 // Reload changes the secrets and the maximum age for later deliveries. After an error the
-// old values stay.
+// old values are kept.
 func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	keys, err := signingKeys(secrets)
 	if err != nil {
@@ -289,7 +290,8 @@ func (r *Receiver) writeResponse(w http.ResponseWriter, o outcome) {
 	}
 }
 
-// logOutcome logs the results that the operator may have to act on, each once a minute.
+// logOutcome logs results that may require an action of the operator, each at most once a
+// minute.
 func (r *Receiver) logOutcome(o outcome) {
 	r.logLimits[o.result].Do(func() {
 		switch o.result {

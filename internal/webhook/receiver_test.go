@@ -55,8 +55,8 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	return d
 }
 
-// open runs the receiver, stores one event, and returns when that is acknowledged. stop ends
-// it.
+// open runs the receiver and sends one event. It returns when the event was acknowledged.
+// stop ends the receiver.
 func (d *fixture) open() *fixture {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -97,23 +97,23 @@ func sign(key, body string) string {
 
 const unsigned = "none"
 
-func (d *fixture) request(one delivery) *http.Request {
-	method := one.method
+func (d *fixture) request(hook delivery) *http.Request {
+	method := hook.method
 	if method == "" {
 		method = http.MethodPost
 	}
-	req, err := http.NewRequest(method, d.url, strings.NewReader(one.body))
+	req, err := http.NewRequest(method, d.url, strings.NewReader(hook.body))
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if one.signature == "" {
-		one.signature = sign(secret, one.body)
+	if hook.signature == "" {
+		hook.signature = sign(secret, hook.body)
 	}
-	if one.signature != unsigned {
-		req.Header.Set("x-hook-signature", one.signature)
+	if hook.signature != unsigned {
+		req.Header.Set("x-hook-signature", hook.signature)
 	}
-	for name, value := range map[string]string{"x-hook-event-id": one.id, "x-hook-topic": one.topic,
-		"x-hook-timestamp": one.timestamp, "x-hook-source": one.source} {
+	for name, value := range map[string]string{"x-hook-event-id": hook.id, "x-hook-topic": hook.topic,
+		"x-hook-timestamp": hook.timestamp, "x-hook-source": hook.source} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}
@@ -121,9 +121,9 @@ func (d *fixture) request(one delivery) *http.Request {
 	return req
 }
 
-func (d *fixture) send(one delivery) int {
+func (d *fixture) send(hook delivery) int {
 	d.t.Helper()
-	resp, err := http.DefaultClient.Do(d.request(one))
+	resp, err := http.DefaultClient.Do(d.request(hook))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (d *fixture) send(one delivery) int {
 	return resp.StatusCode
 }
 
-// storedIDs returns the ids of the events in a folder, without the one that open sends.
+// storedIDs returns the ids of the events in a folder, without the event that open sends.
 func storedIDs(t testing.TB, dir string) []string {
 	t.Helper()
 	var ids []string
@@ -154,14 +154,14 @@ func TestSignatures(t *testing.T) {
 		name, signature string
 		want            int
 	}{
-		{"the right one", good, http.StatusNoContent},
+		{"valid", good, http.StatusNoContent},
 		{"upper case digits", "v0=" + strings.ToUpper(good[3:]), http.StatusNoContent},
-		{"a second one is right", "v0=" + strings.Repeat("0", 64) + "," + good, http.StatusNoContent},
-		{"the first of two is right", good + ", " + sign("other", body), http.StatusNoContent},
+		{"the second of two is valid", "v0=" + strings.Repeat("0", 64) + "," + good, http.StatusNoContent},
+		{"the first of two is valid", good + ", " + sign("other", body), http.StatusNoContent},
 		{"under the second secret", sign("second", body), http.StatusNoContent},
 		{"beside another scheme", "v1=abc," + good, http.StatusNoContent},
 		{"of another body", sign(secret, body+" "), http.StatusUnauthorized},
-		{"under a secret that is not ours", sign("other", body), http.StatusUnauthorized},
+		{"under an unknown secret", sign("other", body), http.StatusUnauthorized},
 		{"under the empty secret", sign("", body), http.StatusUnauthorized},
 		{"missing", unsigned, http.StatusUnauthorized},
 		{"only the scheme", "v0=", http.StatusUnauthorized},
@@ -171,7 +171,7 @@ func TestSignatures(t *testing.T) {
 		{"cut short", good[:len(good)-2], http.StatusUnauthorized},
 		{"too long", good + "00", http.StatusUnauthorized},
 		{"no hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
-		{"a header beyond all measure", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
+		{"a header above the limit", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
 	d := newFixture(t, webhook.Config{Secrets: []string{secret, "second"}}).open()
 	for _, c := range cases {
@@ -200,7 +200,7 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 	}
 }
 
-func TestWithoutASecretThereIsNoEndpoint(t *testing.T) {
+func TestNoSecretMeansNoEndpoint(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
@@ -209,7 +209,7 @@ func TestWithoutASecretThereIsNoEndpoint(t *testing.T) {
 	}
 }
 
-func TestAnEmptySecretIsRefused(t *testing.T) {
+func TestEmptySecretIsRejected(t *testing.T) {
 	if _, err := webhook.New(webhook.Config{Secrets: []string{secret, ""}}, slog.New(slog.DiscardHandler), time.Now); err == nil {
 		t.Error("New accepted an empty secret")
 	}
@@ -235,12 +235,12 @@ func TestReloadRotatesTheSecret(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDelivery(t *testing.T) {
+func TestMethodsAndBodies(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
 	long := strings.Repeat("x", 101)
 	cases := []struct {
 		name string
-		one  delivery
+		hook delivery
 		want int
 	}{
 		{"a GET", delivery{method: http.MethodGet}, http.StatusMethodNotAllowed},
@@ -254,7 +254,7 @@ func TestWhatIsNoDelivery(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := d.send(c.one); got != c.want {
+			if got := d.send(c.hook); got != c.want {
 				t.Errorf("got status %d, want %d", got, c.want)
 			}
 		})
@@ -290,7 +290,7 @@ func TestTimestamps(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a late retry of what is kept", func(t *testing.T) {
+	t.Run("a late retry of a known event", func(t *testing.T) {
 		if got := d.send(delivery{id: "now", body: "{}", timestamp: at(-48 * time.Hour)}); got != http.StatusNoContent {
 			t.Errorf("got status %d, after which the service would send again", got)
 		}
@@ -306,15 +306,15 @@ func (d *fixture) openStrict(maxAge time.Duration) {
 
 func TestAReplayIsStoredOnce(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
-	one := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
+	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	for range 3 {
-		if got := d.send(one); got != http.StatusNoContent {
+		if got := d.send(hook); got != http.StatusNoContent {
 			t.Fatalf("got status %d", got)
 		}
 	}
 	d.stop()
 	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
-	if got := again.send(one); got != http.StatusNoContent {
+	if got := again.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
@@ -332,11 +332,11 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 
 func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	var mu sync.Mutex
-	told := map[string]int{}
+	stored := map[string]int{}
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Stored: func(e stream.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		told[e.ID]++
+		stored[e.ID]++
 	}}).open()
 	var all sync.WaitGroup
 	for i := range 200 {
@@ -352,18 +352,18 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	if got := storedIDs(t, d.dir); len(got) != 20 {
 		t.Errorf("%d events are stored, want 20", len(got))
 	}
-	for id, n := range told {
+	for id, n := range stored {
 		if n != 1 {
 			t.Errorf("Stored was called %d times for %s, want once", n, id)
 		}
 	}
 }
 
-func TestAMissingIDIsThatOfTheContents(t *testing.T) {
+func TestMissingIDIsHashOfTopicAndBody(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
-	for _, one := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
+	for _, hook := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
 		{id: strings.Repeat("long", 1000), body: "{}"}} {
-		if got := d.send(one); got != http.StatusNoContent {
+		if got := d.send(hook); got != http.StatusNoContent {
 			t.Fatalf("got status %d", got)
 		}
 	}
@@ -384,18 +384,18 @@ func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
 		}
 		want := stream.Event{ID: "e", Topic: "t", Source: "s", Sent: "2026-11-20T01:59:59Z", Received: d.now, Body: []byte(body)}
 		if diff := cmp.Diff(want, e); diff != "" {
-			t.Errorf("stored ids (-want +got):\n%s", diff)
+			t.Errorf("event (-want +got):\n%s", diff)
 		}
 		return
 	}
 	t.Error("the inbox is empty")
 }
 
-func TestADiskThatFailsIsNotAcknowledged(t *testing.T) {
+func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	d.stop()
 	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
-	// Whatever name a segment gets, there is no folder for it any more.
+	// Without the folder no segment can be created.
 	must(t, os.Rename(d.dir, d.dir+".away"))
 	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)

@@ -14,9 +14,9 @@ import (
 // When a night empties the inbox, it writes the marks of the removed events to one file in
 // the folder seen. Marks consist of hashes and contain no data of an event.
 const (
-	seenDir = "seen"
-	// seenFor is the time that marks are kept, the longest window that can be configured.
-	seenFor = 14 * 24 * time.Hour
+	marksDir = "seen"
+	// marksKept is how long marks are kept. No longer window can be configured.
+	marksKept = 14 * 24 * time.Hour
 	// markBytes is the size of a mark: three fingerprints and a time.
 	markBytes = 3*len(fingerprint{}) + 8
 )
@@ -25,7 +25,7 @@ const (
 // of expired marks.
 func (b Batch) keepMarks() error {
 	var marks []byte
-	dir := filepath.Join(b.inbox, seenDir)
+	dir := filepath.Join(b.inbox, marksDir)
 	for _, name := range b.sealed {
 		for line, err := range segmentLines(filepath.Join(b.inbox, name)) {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -39,9 +39,9 @@ func (b Batch) keepMarks() error {
 			}
 		}
 	}
-	old, err := seenFiles(dir)
+	old, err := markFiles(dir)
 	for _, path := range old {
-		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > seenFor {
+		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > marksKept {
 			err = errors.Join(err, b.disk.Remove(path))
 		}
 	}
@@ -55,8 +55,8 @@ func (b Batch) keepMarks() error {
 	return nil
 }
 
-// seenFiles returns the paths of the files in a folder of marks, oldest first.
-func seenFiles(dir string) ([]string, error) {
+// markFiles returns the paths of the files in a folder of marks, oldest first.
+func markFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -77,7 +77,7 @@ func (k mark) appendTo(to []byte) []byte {
 	return binary.BigEndian.AppendUint64(to, uint64(k.at.UnixNano()))
 }
 
-// parseMark is the inverse of appendTo.
+// parseMark decodes a mark that appendTo encoded.
 func parseMark(text []byte) mark {
 	var k mark
 	for i, one := range []*fingerprint{&k.id, &k.topic, &k.body} {
@@ -87,10 +87,9 @@ func parseMark(text []byte) mark {
 	return k
 }
 
-// restore loads the marks of the events that nights have removed from an inbox and of those
-// in it.
+// restore loads the marks of removed events and the marks of the events still in the inbox.
 func (m *memory) restore(dir string, window time.Duration) error {
-	paths, err := seenFiles(filepath.Join(dir, seenDir))
+	paths, err := markFiles(filepath.Join(dir, marksDir))
 	if err != nil {
 		return fmt.Errorf("list the inbox: %w", err)
 	}
@@ -117,7 +116,8 @@ func (m *memory) restore(dir string, window time.Duration) error {
 
 // restoreEvent adds an event that may be known already.
 func (m *memory) restoreEvent(k mark, window time.Duration) {
-	if m.classify(k, false, window) == Stored {
+	const stale = false
+	if m.classify(k, stale, window) == Stored {
 		m.addEvent(k, window)
 		return
 	}

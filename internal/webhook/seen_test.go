@@ -27,8 +27,8 @@ func emptyInbox(t *testing.T, dir string) {
 // the inbox.
 func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 	first := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
-	one := delivery{id: "e1", topic: "x", body: `{"n":1}`}
-	first.send(one)
+	hook := delivery{id: "e1", topic: "x", body: `{"n":1}`}
+	first.send(hook)
 	first.stop()
 	emptyInbox(t, first.dir)
 	if left, _ := filepath.Glob(filepath.Join(first.dir, "*.log")); len(left) > 0 {
@@ -48,8 +48,8 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 		next.now = next.now.Add(c.after)
 		next.openStrict(c.maxAge)
 		before := next.receiver.Counts()[c.want]
-		one.id, one.timestamp = c.id, next.now.Format(time.RFC3339)
-		next.send(one)
+		hook.id, hook.timestamp = c.id, next.now.Format(time.RFC3339)
+		next.send(hook)
 		if next.receiver.Counts()[c.want] != before+1 {
 			t.Errorf("id %q: counts are %v, want one more %s", c.id, next.receiver.Counts(), c.want)
 		}
@@ -57,8 +57,8 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 	}
 }
 
-// TestAFullInboxHasRoomAfterANight: a full inbox seals its open segment, so that a night
-// removes it too.
+// TestAFullInboxHasRoomAfterANight expects that a full inbox seals its open segment, so that
+// a night removes it too.
 func TestAFullInboxHasRoomAfterANight(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInbox: func(int64) int64 { return 2000 }}).open()
 	large := func(id string) delivery { return delivery{id: id, body: `"` + id + strings.Repeat("x", 500) + `"`} }
@@ -68,7 +68,7 @@ func TestAFullInboxHasRoomAfterANight(t *testing.T) {
 	}
 	emptyInbox(t, d.dir)
 	got := 0
-	for began := time.Now(); got != http.StatusNoContent && time.Since(began) < 5*time.Second; { // not every refusal measures the inbox
+	for began := time.Now(); got != http.StatusNoContent && time.Since(began) < 5*time.Second; { // not every delivery measures the inbox
 		got = d.send(large("again"))
 	}
 	if status != http.StatusServiceUnavailable || got != http.StatusNoContent {
@@ -76,8 +76,8 @@ func TestAFullInboxHasRoomAfterANight(t *testing.T) {
 	}
 }
 
-// TestAFullDiskLeavesNoSegments checks that refused events leave no empty segments.
-func TestAFullDiskLeavesNoSegments(t *testing.T) {
+// TestFullDiskKeepsNoEmptySegments checks that unwritten events create no empty segments.
+func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 	full := false
 	disk := durable.Disk{Step: func(name string) error {
 		if full && strings.HasPrefix(name, "mid write") {

@@ -28,7 +28,7 @@ func TestNightReportsDamage(t *testing.T) {
 			}
 			data[len(data)/2] ^= 1
 			return os.WriteFile(path, data, 0o600)
-		}, "its checksum is not the one of its manifest"},
+		}, "its checksum differs from its manifest"},
 		"a lost file": {os.Remove, "it is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
