@@ -25,48 +25,48 @@ type target struct{ name, folder string }
 // TestFuzzTargets runs every fuzz target of the repository for the configured time, each in
 // a child process.
 func TestFuzzTargets(t *testing.T) {
-	lasts := os.Getenv(fuzzTime)
-	if lasts == "" {
+	duration := os.Getenv(fuzzTime)
+	if duration == "" {
 		t.Skip("run by make fuzz")
 	}
 	for _, one := range targets(t) {
 		t.Run(one.name, func(t *testing.T) {
 			begun := time.Now()
-			out, err := one.run(t, lasts)
+			out, err := one.run(t, duration)
 			inputs, ok := executions(out)
 			if err != nil || !ok {
 				t.Errorf("%s in %s: %v\n%s", one.name, one.folder, err, out)
 			}
 			must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
-				Name: "fuzz " + one.name, Fault: "inputs bred from the corpus in " + one.folder + " for " + lasts, Runs: inputs,
-				Outcome: "no input broke what the target holds"}))
+				Name: "fuzz " + one.name, Fault: "generated inputs for " + one.folder + ", " + duration, Runs: inputs,
+				Outcome: "no failure"}))
 		})
 	}
 }
 
-func (one target) run(t *testing.T, lasts string) (out []byte, err error) {
+func (one target) run(t *testing.T, duration string) (out []byte, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "duckdb_arrow", "-run", "^$", "-fuzz", "^"+one.name+"$",
-		"-fuzztime", lasts, "-timeout", "0", "./"+one.folder)
+		"-fuzztime", duration, "-timeout", "0", "./"+one.folder)
 	cmd.Dir = filepath.Join("..", "..", "..")
 	return cmd.CombinedOutput()
 }
 
-// executions returns the number of inputs of a run from the last line of its output that
-// has it.
+// executions returns the number of tested inputs, from the last line of the output with a
+// number.
 func executions(out []byte) (n int, ok bool) {
-	said := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
-	if len(said) == 0 {
+	matches := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
+	if len(matches) == 0 {
 		return 0, false
 	}
-	n, err := strconv.Atoi(string(said[len(said)-1][1]))
+	n, err := strconv.Atoi(string(matches[len(matches)-1][1]))
 	return n, err == nil
 }
 
 // targets finds the fuzz targets in the sources.
 func targets(t *testing.T) (all []target) {
 	t.Helper()
-	root, begins := filepath.Join("..", "..", ".."), regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+	root, fuzzFunc := filepath.Join("..", "..", ".."), regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 	for _, top := range []string{"cmd", "internal"} {
 		must(t, filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -74,8 +74,8 @@ func targets(t *testing.T) (all []target) {
 			}
 			text, err := os.ReadFile(path)
 			folder, relErr := filepath.Rel(root, filepath.Dir(path))
-			for _, found := range begins.FindAllSubmatch(text, -1) {
-				all = append(all, target{string(found[1]), filepath.ToSlash(folder)})
+			for _, match := range fuzzFunc.FindAllSubmatch(text, -1) {
+				all = append(all, target{string(match[1]), filepath.ToSlash(folder)})
 			}
 			return errors.Join(err, relErr)
 		}))
@@ -91,8 +91,8 @@ func TestFuzzTargetsAreFound(t *testing.T) {
 			t.Errorf("%s is not among the targets: %s", want, names)
 		}
 	}
-	const said = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"
-	if n, ok := executions([]byte(said)); n != 250 || !ok {
+	const output = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"
+	if n, ok := executions([]byte(output)); n != 250 || !ok {
 		t.Errorf("read %d inputs, want 250", n)
 	}
 }

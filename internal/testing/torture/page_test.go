@@ -39,8 +39,8 @@ func TestReliabilityPage(t *testing.T) {
 	}
 }
 
-// TestFindingsHold fails if a stored result is a failure.
-func TestFindingsHold(t *testing.T) {
+// TestStoredResultsPassed fails if a stored result is a failure.
+func TestStoredResultsPassed(t *testing.T) {
 	book := torture.Book{Docs: filepath.Join("..", "..", "..", "docs")}
 	rows, err := book.Rows()
 	must(t, err)
@@ -51,9 +51,9 @@ func TestFindingsHold(t *testing.T) {
 	}
 	trials, err := book.Trials()
 	must(t, err)
-	for _, one := range trials {
-		if !one.Held {
-			t.Errorf("trial %q failed: %s", one.Name, one.Outcome)
+	for _, trial := range trials {
+		if !trial.Held {
+			t.Errorf("trial %q failed: %s", trial.Name, trial.Outcome)
 		}
 	}
 }
@@ -73,60 +73,53 @@ func page(t *testing.T, rows []torture.Row, trials []torture.Trial) string {
 
 func matrixTable(rows []torture.Row) string {
 	var b strings.Builder
-	b.WriteString("| fault | rate | nights | requests | met the fault | exact | says so | failed | wrong | lost | longest | memory | tried |\n")
+	b.WriteString("| fault | rate | nights | requests | affected requests | exact | reported | failed | wrong | lost | longest | memory | date |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s | %.1f s | %d MiB | %s |\n", r.Fault, r.Rate, r.Runs, r.Asked,
-			r.Struck, r.Exact, r.Partial, r.Failed, r.Wrong, nothing(r.Lost), r.Longest, r.Peak>>20, r.Date)
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %.1f s | %d MiB | %s |\n", r.Fault, r.Rate, r.Runs, r.Asked,
+			r.Affected, r.Exact, r.Partial, r.Failed, r.Wrong, r.Lost, r.Longest, r.Peak>>20, r.Date)
 	}
 	return b.String()
-}
-
-func nothing(n int) string {
-	if n == 0 {
-		return "nothing"
-	}
-	return fmt.Sprint(n)
 }
 
 func trialTable(trials []torture.Trial) string {
 	var b strings.Builder
-	b.WriteString("| trial | what is done | runs | outcome | held | took | tried |\n|---|---|---|---|---|---|---|\n")
-	for _, one := range trials {
+	b.WriteString("| trial | procedure | runs | outcome | passed | duration | date |\n|---|---|---|---|---|---|---|\n")
+	for _, trial := range trials {
 		held := "yes"
-		if !one.Held {
+		if !trial.Held {
 			held = "**no**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", one.Name, one.Fault, one.Runs, one.Outcome, held, one.Took, one.Date)
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Fault, trial.Runs, trial.Outcome, held, trial.Took, trial.Date)
 	}
 	return b.String()
 }
 
-// bound is a configuration key and the wait that it limits.
-type bound struct{ key, what string }
+// bound is a configuration key and the time, number or size that it limits.
+type bound struct{ key, limits string }
 
 func bounds() []bound {
 	return []bound{
-		{"api.timeout", "one attempt from dialling to the last byte of the body: a service that does not answer, a handshake that hangs, a body that trickles"},
-		{"api.retry.max_retries", "how often a request is repeated after 429, 500, 502, 503, 504, an error of the network or an answer that cannot be read; nothing else is repeated"},
-		{"api.retry.max", "the delay before a repeat (`api.retry.jitter` of it may be added), and a Retry-After of whatever length; also the pause of all requests after a 429"},
-		{"api.requests_per_second", "the wait for a turn; after a 429 the rate falls by three tenths a second at most, and comes back by a tenth of the full one a second"},
-		{"api.max_body", "one answer, unpacked: a bomb, an endless body, a huge record; bodies beyond 8 MiB are decoded one at a time"},
-		{"streams.max_passes", "how often a list that changes while it is read is read again"},
-		{"streams.max_pages", "a chain of pages, whatever total the service states; a chain with a total ends earlier, at twice the pages that it makes and 16"},
-		{"run.resume_max_age", "how long a run that did not publish is taken up again"},
-		{"run.max_duration", "how long a run reads: then nothing more is begun, what was read is published, and the following nights read the rest"},
+		{"api.timeout", "one attempt, from the connection to the last byte of the body"},
+		{"api.retry.max_retries", "the repetitions of a request after 429, 500, 502, 503, 504, a network error or an unreadable response; other requests are not repeated"},
+		{"api.retry.max", "the delay before a repetition (plus up to the share `api.retry.jitter`), also if Retry-After is longer; and the pause of all requests after a 429"},
+		{"api.requests_per_second", "the rate of requests; after a 429 the rate drops by at most 30 % per second and recovers by 10 % of the full rate per second"},
+		{"api.max_body", "one decompressed body; bodies larger than 8 MiB are decoded one at a time"},
+		{"streams.max_passes", "the passes over a list that changes while it is read"},
+		{"streams.max_pages", "the pages of one list, whatever total the service states; a list with a total is limited to twice the expected pages plus 16"},
+		{"run.resume_max_age", "the age at which an unpublished run can still be resumed"},
+		{"run.max_duration", "the reading time of a run: then no new request is started, the records read so far are published, and the following nights read the rest"},
 		{"warehouse.memory_limit", "DuckDB's memory; the process needs up to 480 MiB more"},
-		{"serve.webhook_max_age", "how old a delivery may be"},
+		{"serve.webhook_max_age", "the age of an accepted delivery"},
 	}
 }
 
 func boundTable(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| key | default | what it bounds |\n|---|---|---|\n")
-	for _, one := range bounds() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", one.key, valueOf(t, one.key), one.what)
+	b.WriteString("| key | default | limit of |\n|---|---|---|\n")
+	for _, bound := range bounds() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", bound.key, valueOf(t, bound.key), bound.limits)
 	}
 	return b.String()
 }

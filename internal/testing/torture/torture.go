@@ -22,24 +22,24 @@ import (
 
 // Row is the result of the nights under one fault at one rate.
 type Row struct {
-	// Fault and Rate name the row; a later row of the same name replaces it.
+	// Fault and Rate identify the row. A later row with the same values replaces it.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
-	// Place orders the rows, so that a part of them can run alone.
+	// Place is the position of the row on the page, also if only some rows are measured.
 	Place int `json:"place"`
-	// Runs counts the nights, Asked their requests, Struck the requests with the
+	// Runs counts the nights, Asked their requests, Affected the requests with the
 	// fault.
-	Runs   int `json:"runs"`
-	Asked  int `json:"asked"`
-	Struck int `json:"struck"`
+	Runs     int `json:"runs"`
+	Asked    int `json:"asked"`
+	Affected int `json:"struck"`
 	// Every night counts as one of these: Exact equals the service value by value,
-	// Partial names what is missing, Failed published nothing, Wrong is anything
-	// else.
+	// Partial was published and reports the missing data, Failed was not published,
+	// Wrong is any other result.
 	Exact   int `json:"exact"`
 	Partial int `json:"partial"`
 	Failed  int `json:"failed"`
 	Wrong   int `json:"wrong"`
-	// Lost counts rows that a night lost, or that a night without faults did not
+	// Lost counts lost rows, also rows that the later night without faults did not
 	// restore.
 	Lost int `json:"lost"`
 	// Longest is the duration of the longest night, in seconds.
@@ -53,12 +53,12 @@ type Row struct {
 
 // Trial is the result of another trial.
 type Trial struct {
-	// Name is that of the row and of the file.
+	// Name identifies the row of the page and the file of the result.
 	Name string `json:"name"`
-	// Fault says what the trial does to the program, and how often.
+	// Fault describes the injected faults and their number.
 	Fault string `json:"fault"`
 	Runs  int    `json:"runs"`
-	// Outcome says what was seen.
+	// Outcome describes the observed results.
 	Outcome string `json:"outcome"`
 	// Held is true if the trial passed.
 	Held bool `json:"held"`
@@ -85,7 +85,7 @@ const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 // edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
-// TrialsWanted reports whether tests of more than a few seconds are enabled, as in make
+// TrialsWanted reports whether tests of more than a few seconds are enabled, as by make
 // test.
 func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
 
@@ -97,7 +97,8 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the book of the environment. Without one, nothing is stored.
+// Open returns the book in the folder that the environment names. If none is set, the book
+// stores nothing.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
 
 // EndTrial stores the result of a trial, also of a failed one.
@@ -106,13 +107,13 @@ func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 	return b.KeepTrial(t)
 }
 
-// matrix is the file of the rows; trials have a file each.
+// matrix is the file with all rows. Each trial has its own file.
 const matrix = "matrix.json"
 
 // Folder is the folder of the results, beside the page.
 const Folder = "reliability"
 
-// KeepRows replaces the rows of the same names and keeps the others. Only one process
+// KeepRows adds rows, and replaces stored rows with the same fault and rate. Only one process
 // at a time may call it.
 func (b Book) KeepRows(rows ...Row) error {
 	if b.Docs == "" {
@@ -135,7 +136,7 @@ func (b Book) KeepRows(rows ...Row) error {
 	return b.writeFile(matrix, all)
 }
 
-// KeepTrial replaces the trial of the same name.
+// KeepTrial stores a trial, and replaces a stored trial with the same name.
 func (b Book) KeepTrial(t Trial) error {
 	if b.Docs == "" {
 		return nil

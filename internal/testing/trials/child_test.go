@@ -48,8 +48,8 @@ type child struct {
 	exited chan struct{}
 }
 
-// spawn runs one test of this binary in a child process. report is the file that the
-// process writes at its normal end.
+// spawn runs one test of this binary in a child process, which writes the file report when
+// it ends normally.
 func spawn(t *testing.T, test, report string, task any) *child {
 	t.Helper()
 	self, err := os.Executable()
@@ -113,13 +113,13 @@ const readyLine = "ready"
 // waitForClosedInput prints readyLine and returns a channel that is closed when the parent closes
 // the input.
 func waitForClosedInput() <-chan struct{} {
-	told := make(chan struct{})
+	closed := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		close(told)
+		close(closed)
 	}()
 	fmt.Println(readyLine)
-	return told
+	return closed
 }
 
 // outputBuffer collects the output of a process.
@@ -148,7 +148,7 @@ func (s *outputBuffer) String() string {
 	return s.text.String()
 }
 
-// job is a night for a child process.
+// job contains the settings of a night in a child process.
 type job struct {
 	URL, Dir, Report string
 	// Agent is the User-Agent of the requests.
@@ -156,11 +156,13 @@ type job struct {
 	// Streams are the streams with tables in the warehouse. Nil means all.
 	Streams []string
 	At      time.Time
-	Strike  strike
+	// KillAt is the step at which the process kills itself. The zero value means never.
+	KillAt stepCall
 	// Room limits the size of each written file, like a full disk. 0 means no limit. If
-	// Moment is set, the limit applies only while the order detail with that number lands.
-	Room   int64
-	Moment int
+	// LimitedDetail is set, the limit applies only while the order detail with that number
+	// is stored.
+	Room          int64
+	LimitedDetail int
 	// Dry makes it a dry run.
 	Dry bool
 	// Discard removes the landed answers of a published night.
@@ -169,15 +171,15 @@ type job struct {
 	Gate bool
 }
 
-// strike ends the process with SIGKILL at the Nth call of a step, counted from the first
-// call of After if that is set.
-type strike struct {
+// stepCall is the Nth call of a step of the run, at which a trial kills the run or returns an
+// error. If After is set, calls are counted from the first call of that step.
+type stepCall struct {
 	Step  string
 	Nth   int
 	After string
 }
 
-func (s strike) String() string { return fmt.Sprintf("%s %d", s.Step, max(s.Nth, 1)) }
+func (s stepCall) String() string { return fmt.Sprintf("%s %d", s.Step, max(s.Nth, 1)) }
 
 // nightEnd is the result of a night that was not killed.
 type nightEnd struct {
@@ -195,7 +197,7 @@ func (j job) config() pipeline.Config {
 	}
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), DiscardRaw: j.Discard, Step: j.Strike.hook(die)},
+			Tables: stream.Tables(streams), DiscardRaw: j.Discard, Step: j.KillAt.hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
 		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, KnownRecords: 1, Limits: load.Limits{Share: 0.2, Rows: 50},
@@ -207,9 +209,9 @@ func (j job) config() pipeline.Config {
 	return cfg
 }
 
-// hook returns a Step function that counts the steps and calls blow at the right one. It is
+// hook returns a Step function that calls act at the selected call of the step. It returns
 // nil if no step is set.
-func (s strike) hook(blow func() error) func(step string) error {
+func (s stepCall) hook(act func() error) func(step string) error {
 	if s.Step == "" {
 		return nil
 	}
@@ -224,12 +226,12 @@ func (s strike) hook(blow func() error) func(step string) error {
 		if left--; left != 0 {
 			return nil
 		}
-		return blow()
+		return act()
 	}
 }
 
-// die ends this process with SIGKILL. It blocks until the signal takes effect.
-func die() error {
+// killSelf ends this process with SIGKILL. It returns only if that fails.
+func killSelf() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
 		err = self.Kill()

@@ -26,11 +26,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// User agents of requests: the warehouse with killed runs, or the one with undisturbed
-// runs.
+// User agents of the requests for the two warehouses of a trial.
 const (
-	struck = "struck"
-	spared = "spared"
+	killedAgent      = "killed"
+	undisturbedAgent = "undisturbed"
 )
 
 // trial fills two warehouses from one service: every night runs once undisturbed for one of
@@ -38,19 +37,19 @@ const (
 type trial struct {
 	*house
 	streams []string
-	asked   *questions
+	counter *requestCounter
 	// dir is the warehouse whose runs are killed.
 	dir string
-	// night is the current run, tried the last published one, and peace the requests of the
-	// undisturbed night.
-	night, tried string
-	peace        map[string]int
-	tries        int
+	// night is the current run, published the last published one, and undisturbed the
+	// requests of the undisturbed night.
+	night, published string
+	undisturbed      map[string]int
+	tries            int
 	// took is the duration of an undisturbed night, and steps are its steps.
 	took  time.Duration
 	steps []string
-	// reached counts the kills by step. Kills by the clock have no step.
-	reached map[string]int
+	// killsAt counts the kills by step. Kills after a delay have no step.
+	killsAt map[string]int
 }
 
 // trialWorld is a small world that changes every day.
@@ -67,10 +66,10 @@ func some() []string {
 
 func newTrial(t *testing.T, seed uint64, streams ...string) *trial {
 	t.Helper()
-	c := &trial{house: newHouse(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), asked: &questions{},
-		reached: map[string]int{}}
-	c.arriving(c.asked.note)
-	c.asked.forget(0)
+	c := &trial{house: newHouse(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{},
+		killsAt: map[string]int{}}
+	c.arriving(c.counter.count)
+	c.counter.reset(0)
 	return c
 }
 
@@ -78,39 +77,40 @@ func (c *trial) job(agent, dir string) job {
 	return job{URL: c.server.URL, Dir: dir, Agent: agent, Streams: c.streams, At: c.at}
 }
 
-// questions counts the requests by user agent and path.
-type questions struct {
-	mu    sync.Mutex
-	by    map[string]map[string]int
-	left  int
-	heard chan struct{}
+// requestCounter counts the requests by user agent and path.
+type requestCounter struct {
+	mu   sync.Mutex
+	by   map[string]map[string]int
+	left int
+	// reached is closed when left is 0.
+	reached chan struct{}
 }
 
-func (q *questions) note(r *http.Request) {
+func (q *requestCounter) count(r *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.by[r.UserAgent()][r.RequestURI]++
-	if r.UserAgent() == struck {
+	if r.UserAgent() == killedAgent {
 		if q.left--; q.left == 0 {
-			close(q.heard)
+			close(q.reached)
 		}
 	}
 }
 
-// forget starts a new count, and returns a channel that is closed after n requests of the
+// reset starts a new count, and returns a channel that is closed after n requests of the
 // run to be killed.
-func (q *questions) forget(n int) <-chan struct{} {
+func (q *requestCounter) reset(n int) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.by = map[string]map[string]int{struck: {}, spared: {}}
-	q.left, q.heard = n, make(chan struct{})
+	q.by = map[string]map[string]int{killedAgent: {}, undisturbedAgent: {}}
+	q.left, q.reached = n, make(chan struct{})
 	if n == 0 {
-		close(q.heard)
+		close(q.reached)
 	}
-	return q.heard
+	return q.reached
 }
 
-func (q *questions) of(agent string) map[string]int {
+func (q *requestCounter) of(agent string) map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return maps.Clone(q.by[agent])
@@ -121,83 +121,84 @@ func (c *trial) begin(t *testing.T) {
 	t.Helper()
 	c.service.Advance(1)
 	c.at = c.service.Now().Add(2 * time.Hour)
-	c.asked.forget(0)
+	c.counter.reset(0)
 	start := time.Now()
-	var told walked
-	night := c.job(spared, c.cfg.Warehouse.Dir).config()
-	night.Warehouse.Step = told.step
+	var recorder stepRecorder
+	night := c.job(undisturbedAgent, c.cfg.Warehouse.Dir).config()
+	night.Warehouse.Step = recorder.record
 	res, err := pipeline.Run(t.Context(), night)
 	c.complete(res, err)
-	c.night, c.peace, c.tries, c.took = res.Run.ID, c.asked.of(spared), 0, time.Since(start)
-	c.steps = told.steps
+	c.night, c.undisturbed, c.tries, c.took = res.Run.ID, c.counter.of(undisturbedAgent), 0, time.Since(start)
+	c.steps = recorder.steps
 }
 
-// walked records the steps of a night.
-type walked struct {
+// stepRecorder records the steps of a night.
+type stepRecorder struct {
 	mu    sync.Mutex
 	steps []string
 }
 
-func (w *walked) step(name string) error {
+func (w *stepRecorder) record(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, name)
 	return nil
 }
 
-// try runs the night in a child process, which fate kills or lets end. It reports whether
+// try runs the night in a child process. control kills the process or waits for its end.
+// requests is the number of requests after which its channel is closed. try reports whether
 // the process was killed and whether the night is published.
-func (c *trial) try(t *testing.T, s strike, n int, fate func(*testing.T, *child, <-chan struct{})) (killed, published bool) {
+func (c *trial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
 	t.Helper()
-	p, published := c.attempt(t, job{Strike: s}, n, fate)
+	p, published := c.attempt(t, job{KillAt: s}, requests, control)
 	if killed = p.killed(); killed {
-		c.reached[s.Step]++
+		c.killsAt[s.Step]++
 	} else {
 		c.requireComplete(t, p)
 	}
 	return killed, published
 }
 
-// attempt runs the night as described by a job, and checks that the published files are
-// intact.
-func (c *trial) attempt(t *testing.T, j job, n int, fate func(*testing.T, *child, <-chan struct{})) (p *child, published bool) {
+// attempt runs the night with the settings of a job, and checks that the published files
+// are intact.
+func (c *trial) attempt(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
 	t.Helper()
 	if c.night == "" {
 		c.begin(t)
 	}
-	published = c.runOnce(t, n, func(told job, heard <-chan struct{}) {
-		told.Strike, told.Room, told.Moment = j.Strike, j.Room, j.Moment
-		p = told.start(t)
-		fate(t, p, heard)
+	published = c.runOnce(t, requests, func(night job, reached <-chan struct{}) {
+		night.KillAt, night.Room, night.LimitedDetail = j.KillAt, j.Room, j.LimitedDetail
+		p = night.start(t)
+		control(t, p, reached)
 		<-p.exited
 	})
 	return p, published
 }
 
 // runOnce runs the current night once and checks the result.
-func (c *trial) runOnce(t *testing.T, n int, run func(told job, heard <-chan struct{})) (published bool) {
+func (c *trial) runOnce(t *testing.T, requests int, run func(night job, reached <-chan struct{})) (published bool) {
 	t.Helper()
 	night := c.night
 	before := landings(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
 	c.tries++
-	heard := c.asked.forget(n)
-	told := c.job(struck, c.dir)
-	told.At = c.now(t)
-	run(told, heard)
+	reached := c.counter.reset(requests)
+	j := c.job(killedAgent, c.dir)
+	j.At = c.now(t)
+	run(j, reached)
 	published = requireIntact(t, c.dir) == night
-	c.requireNew(t, before)
+	c.requireNoRepeats(t, before)
 	if published {
-		c.tried, c.night = night, ""
+		c.published, c.night = night, ""
 		requireSame(t, c.cfg.Warehouse.Dir, c.dir)
 	}
 	return published
 }
 
-// now returns a later time for a resumed run. A run that was killed before it stored
-// anything starts again, at the time of the night.
+// now returns the start of the next try: the time of the night, or a later time if the try
+// resumes a run.
 func (c *trial) now(t *testing.T) time.Time {
 	t.Helper()
-	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
+	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)
 	if _, ok, err := wh.Ledger.Unfinished(); !ok || err != nil {
 		must(t, err)
@@ -210,22 +211,22 @@ func (c *trial) requireComplete(t *testing.T, p *child) {
 	t.Helper()
 	var end nightEnd
 	p.read(t, &end)
-	night := cmp.Or(c.night, c.tried)
+	night := cmp.Or(c.night, c.published)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
 		t.Fatalf("try %d of run %s ended as %s: %s with %d: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
 	}
 }
 
-// requireNew compares the requests of this try and the landed answers with the requests of
-// an undisturbed night. None may occur more often, except that each run checks the token,
-// and page 1 of a list is read again to confirm its walk.
-func (c *trial) requireNew(t *testing.T, landed map[string]int) {
+// requireNoRepeats compares the requests of this try and the landed answers with the
+// requests of an undisturbed night. No request may occur more often, except that each run
+// checks the token, and page 1 of a list is read again to confirm its walk.
+func (c *trial) requireNoRepeats(t *testing.T, landed map[string]int) {
 	t.Helper()
-	for path, n := range c.asked.of(struck) {
-		again := n+landed[path] > c.peace[path]
+	for path, n := range c.counter.of(killedAgent) {
+		again := n+landed[path] > c.undisturbed[path]
 		if again && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
 			t.Errorf("%s had landed %d times and was requested %d times in try %d; an undisturbed night requests it %d times", path, landed[path], n,
-				c.tries, c.peace[path])
+				c.tries, c.undisturbed[path])
 		}
 	}
 }
@@ -261,26 +262,27 @@ func landings(t *testing.T, journal string) map[string]int {
 	return all
 }
 
-// publishInPeace runs the current or the next night undisturbed.
-func (c *trial) publishInPeace(t *testing.T) {
+// publishUndisturbed runs the current or the next night undisturbed.
+func (c *trial) publishUndisturbed(t *testing.T) {
 	t.Helper()
-	if killed, published := c.try(t, strike{}, 0, inPeace); killed || !published {
+	if killed, published := c.try(t, stepCall{}, 0, waitForExit); killed || !published {
 		t.Fatalf("the night ended without a snapshot, killed: %t", killed)
 	}
 }
 
-// inPeace lets the night end.
-func inPeace(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
+// waitForExit waits for the normal end of a run.
+func waitForExit(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
-// after returns a function that kills a run a moment after a number of requests.
-func after(moment time.Duration) func(*testing.T, *child, <-chan struct{}) {
-	return func(t *testing.T, p *child, heard <-chan struct{}) {
+// killAfter returns a function that kills a run when the delay has passed after its
+// requests.
+func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
+	return func(t *testing.T, p *child, reached <-chan struct{}) {
 		select {
-		case <-heard:
+		case <-reached:
 		case <-p.exited:
 			return
 		}
-		timer := time.NewTimer(moment)
+		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -294,8 +296,8 @@ func after(moment time.Duration) func(*testing.T, *child, <-chan struct{}) {
 // warehouses.
 func (c *trial) finish(t *testing.T) {
 	t.Helper()
-	c.publishInPeace(t)
-	c.publishInPeace(t)
+	c.publishUndisturbed(t)
+	c.publishUndisturbed(t)
 	requireTidy(t, c.dir)
 	if diff := gocmp.Diff(ledgerLines(t, c.cfg.Warehouse.Dir), ledgerLines(t, c.dir)); diff != "" {
 		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
@@ -308,7 +310,7 @@ func (c *trial) finish(t *testing.T) {
 	requireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
 }
 
-// ledgerLines returns the end of every night in the ledger.
+// ledgerLines returns the outcome, exit code and rows of every night in the ledger.
 func ledgerLines(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})

@@ -106,7 +106,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			h := newDiscarding(t)
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.at, Discard: true, Strike: strike{Step: step}}.start(t)
+			p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.at, Discard: true, KillAt: stepCall{Step: step}}.start(t)
 			if !p.killed() {
 				t.Fatalf("the night was not killed %s:\n%s", step, p.output)
 			}

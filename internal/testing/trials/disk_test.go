@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestTrialFullDiskKeepsTheLastSnapshot limits the disk in one run after the other, each at
-// another point of the night. Each run must report it and keep the last snapshot; the run
-// with enough room resumes the night.
+// TestTrialFullDiskKeepsTheLastSnapshot runs into a full disk at another step in each run.
+// The error must name the cause, and the last snapshot must be kept. The run with enough
+// space resumes the night.
 func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 6, few()...)
-	c.publishInPeace(t)
+	c.publishUndisturbed(t)
 	catalog, err := os.Stat(filepath.Join(c.dir, "catalog.duckdb"))
 	must(t, err)
 	for _, full := range []struct {
@@ -27,25 +27,25 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	} {
 		c.requireDiskFull(t, job{Room: full.room}, full.at)
 	}
-	c.publishInPeace(t)
+	c.publishUndisturbed(t)
 	requireTidy(t, c.dir)
 }
 
-// TestTrialDiskFullForAMomentEndsTheNight limits the disk while one detail lands. The night must
-// not continue as after a failure of the service.
-func TestTrialDiskFullForAMomentEndsTheNight(t *testing.T) {
+// TestTrialDiskFullDuringOneWriteEndsTheNight fills the disk while one detail is stored.
+// Unlike after an error of the service, the night must stop.
+func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 7, few()...)
-	c.publishInPeace(t)
-	c.requireDiskFull(t, job{Room: 1, Moment: 2}, "access landing")
-	c.publishInPeace(t)
+	c.publishUndisturbed(t)
+	c.requireDiskFull(t, job{Room: 1, LimitedDetail: 2}, "access landing")
+	c.publishUndisturbed(t)
 }
 
 // requireDiskFull runs the night on a limited disk, and checks its error.
 func (c *trial) requireDiskFull(t *testing.T, j job, at string) {
 	t.Helper()
-	p, published := c.attempt(t, j, 0, inPeace)
+	p, published := c.attempt(t, j, 0, waitForExit)
 	var end nightEnd
 	p.read(t, &end)
 	if published || end.Code != 1 {

@@ -18,8 +18,8 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 9, few()...)
-	c.failAll(t, []strike{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
-	c.publishInPeace(t)
+	c.failAll(t, []stepCall{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
+	c.publishUndisturbed(t)
 }
 
 // TestTortureFailingDisk fails every step on the disk, before it, during it or after it, in
@@ -28,39 +28,39 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 // requests.
 func TestTortureFailingDisk(t *testing.T) {
 	requireTorture(t)
-	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
+	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var all []strike
+			var all []stepCall
 			var failed, late int
 			defer keep(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "failing disk, " + name, Fault: "each write, fsync, rename, link and removal fails once: before, in the midst of or after it",
-					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night, which said so, %d came when readers saw it; the next run comes to the warehouse that was spared", failed, late)}
+				return torture.Trial{Name: "failing disk, " + name, Fault: "each write, fsync, rename, link and removal fails once: before, during or after it",
+					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", failed, late)}
 			})
 			c := newTrial(t, 10, some()...)
-			for range peaceful {
-				c.publishInPeace(t)
+			for range earlierNights {
+				c.publishUndisturbed(t)
 			}
 			c.begin(t)
-			all = linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			all = linkFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
 			failed, late = c.failAll(t, all)
 			c.finish(t)
 		})
 	}
 }
 
-// linkFirst moves the steps of the top-level link to the front, since an existing link is
-// not made again.
-func linkFirst(all []strike) []strike {
-	isLink := func(s strike) bool {
+// linkFirst moves the steps of the top-level link to the front. They occur only once,
+// because an existing link is not created again.
+func linkFirst(all []stepCall) []stepCall {
+	isLink := func(s stepCall) bool {
 		return strings.HasSuffix(s.Step, " catalog.duckdb")
 	}
 	others := slices.DeleteFunc(slices.Clone(all), isLink)
-	return append(slices.DeleteFunc(all, func(s strike) bool { return !isLink(s) }), others...)
+	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
 // failAll fails one run after the other, each at its step.
-func (c *trial) failAll(t *testing.T, all []strike) (failed, late int) {
+func (c *trial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 	t.Helper()
 	for i, s := range all {
 		cause := []syscall.Errno{syscall.EIO, syscall.ENOSPC}[i%2]
@@ -78,23 +78,23 @@ func (c *trial) failAll(t *testing.T, all []strike) (failed, late int) {
 
 // failOnce runs the night in this process with an error at one step. A night that is not
 // published must report the error and its failure.
-func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published bool) {
+func (c *trial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (published bool) {
 	t.Helper()
 	if c.night == "" {
 		c.begin(t)
 	}
-	night, met := c.night, false
+	night, reached := c.night, false
 	var end nightEnd
-	published = c.runOnce(t, 0, func(told job, _ <-chan struct{}) {
-		cfg := told.config()
-		cfg.Warehouse.Step = s.hook(func() error { met = true; return fmt.Errorf("strike at %s: %w", s, cause) })
+	published = c.runOnce(t, 0, func(j job, _ <-chan struct{}) {
+		cfg := j.config()
+		cfg.Warehouse.Step = s.hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
 		end = run(t, cfg)
 	})
-	t.Logf("%v: met %t, run %s ended %s with %d, published %t", s, met, night, end.Outcome, end.Code, published)
+	t.Logf("%v: reached %t, run %s ended %s with %d, published %t", s, reached, night, end.Outcome, end.Code, published)
 	switch {
-	case !met && strings.HasSuffix(s.Step, " catalog.duckdb"):
-	// The top-level link is made once and then found.
-	case !met:
+	case !reached && strings.HasSuffix(s.Step, " catalog.duckdb"):
+	// An existing top-level link is not created again.
+	case !reached:
 		t.Errorf("%v: the step was not reached", s)
 	case published:
 		c.requirePublished(t, s, night, end)
@@ -106,17 +106,16 @@ func (c *trial) failOnce(t *testing.T, s strike, cause syscall.Errno) (published
 	return published
 }
 
-// requirePublished checks a night that is published although a step failed: after the
-// switch, whose remaining work the next run does, or with an alternative to the failed
-// step. If the switch may not be durable, the run must not report success, and the next run
-// finds the published version.
-func (c *trial) requirePublished(t *testing.T, s strike, night string, end nightEnd) {
+// requirePublished checks a night that is published although a step failed: the step came
+// after the switch, or the run had an alternative to it. If the switch may not be durable,
+// the run must not report success.
+func (c *trial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
 	t.Helper()
-	lasting := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
+	durable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
 	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
 	complete := end.Code == 0 && end.Outcome == ledger.Complete
-	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "strike at")
-	if lasting && !complete && !partial || !lasting && !warned {
+	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
+	if durable && !complete && !partial || !durable && !warned {
 		t.Errorf("%v: run %s was published and ended %s with %d: %s", s, night, end.Outcome, end.Code, end.Error)
 	}
 }
@@ -124,12 +123,12 @@ func (c *trial) requirePublished(t *testing.T, s strike, night string, end night
 // requireNoSuccess checks that the ledger does not report the night as a success.
 func (c *trial) requireNoSuccess(t *testing.T, night string) {
 	t.Helper()
-	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
+	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)
-	told, err := wh.Ledger.AllRuns()
+	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
-	i := slices.IndexFunc(told, func(r ledger.Run) bool { return r.ID == night })
-	if i >= 0 && told[i].Outcome != ledger.Failed && told[i].Outcome != ledger.Killed {
-		t.Errorf("the ledger has for %s, which published no version: %s", night, told[i].Outcome)
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == night })
+	if i >= 0 && runs[i].Outcome != ledger.Failed && runs[i].Outcome != ledger.Killed {
+		t.Errorf("the ledger records the unpublished run %s as %s", night, runs[i].Outcome)
 	}
 }

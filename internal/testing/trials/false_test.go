@@ -24,38 +24,38 @@ import (
 // falsification is a well-formed but false response. It derives a status and a body from a true
 // response. ok is false if it does not apply to the endpoint.
 type falsification struct {
-	name string
-	tell func(s stream.Stream, body, other []byte) (status int, falseBody []byte, ok bool)
+	name    string
+	falsify func(s stream.Stream, body, other []byte) (status int, falseBody []byte, ok bool)
 	// later means that a first night cannot detect it, because there is no earlier list to
 	// compare with.
 	later bool
 }
 
-// instead returns a falsification with a constant body.
-func instead(name, body string) falsification {
-	return falsification{name: name, tell: func(stream.Stream, []byte, []byte) (int, []byte, bool) {
+// withBody returns a falsification with a constant body.
+func withBody(name, body string) falsification {
+	return falsification{name: name, falsify: func(stream.Stream, []byte, []byte) (int, []byte, bool) {
 		return http.StatusOK, []byte(body), true
 	}}
 }
 
-// under returns a falsification with the true body and another status.
-func under(status int) falsification {
-	return falsification{name: fmt.Sprint(status), tell: func(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
+// withStatus returns a falsification with the true body and another status.
+func withStatus(status int) falsification {
+	return falsification{name: fmt.Sprint(status), falsify: func(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 		return status, body, true
 	}}
 }
 
 func falsifications() []falsification {
 	return []falsification{
-		instead("an empty object", `{}`),
-		instead("an error object", `{"error":"temporary failure","code":500}`),
-		{name: "null for the list", tell: answerNull},
-		{name: "another record", tell: answerForAnotherID},
-		under(http.StatusAccepted), under(http.StatusPartialContent),
-		{name: "half the list with a matching total", tell: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
+		withBody("an empty object", `{}`),
+		withBody("an error object", `{"error":"temporary failure","code":500}`),
+		{name: "null for the list", falsify: answerNull},
+		{name: "another record", falsify: answerForAnotherID},
+		withStatus(http.StatusAccepted), withStatus(http.StatusPartialContent),
+		{name: "half the list with a matching total", falsify: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
 			return answerPart(s, body, func(list []any) []any { return list[:(len(list)+1)/2] })
 		}, later: true},
-		{name: "no records with total 0", tell: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
+		{name: "no records with total 0", falsify: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
 			return answerPart(s, body, func([]any) []any { return []any{} })
 		}, later: true},
 	}
@@ -127,8 +127,8 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	l.service.ServeHTTP(answer, r)
 	status, body := answer.Code, answer.Body.Bytes()
 	l.mu.Lock()
-	if asked, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); asked && l.change != nil && status == http.StatusOK {
-		if code, falseBody, ok := l.change.tell(l.stream, body, l.other(r.URL.Path, body)); ok {
+	if matches, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); matches && l.change != nil && status == http.StatusOK {
+		if code, falseBody, ok := l.change.falsify(l.stream, body, l.other(r.URL.Path, body)); ok {
 			status, body = code, falseBody
 			l.changed++
 		}
@@ -192,9 +192,9 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 	f.falsifier.set(s, &change)
 	f.at = f.at.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), f.cfg)
-	told := f.falsifier.changed
+	changed := f.falsifier.changed
 	f.falsifier.set(s, nil)
-	if told == 0 {
+	if changed == 0 {
 		return false
 	}
 	if err != nil {
@@ -204,18 +204,18 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 		}
 		return true
 	}
-	said := false
+	reported := false
 	proven := map[string]bool{}
-	for _, one := range res.Run.Streams {
-		proven[one.Stream] = one.Grade == string(fetch.Exact) || one.Grade == string(fetch.Repaired)
-		said = said || !proven[one.Stream]
+	for _, read := range res.Run.Streams {
+		proven[read.Stream] = read.Grade == string(fetch.Exact) || read.Grade == string(fetch.Repaired)
+		reported = reported || !proven[read.Stream]
 	}
 	switch {
 	case change.later && before == "":
-		f.outcomes["believed, for want of anything to compare it with"]++
+		f.outcomes["accepted without an earlier list to compare with"]++
 		return true
-	case said:
-		f.outcomes["said so"]++
+	case reported:
+		f.outcomes["reported"]++
 	default:
 		f.outcomes["unharmed"]++
 	}
@@ -248,9 +248,9 @@ func (f *falseTrial) requireUnharmed(t *testing.T, history bool) {
 	}
 }
 
-// falseOnLaterNights falsifies one stream after the other, one each night. If apart, a
-// normal night follows each of them; otherwise one follows all, since wrongly closed rows
-// would stay in the history.
+// falseOnLaterNights falsifies one stream each night. If apart, a normal night follows each
+// of them. Otherwise one normal night follows all of them, which also shows wrongly closed
+// rows, because the history keeps them.
 func falseOnLaterNights(t *testing.T, change falsification, apart bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)
 	f.sameDay()
@@ -316,8 +316,8 @@ func TestTortureFalseAnswers(t *testing.T) {
 			var outcomes [2]map[string]int
 			defer keep(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "False answers: " + change.name, Runs: nights[0] + nights[1],
-					Fault: fmt.Sprintf("every endpoint that can answer so, all night: %d first and %d later nights, a healthy one behind each", nights[0], nights[1]),
-					Outcome: "later nights: " + describe(outcomes[1]) + "; 0 rows lost or changed without a grade that says so, 0 false exact; first nights: " +
+					Fault: fmt.Sprintf("each endpoint that can send this answer, for a whole night: %d first and %d later nights, each followed by a normal night", nights[0], nights[1]),
+					Outcome: "later nights: " + describe(outcomes[1]) + "; 0 rows lost or changed without a lower grade, 0 tables wrongly graded exact; first nights: " +
 						describe(outcomes[0])}
 			})
 			nights[1], outcomes[1] = falseOnLaterNights(t, change, true)

@@ -115,13 +115,13 @@ func opened(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// requireSame compares two warehouses: all current and closed rows, and the columns of meta
-// that do not depend on the number of tries.
-func requireSame(t *testing.T, spared, struck string) {
+// requireSame compares the warehouses in two folders: all current and closed rows, and the
+// columns of meta that do not depend on the number of tries.
+func requireSame(t *testing.T, want, got string) {
 	t.Helper()
 	db := opened(t, "")
 	defer db.Close()
-	for name, dir := range map[string]string{"spared": spared, "struck": struck} {
+	for name, dir := range map[string]string{"want": want, "got": got} {
 		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
 		must(t, err)
 	}
@@ -131,7 +131,7 @@ func requireSame(t *testing.T, spared, struck string) {
 		"meta.runs":    "run_id, started_at, snapshot_at, outcome, exit_code, rows, rows_new, rows_changed, rows_gone",
 		"meta.streams": "run_id, stream, grade, total_first, total_last, distinct_ids, rows, fetched, carried, rechecked, failed",
 	}
-	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'spared' AND schema_name IN ('main', 'past')") {
+	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'want' AND schema_name IN ('main', 'past')") {
 		columns[row[0].String] = "*"
 	}
 	for table, chosen := range columns {
@@ -139,13 +139,14 @@ func requireSame(t *testing.T, spared, struck string) {
 	}
 }
 
+// requireSameRows compares a table of the attached databases want and got.
 func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 	t.Helper()
-	for _, side := range [][2]string{{"spared", "struck"}, {"struck", "spared"}} {
+	for _, side := range [][2]string{{"want", "got"}, {"got", "want"}} {
 		only := fmt.Sprintf("SELECT to_json(d)::VARCHAR FROM (SELECT %[1]s FROM %[3]s.%[2]s EXCEPT ALL SELECT %[1]s FROM %[4]s.%[2]s) d LIMIT 3",
 			columns, table, side[0], side[1])
 		for _, row := range query(t, db, only) {
-			t.Errorf("%s: only the warehouse that was %s has %s", table, side[0], row[0].String)
+			t.Errorf("%s: only the warehouse %q has %s", table, side[0], row[0].String)
 		}
 	}
 }

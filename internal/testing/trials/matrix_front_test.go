@@ -23,7 +23,7 @@ type faultSelector struct {
 	share float64
 	at    string
 
-	asked, struck int
+	requests, affected int
 }
 
 // set changes the affected requests. The counts continue.
@@ -33,24 +33,24 @@ func (w *faultSelector) set(share float64, at string) {
 	w.share, w.at = share, at
 }
 
-func (w *faultSelector) strikes(r *http.Request) bool {
+func (w *faultSelector) affects(r *http.Request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked++
+	w.requests++
 	hit := w.random.Float64() < w.share
 	if w.at != "" {
 		hit, _ = path.Match(w.at, r.URL.Path)
 	}
 	if hit {
-		w.struck++
+		w.affected++
 	}
 	return hit
 }
 
-func (w *faultSelector) counts() (asked, struck int) {
+func (w *faultSelector) counts() (requests, affected int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.asked, w.struck
+	return w.requests, w.affected
 }
 
 // faultProxy is a handler in front of a service that changes its responses.
@@ -61,7 +61,7 @@ type faultProxy struct {
 }
 
 func (f faultProxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if f.spoil == nil || !f.faultSelector.strikes(r) {
+	if f.spoil == nil || !f.faultSelector.affects(r) {
 		f.service.ServeHTTP(rw, r)
 		return
 	}
@@ -82,7 +82,7 @@ type detour struct {
 }
 
 func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
-	if d.faultSelector.strikes(r) {
+	if d.faultSelector.affects(r) {
 		r = r.Clone(r.Context())
 		r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host
 	}

@@ -60,7 +60,7 @@ func TestTrialFaultMatrix(t *testing.T) {
 
 // TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each ends with
 // an exact warehouse, with a grade that shows the missing data, or unpublished. The
-// undisturbed night after them has everything.
+// undisturbed night after them must restore all rows.
 func TestTortureFaultMatrix(t *testing.T) {
 	requireTorture(t)
 	for i, kind := range faultKinds() {
@@ -87,9 +87,9 @@ func TestTortureFaultMatrix(t *testing.T) {
 const mostMemory = 512_000_000 + 480<<20
 
 // keep records the results of a trial, also after a failure.
-func keep(t *testing.T, begun time.Time, found func() torture.Trial) {
+func keep(t *testing.T, begun time.Time, result func() torture.Trial) {
 	t.Helper()
-	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), found()))
+	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), result()))
 }
 
 // cell is a house for one kind of fault at one rate.
@@ -106,7 +106,7 @@ func newCell(t *testing.T, seed uint64, kind faultKind, streams ...string) *cell
 	c := &cell{kind: kind, faultSelector: &faultSelector{random: rand.New(rand.NewPCG(seed, 8))}}
 	world := trialWorld(seed)
 	world.FaultFunc = func(r *http.Request, _ int) *sim.Fault {
-		if kind.fault == nil || !c.faultSelector.strikes(r) {
+		if kind.fault == nil || !c.faultSelector.affects(r) {
 			return nil
 		}
 		return kind.fault
@@ -140,11 +140,11 @@ func (c *cell) maxDuration() time.Duration {
 }
 
 // runNights runs the nights of a rate, and then an undisturbed night that must restore
-// everything.
+// all rows.
 func (c *cell) runNights(t *testing.T, at rate) torture.Row {
 	t.Helper()
 	c.row.Fault, c.row.Rate = c.kind.name, at.name
-	for n := 0; n < at.runs || n < mostNights && c.unmet(); n++ {
+	for n := 0; n < at.runs || n < mostNights && c.unaffected(); n++ {
 		endpoint := ""
 		if at.name == forGood {
 			endpoint = endpoints()[n%len(endpoints())]
@@ -155,27 +155,27 @@ func (c *cell) runNights(t *testing.T, at rate) torture.Row {
 		}
 		c.row.Runs++
 	}
-	if c.unmet() {
+	if c.unaffected() {
 		t.Errorf("no request was affected in %d nights, so the test shows nothing", c.row.Runs)
 	}
-	c.row.Asked, c.row.Struck = c.faultSelector.counts()
+	c.row.Asked, c.row.Affected = c.faultSelector.counts()
 	c.faultSelector.set(0, "")
-	if !t.Run("peace", func(t *testing.T) { c.judge(t, c.goodNight()) }) {
+	if !t.Run("undisturbed night", func(t *testing.T) { c.judge(t, c.goodNight()) }) {
 		c.row.Lost++
 	}
 	r := c.row
-	t.Logf("%d of %d requests met the fault: %d exact, %d partial, %d failed, %d wrong, %d lost, longest %.1f s, peak %d MiB",
-		r.Struck, r.Asked, r.Exact, r.Partial, r.Failed, r.Wrong, r.Lost, r.Longest, r.Peak>>20)
+	t.Logf("%d of %d requests were affected: %d exact, %d partial, %d failed, %d wrong, %d lost, longest %.1f s, peak %d MiB",
+		r.Affected, r.Asked, r.Exact, r.Partial, r.Failed, r.Wrong, r.Lost, r.Longest, r.Peak>>20)
 	return r
 }
 
 // mostNights limits the nights until a rare fault occurs.
 const mostNights = 24
 
-// unmet reports whether no request was affected so far.
-func (c *cell) unmet() bool {
-	_, struck := c.faultSelector.counts()
-	return struck == 0
+// unaffected reports whether no request had the fault so far.
+func (c *cell) unaffected() bool {
+	_, affected := c.faultSelector.counts()
+	return affected == 0
 }
 
 // runFaultyNight runs a night with the fault and checks its outcome.
@@ -258,7 +258,7 @@ func (c *cell) rows(t *testing.T, e expected) []cells {
 			continue
 		}
 		if c.kind.noise == nil || !c.kind.noise(text) {
-			t.Errorf("%s has %.40q, which the service did not send so", e.table, text)
+			t.Errorf("%s has %.40q, which the service did not send", e.table, text)
 		}
 		if delete(extra, noise); len(extra) == 0 {
 			delete(r, "extra")

@@ -22,22 +22,22 @@ import (
 	"placementsync/internal/transform"
 )
 
-// moving returns the lists that change while they are walked.
-func moving() []string {
+// changingLists returns the streams whose lists change while they are read.
+func changingLists() []string {
 	return []string{"outlet_listings", "product_listings", "orders", "order_items", "campaigns", "files", "folders"}
 }
 
-// everies are numbers of requests of a list after which one record is inserted and one
-// deleted.
-func everies() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
+// intervals returns numbers of requests. After each interval one record of the list is
+// inserted and one is deleted.
+func intervals() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
 func orders() map[string]sim.ListOrder {
 	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
 }
 
-func movingWorld(seed uint64, every int, order sim.ListOrder) sim.Options {
+func movingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 	return sim.Options{Seed: seed, Token: token, HistoryDays: 10, Outlets: 20, Listings: 50 + int(seed%40), Profiles: 3, Campaigns: 30,
-		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: every, Order: order}
+		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, Order: order}
 }
 
 // watched is a service that records every state of one list.
@@ -53,13 +53,14 @@ type watched struct {
 // watch starts with the current state.
 func watch(service *sim.Service, path string) *watched {
 	w := &watched{service: service, path: path, states: map[uint64]bool{}}
-	w.note()
+	w.recordState()
 	service.MarkStart()
 	return w
 }
 
-// note adds a state: the sum of hashes of the ids, independent of their order.
-func (w *watched) note() {
+// recordState adds the current state: the sum of the hashes of the ids, which does not depend
+// on their order.
+func (w *watched) recordState() {
 	var state uint64
 	for _, raw := range w.service.Records(w.path) {
 		// The demo service writes a record's own id first.
@@ -83,9 +84,9 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	rec := httptest.NewRecorder()
 	w.service.ServeHTTP(rec, r)
 	inserted, deleted := w.service.Churned(w.path)
-	if now := [2]int{inserted, deleted}; now != w.changes {
-		w.changes = now
-		w.note()
+	if changes := [2]int{inserted, deleted}; changes != w.changes {
+		w.changes = changes
+		w.recordState()
 	}
 	return rec.Result(), r.Context().Err()
 }
@@ -102,7 +103,7 @@ func newWalker(t *testing.T) walker {
 	defs, _, err := dictionary.Definitions()
 	must(t, err)
 	w := walker{t, map[string]*transform.Binding{}, nil}
-	for _, name := range moving() {
+	for _, name := range changingLists() {
 		s, _ := stream.Find(stream.All(), name)
 		w.streams = append(w.streams, s)
 		w.bindings[name], err = transform.Compile(s, defs)
@@ -148,16 +149,16 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
 }
 
-// judge walks a list of a moving world and checks its grade.
+// judge reads a changing list and checks its grade.
 func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
-	seen := watch(service, s.Path)
-	evidence, rows := w.walk(s, fetch.Config{Transport: seen, PageSize: pageSize})
+	list := watch(service, s.Path)
+	evidence, rows := w.walk(s, fetch.Config{Transport: list, PageSize: pageSize})
 	var read uint64
 	for id := range rows {
 		read += idHash(id)
 	}
-	if evidence.Grade == fetch.Exact && !seen.states[read] {
+	if evidence.Grade == fetch.Exact && !list.states[read] {
 		w.t.Errorf("%s is graded exact, but the list never had these rows: %+v", s.Name, evidence)
 	}
 	for _, id := range service.Survivors(s.Path) {
@@ -179,7 +180,7 @@ func TestTortureMovingLists(t *testing.T) {
 	walkMoving(t, 200)
 }
 
-// walkMoving walks every list of the given number of worlds and logs the shares of grades.
+// walkMoving reads every list of that many worlds and logs the shares of the grades.
 func walkMoving(t *testing.T, seeds uint64) {
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {
@@ -187,15 +188,15 @@ func walkMoving(t *testing.T, seeds uint64) {
 			w := newWalker(t)
 			walks, sum := 0, map[fetch.Grade]int{}
 			defer keep(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "lists that move, " + name, Runs: walks,
-					Fault: "a record enters and one leaves a list for every 1 to 50 requests, while client and decoder read it",
+				return torture.Trial{Name: "changing lists, " + name, Runs: walks,
+					Fault: "one insert and one delete per 1 to 50 requests, while client and decoder read the list",
 					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
 						percent(sum[fetch.Exact], walks), percent(sum[fetch.Repaired], walks), percent(sum[fetch.BestEffort], walks))}
 			})
-			for _, every := range everies() {
+			for _, interval := range intervals() {
 				grades, all := map[fetch.Grade]int{}, 0
 				for seed := range seeds {
-					service := sim.New(movingWorld(seed, every, order))
+					service := sim.New(movingWorld(seed, interval, order))
 					for _, s := range w.streams {
 						grade := w.judge(service, s, 4+int(seed%9))
 						grades[grade]++
@@ -205,7 +206,7 @@ func walkMoving(t *testing.T, seeds uint64) {
 					}
 				}
 				t.Logf("one insert and one delete per %2d requests: exact %5.1f %%, repaired %5.1f %%, best_effort %5.1f %% of %d walks",
-					every, percent(grades[fetch.Exact], all), percent(grades[fetch.Repaired], all), percent(grades[fetch.BestEffort], all), all)
+					interval, percent(grades[fetch.Exact], all), percent(grades[fetch.Repaired], all), percent(grades[fetch.BestEffort], all), all)
 			}
 		})
 	}
@@ -213,13 +214,13 @@ func walkMoving(t *testing.T, seeds uint64) {
 
 func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
 
-// TestMovingListsArriveWhole is the same for whole nights: a table without a row that
-// existed all the time must not be graded exact or repaired.
-func TestMovingListsArriveWhole(t *testing.T) {
+// TestNightsWithMovingLists runs whole nights: a table that lacks a row that existed all the
+// time must not be graded exact or repaired.
+func TestNightsWithMovingLists(t *testing.T) {
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, movingWorld(3, 13, order), moving()...)
+			h := newHouse(t, movingWorld(3, 13, order), changingLists()...)
 			h.cfg.AllowMassDelete = true
 			h.at = h.service.Now()
 			for range 2 {
@@ -246,9 +247,9 @@ func (h *house) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	}
 }
 
-// TestProofCostsLittleInAQuietCollection counts requests: one more than pages if the list
-// is sorted newest first, and one more pass in any other order.
-func TestProofCostsLittleInAQuietCollection(t *testing.T) {
+// TestRequestsForAnUnchangedList counts requests: one more than the pages if the list is
+// sorted newest first, otherwise a second pass.
+func TestRequestsForAnUnchangedList(t *testing.T) {
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {
 			w := newWalker(t)

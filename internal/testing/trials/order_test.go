@@ -19,13 +19,13 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// disorder answers for the service in random order: each answer takes a random time on the
-// clock of the bubble, some succeed at the second attempt, and each has a random content
-// encoding.
+// disorder returns responses of the service in random order: each takes a random time on the
+// clock of the bubble and has a random content encoding, and some requests succeed only at
+// the second attempt.
 type disorder struct {
 	service http.Handler
 	mu      sync.Mutex
-	// random is nil if answers take no time.
+	// random is nil if responses take no time.
 	random *rand.Rand
 	// left is the number of requests until the run is interrupted. Negative means never.
 	left int
@@ -33,8 +33,8 @@ type disorder struct {
 }
 
 func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
-	takes, busy, coding := d.next()
-	timer := time.NewTimer(takes)
+	delay, busy, coding := d.next()
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -52,7 +52,7 @@ func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (d *disorder) next() (takes time.Duration, busy bool, coding string) {
+func (d *disorder) next() (delay time.Duration, busy bool, coding string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left--; d.left == 0 {
@@ -64,10 +64,10 @@ func (d *disorder) next() (takes time.Duration, busy bool, coding string) {
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// straight returns the configuration of a sequential night.
-func straight(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
+// sequential returns the configuration of a sequential night.
+func sequential(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
-	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: spared, Streams: streams, At: at}.config()
+	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
 	cfg.Fetch.Concurrency = 1
 	cfg.KnownRecords = math.MaxInt
 	cfg.Fetch.Transport = &disorder{service: service}
@@ -75,7 +75,7 @@ func straight(t *testing.T, service *sim.Service, dir string, at time.Time, stre
 }
 
 // shuffled returns the configuration of the same night with other pages, batches, numbers
-// of workers and threads, answers in random order, and recall of unchanged records.
+// of workers and threads, responses in random order, and recall of unchanged records.
 func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
@@ -95,23 +95,23 @@ func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 	world := trialWorld(seed)
 	world.Encodings = []string{"zstd", "gzip"}
 	service := sim.New(world)
-	calm, stirred := t.TempDir(), t.TempDir()
+	want, got := t.TempDir(), t.TempDir()
 	for range 2 {
 		service.Advance(1)
 		at := service.Now().Add(2 * time.Hour)
-		asked := &disorder{service: service, random: random}
+		transport := &disorder{service: service, random: random}
 		synctest.Test(t, func(t *testing.T) {
-			requireCode(t, t.Context(), straight(t, service, calm, at, streams), 0)
+			requireCode(t, t.Context(), sequential(t, service, want, at, streams), 0)
 		})
 		for tries, code := 0, 130; code != 0; tries++ {
-			cfg := shuffled(straight(t, service, stirred, at.Add(time.Duration(tries)*time.Minute), streams), random)
-			cfg.Fetch.Transport = asked
+			cfg := shuffled(sequential(t, service, got, at.Add(time.Duration(tries)*time.Minute), streams), random)
+			cfg.Fetch.Transport = transport
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cut := context.WithCancel(t.Context())
 				defer cut()
-				asked.cut, asked.left = cut, 1+random.IntN(80>>tries)
+				transport.cut, transport.left = cut, 1+random.IntN(80>>tries)
 				if tries == 3 {
-					asked.left = -1
+					transport.left = -1
 				}
 				code = requireCode(t, ctx, cfg, 0, 130)
 			})
@@ -119,7 +119,7 @@ func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 				cuts++
 			}
 		}
-		requireSame(t, calm, stirred)
+		requireSame(t, want, got)
 	}
 	return cuts
 }
@@ -145,15 +145,15 @@ func TestTrialAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	sameInAnyOrder(t, 1, few())
 }
 
-// TestTortureAnyOrderGivesTheSameWarehouse takes pages, batches, workers, threads, the
-// order of answers and the interruptions from a seed.
+// TestTortureAnyOrderGivesTheSameWarehouse chooses page and batch sizes, workers, threads, the
+// order of responses and the interruptions at random.
 func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTorture(t)
 	const seeds = 50
 	cuts := 0
 	defer keep(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "any order", Fault: "size of pages and batches, workers, threads, the order of answers, and the places where a night is cut and taken up come from a seed",
-			Runs: seeds, Outcome: fmt.Sprintf("the same warehouse in every cell, %d cuts", cuts)}
+		return torture.Trial{Name: "any order", Fault: "page and batch sizes, workers, threads, the order of responses and the points at which a night is interrupted and resumed are random",
+			Runs: seeds, Outcome: fmt.Sprintf("the same values in both warehouses, %d interruptions", cuts)}
 	})
 	for seed := range uint64(seeds) {
 		streams := few()

@@ -20,9 +20,9 @@ import (
 // tool.
 type readerConfig struct {
 	Dir, Report string
-	// Parquet means that it reads the files of latest/ instead of catalog.duckdb.
+	// Parquet makes it read the files of latest/ instead of catalog.duckdb.
 	Parquet bool
-	// Keep means that it keeps one connection open. Otherwise it opens one in every round.
+	// Keep makes it keep one connection open instead of opening one in every round.
 	Keep bool
 	// Pause is the pause between two rounds.
 	Pause time.Duration
@@ -39,7 +39,7 @@ func (v readerConfig) String() string {
 	return source + ", " + way
 }
 
-// observations are the results of a reader.
+// observations is the report of a reader.
 type observations struct {
 	Rounds int
 	// Last is the start of the last round that saw a run.
@@ -53,11 +53,11 @@ type observations struct {
 func TestReaderChild(t *testing.T) {
 	var v readerConfig
 	readTask(t, &v)
-	told := waitForClosedInput()
+	closed := waitForClosedInput()
 	r := &reader{readerConfig: v, seen: observations{Last: map[string]time.Time{}}}
 	for {
 		select {
-		case <-told:
+		case <-closed:
 			must(t, r.close())
 			writeReport(t, v.Report, r.seen)
 			return
@@ -67,7 +67,7 @@ func TestReaderChild(t *testing.T) {
 	}
 }
 
-// reader is the state of a reader.
+// reader reads the warehouse in rounds.
 type reader struct {
 	readerConfig
 	db   *sql.DB
@@ -78,7 +78,7 @@ type reader struct {
 // to one run.
 func (r *reader) round(ctx context.Context) {
 	began := time.Now()
-	run, err := r.look(ctx)
+	run, err := r.read(ctx)
 	if !r.Keep || err != nil {
 		err = errors.Join(err, r.close())
 	}
@@ -92,11 +92,11 @@ func (r *reader) round(ctx context.Context) {
 	}
 }
 
-func (r *reader) look(ctx context.Context) (run string, err error) {
+func (r *reader) read(ctx context.Context) (run string, err error) {
 	if r.Parquet {
-		return r.lookAtParquet(ctx)
+		return r.readParquet(ctx)
 	}
-	return r.lookAtCatalog(ctx)
+	return r.readCatalog(ctx)
 }
 
 func (r *reader) open(dsn string) (err error) {
@@ -115,8 +115,8 @@ func (r *reader) close() error {
 	return db.Close()
 }
 
-// lookAtCatalog compares the newest run in meta with the tables.
-func (r *reader) lookAtCatalog(ctx context.Context) (run string, err error) {
+// readCatalog compares the newest run in meta with the tables.
+func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 	if err := r.open(filepath.Join(r.Dir, "catalog.duckdb") + "?access_mode=read_only&threads=1"); err != nil {
 		return "", err
 	}
@@ -124,10 +124,10 @@ func (r *reader) lookAtCatalog(ctx context.Context) (run string, err error) {
 	var listings, orders int64
 	var newest bool
 	err = r.db.QueryRowContext(ctx, `WITH newest AS (SELECT run_id, snapshot_at FROM meta.runs ORDER BY run_id DESC LIMIT 1),
-		noted AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
+		noted_tables AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
 		SELECT run_id, (SELECT max(run_id) FROM meta.tables),
-			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM noted WHERE table_name = 'product_listings'),
-			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM noted WHERE table_name = 'orders'),
+			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'product_listings'),
+			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'orders'),
 			(SELECT max(valid_from) FROM main.product_listings) = snapshot_at
 		FROM newest`).Scan(&run, &noted, &listings, &orders, &newest)
 	if err == nil && (run != noted || listings != 0 || orders != 0 || !newest) {
@@ -137,9 +137,9 @@ func (r *reader) lookAtCatalog(ctx context.Context) (run string, err error) {
 	return run, err
 }
 
-// lookAtParquet resolves latest once, as readers of several files must: the link may change
+// readParquet resolves latest once, as readers of several files must: the link may change
 // at any time, but its target never does.
-func (r *reader) lookAtParquet(ctx context.Context) (run string, err error) {
+func (r *reader) readParquet(ctx context.Context) (run string, err error) {
 	if err := r.open(""); err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 	rounds := 0
 	defer keep(t, time.Now(), func() torture.Trial {
 		return torture.Trial{Name: "readers during publishes", Fault: "eight processes read with DuckDB and Parquet while 20 nights are published", Runs: 20,
-			Outcome: fmt.Sprintf("%d readings: no error, no mixture of two nights, no night that was replaced before", rounds)}
+			Outcome: fmt.Sprintf("%d readings: no error, no mixture of two nights, no replaced night", rounds)}
 	})
 	rounds = readDuringPublishes(t, 8, 20)
 }
@@ -277,7 +277,7 @@ func (h *house) startReaders(processes int) map[readerID]*child {
 }
 
 // requireConsistent checks a reader: no error, no inconsistency and, if it connects in
-// every round, no run that was replaced before the round began.
+// every round, no run that was already replaced when the round began.
 func requireConsistent(t *testing.T, v readerConfig, seen observations, published []publication) {
 	t.Helper()
 	if seen.Rounds == 0 || seen.Bad > 0 {

@@ -29,30 +29,31 @@ func seenFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestTrialNightsWithRecallEqualOthers runs days with accidents in two warehouses. One decodes all
-// records each night, the other skips unchanged ones. All values and counts must be equal.
-func TestTrialNightsWithRecallEqualOthers(t *testing.T) {
+// TestTrialSkippedRecordsGiveSameRows runs nights in two warehouses, also after damage and
+// loss of files. One decodes all records each night, the other skips unchanged records. All
+// values and counts must be equal.
+func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for name, order := range orders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			recallWithAccidents(t, order)
+			compareRecall(t, order)
 		})
 	}
 }
 
-func recallWithAccidents(t *testing.T, order sim.ListOrder) {
+func compareRecall(t *testing.T, order sim.ListOrder) {
 	o := trialWorld(5)
 	o.Listings, o.Order = 150, order
 	h := newHouse(t, o, "product_listings", "outlet_listings", "files", "tags")
-	reading := h.cfg
-	reading.Warehouse.Dir, reading.KnownRecords = t.TempDir(), math.MaxInt
+	decoding := h.cfg
+	decoding.Warehouse.Dir, decoding.KnownRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
-	h.cfg.Limits.Share, reading.Limits.Share = 0.9, 0.9
+	h.cfg.Limits.Share, decoding.Limits.Share = 0.9, 0.9
 	both := func(do func(cfg pipeline.Config) error) {
 		t.Helper()
-		for _, cfg := range []pipeline.Config{reading, h.cfg} {
+		for _, cfg := range []pipeline.Config{decoding, h.cfg} {
 			cfg.Now = func() time.Time { return h.at }
 			must(t, do(cfg))
 		}
@@ -62,27 +63,30 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 		h.service.Advance(1)
 		h.at = h.service.Now().Add(2 * time.Hour)
 		both(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
-		requireSame(t, reading.Warehouse.Dir, h.cfg.Warehouse.Dir)
+		requireSame(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
 		db := opened(t, "")
 		defer db.Close()
-		for name, dir := range map[string]string{"spared": reading.Warehouse.Dir, "struck": h.cfg.Warehouse.Dir} {
+		for name, dir := range map[string]string{"want": decoding.Warehouse.Dir, "got": h.cfg.Warehouse.Dir} {
 			_, err := db.ExecContext(t.Context(), "ATTACH '"+dir+"/catalog.duckdb' AS "+name+" (READ_ONLY)")
 			must(t, err)
 		}
 		requireSameRows(t, db, "meta.drift", "*")
-		if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 || len(seenFiles(t, reading.Warehouse.Dir)) > 0 {
-			t.Error("the warehouse without recall has files of entries")
+		if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 {
+			t.Error("the warehouse with recall has no entry files")
+		}
+		if n := len(seenFiles(t, decoding.Warehouse.Dir)); n > 0 {
+			t.Errorf("the warehouse without recall has %d entry files", n)
 		}
 	}
 	night()
 	night()
 	all, files := h.cfg.Chosen, len(seenFiles(t, h.cfg.Warehouse.Dir))
-	h.cfg.Chosen, reading.Chosen = []string{"files"}, []string{"files"}
+	h.cfg.Chosen, decoding.Chosen = []string{"files"}, []string{"files"}
 	night()
 	if n := len(seenFiles(t, h.cfg.Warehouse.Dir)); n != files {
-		t.Errorf("after a night of one stream %d files are named, want %d", n, files)
+		t.Errorf("the version names %d entry files after a night with one stream, want %d", n, files)
 	}
-	h.cfg.Chosen, reading.Chosen = all, all
+	h.cfg.Chosen, decoding.Chosen = all, all
 	night() // after a night that carried the other lists
 	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
@@ -94,18 +98,17 @@ func recallWithAccidents(t *testing.T, order sim.ListOrder) {
 	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
 		must(t, os.Truncate(path, 60))
 	}
-	night() // after a power cut
+	night() // after files were truncated by a power cut
 	must(t, os.RemoveAll(filepath.Join(h.cfg.Warehouse.Dir, "state", "seen")))
 	night() // after the loss of a file
-	for i := range 2 {
-		h.cfg.Warehouse.Program = []string{"newer", "newest"}[i]
-		reading.Warehouse.Program = h.cfg.Warehouse.Program
+	for _, program := range []string{"newer", "newest"} {
+		h.cfg.Warehouse.Program, decoding.Warehouse.Program = program, program
 		night()
 	}
-	h.cfg.Build, reading.Build = "another", "another"
+	h.cfg.Build, decoding.Build = "another", "another"
 	night()
 	h.cfg.Privacy = transform.Privacy{Drop: []string{"product_listings.requirements"}, Hash: []string{"product_listings.outlet_name"}, Key: []byte("k")}
-	reading.Privacy = h.cfg.Privacy
+	decoding.Privacy = h.cfg.Privacy
 	night()
 	night()
 	both(func(cfg pipeline.Config) error {
@@ -131,7 +134,7 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	h.cfg.Privacy = transform.Privacy{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}}
 	h.goodNight()
 	if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 {
-		t.Fatal("no entries were written")
+		t.Fatal("no entry files were written")
 	}
 	before := h.one("SELECT min(website_url) FROM product_listings")
 	for _, privacy := range []transform.Privacy{
@@ -149,9 +152,10 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	}
 }
 
-// TestStoppedNightLeavesNoEntries stops a night in the middle of a list. The next one
-// removes the remaining files, also those of version 1.0.0 and of unpublished attempts.
-func TestStoppedNightLeavesNoEntries(t *testing.T) {
+// TestStoppedNightRemovesItsEntryFiles stops a night in the middle of a list. The folder
+// must then contain only the files of the published version: no files of the stopped night,
+// of version 1.0.0 or of earlier unpublished runs.
+func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	h := newHouse(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1
 	h.cfg.Fetch.Concurrency = 1
@@ -175,6 +179,6 @@ func TestStoppedNightLeavesNoEntries(t *testing.T) {
 	left, err := filepath.Glob(h.path("state", "seen", "*"))
 	must(t, err)
 	if want := seenFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
-		t.Errorf("the folder has %v, want the entries of the base %v", left, want)
+		t.Errorf("files %v, want %v", left, want)
 	}
 }

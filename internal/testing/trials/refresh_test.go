@@ -21,7 +21,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// refresh advances the world by a day and runs a refresh.
+// refresh advances the world by a day and runs a refresh an hour after the last run.
 func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
@@ -39,17 +39,17 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	campaign := m.one("SELECT campaign_id FROM articles WHERE id = ?", article)
 	grades := m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
 	var mu sync.Mutex
-	var asked []string
+	var requested []string
 	m.arriving(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
+		requested = append(requested, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
 	})
 	m.deliver(m.service.StatusChange(article))
 	res := m.refresh(pipeline.Targets{Articles: []string{article}, Campaigns: []string{campaign}})
-	slices.Sort(asked)
+	slices.Sort(requested)
 	want := []string{"/articles/A", "/articles/A/comments", "/auth/token", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
-	if diff := cmp.Diff(want, slices.Compact(asked)); diff != "" {
+	if diff := cmp.Diff(want, slices.Compact(requested)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	m.arrive.Store(nil)
@@ -62,7 +62,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 	if got := m.count("meta.streams s JOIN meta.runs r ON r.run_id = ?", "s.run_id = ? AND s.stream NOT LIKE '%events' AND s.age_since IS DISTINCT FROM r.snapshot_at",
 		night.Run.ID, res.Run.ID); got != 0 {
-		t.Errorf("%d streams of the refresh are not as old as the night", got)
+		t.Errorf("%d streams have another age_since than the snapshot of the night", got)
 	}
 	if got := m.count("article_status_events", "article_id = ?", article); got != 1 {
 		t.Errorf("the event has %d rows", got)
@@ -78,8 +78,9 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 }
 
-// TestTrialMessageOfAStoppedRefresh: its message must not promise that it can be resumed.
-func TestTrialMessageOfAStoppedRefresh(t *testing.T) {
+// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must not promise that
+// it can be resumed.
+func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -106,7 +107,8 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("before the first night a refresh ends with %v", err)
 	}
-	first, second := m.goodNight(), m.goodNight()
+	m.goodNight()
+	second := m.goodNight()
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles"), Campaigns: m.lines("SELECT min(id) FROM campaigns")}
 	for range 3 {
 		m.refresh(targets)
@@ -128,7 +130,6 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	if _, err := pipeline.Replay(t.Context(), m.cfg, m.refresh(targets).Run.ID); err == nil {
 		t.Error("a refresh was replayed")
 	}
-	_ = first
 }
 
 func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
@@ -141,11 +142,12 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	m.deliver(raw("e", "article.status_changed", `{"article_id":"`+article[0]+`"}`))
 	m.service.SetFaults(sim.Fault{Path: "/articles/", Kind: sim.FaultStatus, Status: 500})
 	m.at = m.at.Add(time.Hour)
-	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}}); err != nil {
-		t.Logf("the refresh ended with %v", err)
-		if m.latest() != before {
-			t.Errorf("%s was published", m.latest())
-		}
+	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}})
+	if _, unread := errors.AsType[*pipeline.NothingError](err); !unread {
+		t.Errorf("the refresh ended with %v, want a NothingError", err)
+	}
+	if m.latest() != before {
+		t.Errorf("%s was published", m.latest())
 	}
 	m.service.SetFaults()
 	m.goodNight()
@@ -163,34 +165,34 @@ func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 	m.deliver(raw("a", "article.status_changed", `{"article_id":"1"}`))
 	m.deliver(raw("b", "article.status_changed", `{"article_id":"2"}`))
 	m.deliver(raw("c", "other.topic", `{}`)) // closes the segment of b
-	taken := t.TempDir()
-	must(t, os.CopyFS(taken, os.DirFS(m.path("state", "inbox"))))
+	saved := t.TempDir()
+	must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
 	putBack := func() {
 		t.Helper()
-		segments, err := filepath.Glob(filepath.Join(taken, "*.log"))
+		segments, err := filepath.Glob(filepath.Join(saved, "*.log"))
 		must(t, err)
 		if len(segments) != 2 {
-			t.Fatalf("%d closed segments were taken, want 2", len(segments))
+			t.Fatalf("%d closed segments were saved, want 2", len(segments))
 		}
 		for _, s := range segments {
 			back := m.path("state", "inbox", filepath.Base(s))
 			if _, err := os.Stat(back); !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("segment %s still waits: %v", back, err)
+				t.Fatalf("segment %s was not removed: %v", back, err)
 			}
 			must(t, os.Link(s, back))
 		}
 	}
-	once := func() {
+	requireEachOnce := func() {
 		t.Helper()
 		m.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", "a", "b")
 		m.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", "a", "b", "c")
 	}
 	m.goodNight()
-	once()
+	requireEachOnce()
 	putBack()
 	m.refresh(targets)
-	once()
+	requireEachOnce()
 	putBack()
 	m.goodNight()
-	once()
+	requireEachOnce()
 }

@@ -36,9 +36,9 @@ func TestRepairsLoseNothing(t *testing.T) {
 }
 
 // TestTortureRepairs damages one or two places of a warehouse and runs the commands that
-// verify names, in its order. No row, closed row or run that an intact file still contains
-// may be missing afterwards, unless the commands fail. It records each successful
-// combination in a file, and continues with the others after an interruption.
+// verify names, in the given order. No row, closed row or run that an intact file still
+// contains may be missing afterwards, unless the commands fail. It records each successful
+// combination in a file, so that an interrupted trial continues with the other combinations.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
@@ -60,7 +60,7 @@ func TestTortureRepairs(t *testing.T) {
 	})
 	keep(t, begun, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
-			Fault:   "one or two places of a warehouse are damaged: a file is lost, cut, changed in one bit, swapped with another or replaced by that of another run; a folder or a link is lost",
+			Fault:   "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
 			Outcome: r.counts.String()}
 	})
 	if !t.Failed() {
@@ -78,10 +78,9 @@ type repairs struct {
 	// whole are the facts that readers see, and content the checksums of their tables.
 	whole   facts
 	content map[string]string
-	// line are the runs that the newest version builds on, newest first, each with the
-	// paths of its manifests.
+	// line are the runs that the newest version builds on, newest first.
 	line []string
-	// rows are the values of each row, by its identity.
+	// targets are the places that can be damaged.
 	targets []target
 
 	mu     sync.Mutex
@@ -89,7 +88,7 @@ type repairs struct {
 	counts repairCounts
 }
 
-// facts are statements of a file about a row, a closed row or a run.
+// facts is the set of rows, closed rows and runs that a file contains, each as a text.
 type facts map[string]bool
 
 // repairOutcome is the result of one combination.
@@ -103,7 +102,7 @@ type repairOutcome struct {
 const (
 	outHarmless = "harmless"
 	outWhole    = "whole"
-	outTold     = "told"
+	outReported = "reported loss"
 	outRefused  = "refused"
 	outLost     = "lost"
 	outFalse    = "false whole"
@@ -120,9 +119,9 @@ func (c repairCounts) total() (n int) {
 }
 
 func (c repairCounts) String() string {
-	return fmt.Sprintf("%d harmless, %d repaired whole, %d with a loss that verify named and no intact file could mend, %d refused with everything kept; "+
-		"losses %d, false \"whole\" %d, false \"nothing was changed\" %d",
-		c[outHarmless], c[outWhole], c[outTold], c[outRefused], c[outLost], c[outFalse], c[outChanged])
+	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
+		"unreported losses %d, false \"whole\" %d, false \"nothing was changed\" %d",
+		c[outHarmless], c[outWhole], c[outReported], c[outRefused], c[outLost], c[outFalse], c[outChanged])
 }
 
 // newRepairs builds a warehouse of six nights: two of one day, one that was rolled back,
@@ -164,7 +163,7 @@ func newRepairs(t *testing.T) *repairs {
 		r.facts[path] = r.readFacts(t, db, filepath.Join(h.cfg.Warehouse.Dir, path), path)
 	}
 	r.whole = r.facts[filepath.Join("versions", h.latest(), "catalog.duckdb")]
-	r.content = prints(t, h.path("catalog.duckdb"), false)
+	r.content = tableSums(t, h.path("catalog.duckdb"), false)
 	delete(r.content, "meta.tables")
 	r.targets = r.listTargets()
 	if len(r.whole) < 100 || len(r.line) != 5 {
@@ -200,10 +199,10 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 // validity; for each closed row also its end; for each run its id.
 func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
-	stated := facts{}
+	contained := facts{}
 	collect := func(text string) {
 		for _, row := range query(t, db, text) {
-			stated[row[0].String] = true
+			contained[row[0].String] = true
 		}
 	}
 	switch base := filepath.Base(name); {
@@ -235,14 +234,14 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 			collect(rowFacts(table, rows, " || ' until ' || epoch_us(valid_to)"))
 		}
 	}
-	return stated
+	return contained
 }
 
 func tableOf(r *repairs, name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
-// rowFacts selects a statement for each row. Parquet has the row_hash as a signed number.
+// rowFacts returns the query of a fact for each row. In Parquet row_hash is a signed number.
 func rowFacts(table stream.Table, source, more string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
 	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + more +
@@ -254,11 +253,11 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of place with its places.
+// target is a kind of place that can be damaged, with the paths of that kind.
 type target struct {
 	kind  string
 	paths []string
-	// The kind is a folder or a link, or otherwise a file.
+	// folder and link tell folders and links from files.
 	folder, link bool
 }
 
@@ -404,9 +403,9 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	}
 	switch lost := lacking(got, held); {
 	case len(lost) > 0:
-		return fail(outLost, "%d of %d facts that intact files held are gone: %v", len(lost), len(held), lost[:min(4, len(lost))])
+		return fail(outLost, "%d of %d facts of intact files are missing: %v", len(lost), len(held), lost[:min(4, len(lost))])
 	case e.refused && len(missing) == 0:
-		return fail(outLost, "intact files hold everything, and the repair is refused")
+		return fail(outLost, "the repair was refused, although intact files contain all data")
 	case e.refused:
 		o.Result = outRefused
 	case len(missing) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
@@ -415,20 +414,20 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 		o.Result = outHarmless
 	case len(missing) == 0:
 		o.Result = outWhole
-	case !e.told:
-		return fail(outFalse, "%d facts are lost and verify named no loss: %v", len(missing), missing[:min(4, len(missing))])
+	case !e.reported:
+		return fail(outFalse, "%d facts are lost and verify reported no loss: %v", len(missing), missing[:min(4, len(missing))])
 	default:
-		o.Result = outTold
+		o.Result = outReported
 	}
 	return o
 }
 
 // repairEffect is the effect of the commands that verify named.
 type repairEffect struct {
-	// told means that verify reported a loss. refused means that a command failed, or that
-	// verify still names a repair that changes nothing.
-	told, refused bool
-	commands      int
+	// reported means that verify reported a loss. refused means that a command failed, or
+	// that verify still names a repair that has no effect.
+	reported, refused bool
+	commands          int
 	// result is set if verify or a command reported something false, which problem
 	// describes.
 	result, problem string
@@ -451,9 +450,9 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		for _, d := range v.Damage {
 			e.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
-		e.told = e.told || v.Result() == integrity.Damaged
+		e.reported = e.reported || v.Result() == integrity.Damaged
 		if round == 0 && damaged && len(v.Damage) == 0 {
-			e.result, e.problem = outFalse, "verify found nothing"
+			e.result, e.problem = outFalse, "verify found no damage"
 			return e
 		}
 		plan := integrity.PlanRepairs(v.Damage)
@@ -529,7 +528,7 @@ func (r *repairs) isDamage(got map[string]string) bool {
 
 func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	t.Helper()
-	got := prints(t, filepath.Join(dir, "catalog.duckdb"), false)
+	got := tableSums(t, filepath.Join(dir, "catalog.duckdb"), false)
 	for table, sum := range r.content {
 		if got[table] != sum {
 			t.Logf("%s differs: %s, %s before", table, got[table], sum)
@@ -542,8 +541,8 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 // heldFacts returns the facts of the unchanged files that an intact manifest names.
 func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 	t.Helper()
-	now, _ := readTree(t, dir)
-	intact := func(path string) bool { return now[path] != "" && now[path] == r.files[path] }
+	files, _ := readTree(t, dir)
+	intact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
 	vouched, chained := map[string]bool{}, map[string]bool{}
 	chain := true
 	for _, run := range r.line {
@@ -556,7 +555,7 @@ func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 		chained[run] = chain
 	}
 	held := facts{}
-	for path, stated := range r.facts {
+	for path, contained := range r.facts {
 		if !intact(path) {
 			continue
 		}
@@ -575,7 +574,7 @@ func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 				return vouched[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
 			})
 		}
-		for fact := range stated {
+		for fact := range contained {
 			if ok {
 				held[fact] = true
 			}
@@ -640,27 +639,27 @@ func copyTree(t *testing.T, from, to string) {
 // damage damages one place.
 func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
 	t.Helper()
-	of := r.targets[dice.IntN(len(r.targets))]
-	name := of.paths[dice.IntN(len(of.paths))]
+	place := r.targets[dice.IntN(len(r.targets))]
+	name := place.paths[dice.IntN(len(place.paths))]
 	path := filepath.Join(dir, name)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return name + " was lost already"
+		return name + " was already missing"
 	}
 	must(t, err)
-	if of.folder || of.link {
+	if place.folder || place.link {
 		must(t, os.RemoveAll(path))
-		return name + " lost"
+		return name + " removed"
 	}
 	keepTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
-	other := filepath.Join(dir, of.paths[dice.IntN(len(of.paths))])
+	other := filepath.Join(dir, place.paths[dice.IntN(len(place.paths))])
 	if _, err := os.Lstat(other); err != nil {
 		other = path
 	}
 	switch kind := dice.IntN(5); {
 	case kind == 0 && info.Size() > 0:
 		must(t, os.Truncate(path, dice.Int64N(info.Size())))
-		return name + " cut"
+		return name + " truncated"
 	case kind == 1 && info.Size() > 0:
 		bit := dice.Int64N(info.Size() * 8)
 		flipBit(t, path, bit)
@@ -676,5 +675,5 @@ func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
 		return name + " replaced by " + strings.TrimPrefix(other, dir)
 	}
 	must(t, os.Remove(path))
-	return name + " lost"
+	return name + " removed"
 }

@@ -28,20 +28,19 @@ func TestTrialRotIsFound(t *testing.T) {
 	t.Parallel()
 	r := newRot(t, 4)
 	for i := range len(r.kinds()) {
-		r.strike(t, uint64(i), i)
+		r.damageAndCompare(t, uint64(i), i)
 	}
 	t.Log(r.all)
 }
 
-// TestTortureRot damages one file after the other of a warehouse of ten nights: bits are
-// flipped, files are truncated, removed or swapped, of every kind. Each damage is either
-// harmless, as the comparison of all values shows, or reported by verify. The next night
-// fails or publishes the same as on an intact warehouse. The command that verify names
-// restores the data, or reports the loss.
+// TestTortureRot damages files of every kind in copies of a warehouse of ten nights: it flips
+// bits, and truncates, removes or swaps files. verify must report each damage, unless all
+// values are still equal. The command that verify names restores the data or reports the
+// loss. The next night fails, or publishes the same as on an intact warehouse.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRot(t, 10)
-	const strikes, workers = 540, 6
+	const damages, workers = 540, 6
 	begun := time.Now()
 	defer func() {
 		for name, kind := range map[string]*figures{"": &r.all} {
@@ -55,8 +54,8 @@ func TestTortureRot(t *testing.T) {
 		for first := range workers {
 			t.Run(fmt.Sprint(first), func(t *testing.T) {
 				t.Parallel()
-				for i := first; i < strikes; i += workers {
-					r.strike(t, uint64(i), i)
+				for i := first; i < damages; i += workers {
+					r.damageAndCompare(t, uint64(i), i)
 				}
 			})
 		}
@@ -66,12 +65,12 @@ func TestTortureRot(t *testing.T) {
 // keepRot records the results for one kind of files, or for all.
 func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
 	t.Helper()
-	name, what := "rot", "a bit flips in a file of a warehouse of 10 nights, or a file is cut, lost or changes places with another of its kind"
+	name, damage := "rot", "one file of a warehouse of 10 nights is changed by one bit, truncated, removed or swapped with a file of its kind"
 	if kind != "" {
-		name, what = "rot in "+kind, "the same, of these files alone"
+		name, damage = "rot in "+kind, "the same damage, only in these files"
 	}
 	keep(t, begun, func() torture.Trial {
-		return torture.Trial{Name: name, Fault: what, Runs: f.struck, Outcome: f.String()}
+		return torture.Trial{Name: name, Fault: damage, Runs: f.damaged, Outcome: f.String()}
 	})
 }
 
@@ -79,7 +78,7 @@ func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
 type rot struct {
 	*house
 	dir string
-	// whole is the content that readers see, and next that after one more night.
+	// whole has the checksums of the published tables, and next those after one more night.
 	whole, next map[string]string
 
 	mu     sync.Mutex
@@ -87,13 +86,13 @@ type rot struct {
 	byKind map[string]*figures
 }
 
-// figures count the results.
-type figures struct{ struck, harmless, found, refused, published, repaired, told, wrong int }
+// figures counts the results.
+type figures struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%d harmless, all values equal; %d found by verify, of which the command that it names repaired %d and %d are told to be lost; "+
-		"of as many nights upon the damage %d were refused with the command that helps, %d published what they would have; silently wrong: %d",
-		f.harmless, f.found, f.repaired, f.told, f.refused, f.published, f.wrong)
+	return fmt.Sprintf("%d harmless, all values equal; %d found by verify: %d repaired, %d reported as lost; "+
+		"next nights: %d refused with a repair command, %d published correct rows; silently wrong: %d",
+		f.harmless, f.found, f.repaired, f.lost, f.refused, f.published, f.wrong)
 }
 
 // count increments a figure, for a kind and for all.
@@ -118,19 +117,19 @@ func newRot(t *testing.T, nights int) *rot {
 	stop(errors.New("interrupted by the test"))
 	h.badNight(stopped, 130)
 	r := &rot{house: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*figures{}}
-	r.whole = prints(t, h.path("catalog.duckdb"), true)
+	r.whole = tableSums(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	twin := r.copy(t)
-	_, err := pipeline.Run(t.Context(), twin)
+	undamaged := r.copy(t)
+	_, err := pipeline.Run(t.Context(), undamaged)
 	must(t, err)
-	r.next = prints(t, filepath.Join(twin.Warehouse.Dir, "catalog.duckdb"), false)
+	r.next = tableSums(t, filepath.Join(undamaged.Warehouse.Dir, "catalog.duckdb"), false)
 	return r
 }
 
-// prints returns checksums of the rows of every table. Without meta it omits the columns of
+// tableSums returns checksums of the rows of every table. Without meta it omits the columns of
 // meta that depend on the time.
-func prints(t *testing.T, file string, meta bool) map[string]string {
+func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	t.Helper()
 	db := opened(t, file+"?access_mode=read_only&threads=1")
 	defer db.Close()
@@ -185,23 +184,23 @@ func (r *rot) kinds() []string {
 		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
 }
 
-// strike damages two copies of the warehouse in the same way: one is verified and repaired,
-// and the next night runs on the other.
-func (r *rot) strike(t *testing.T, seed uint64, i int) {
+// damageAndCompare damages two copies of the warehouse in the same way: one is verified and
+// repaired, and the next night runs on the other.
+func (r *rot) damageAndCompare(t *testing.T, seed uint64, i int) {
 	t.Helper()
 	kinds := r.kinds()
 	kind := kinds[i%len(kinds)]
 	first, second := r.copy(t), r.copy(t)
 	did := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
 	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
-	r.count(kind, func(f *figures) *int { return &f.struck })
+	r.count(kind, func(f *figures) *int { return &f.damaged })
 	defer func() {
 		if t.Failed() {
-			t.Logf("strike %d: %s: %s", i, kind, did)
+			t.Logf("damage %d: %s: %s", i, kind, did)
 		}
 	}()
-	r.verified(t, first, kind, did)
-	r.built(t, second, kind, did)
+	r.verifyAndRepair(t, first, kind, did)
+	r.runNextNight(t, second, kind, did)
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
@@ -221,23 +220,23 @@ func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
 	if kind == "latest" || kind == "catalog.duckdb" {
 		return name + " " + spoilLink(t, dice, dir, file)
 	}
-	size := private(t, dir, file)
-	switch what := dice.IntN(8); {
-	case what < 4 && size > 0:
+	size := unlinkCopy(t, dir, file)
+	switch n := dice.IntN(8); {
+	case n < 4 && size > 0:
 		at := dice.Int64N(size * 8)
 		flipBit(t, file, at)
 		return fmt.Sprintf("%s: bit %d flipped", name, at)
-	case what < 5 && size > 0:
+	case n < 5 && size > 0:
 		to := dice.Int64N(size)
 		must(t, os.Truncate(file, to))
-		return fmt.Sprintf("%s: cut to %d bytes", name, to)
-	case what < 7 && len(files) > 1:
+		return fmt.Sprintf("%s: truncated to %d bytes", name, to)
+	case n < 7 && len(files) > 1:
 		other := files[dice.IntN(len(files))]
 		if other == file {
 			other = files[(slices.Index(files, file)+1)%len(files)]
 		}
 		must(t, errors.Join(os.Rename(file, file+"~"), os.Rename(other, file), os.Rename(file+"~", other)))
-		return name + " changed places with " + strings.TrimPrefix(other, dir)
+		return name + " swapped with " + strings.TrimPrefix(other, dir)
 	}
 	must(t, os.Remove(file))
 	return name + " removed"
@@ -251,38 +250,39 @@ func spoilLink(t *testing.T, dice *rand.Rand, dir, file string) string {
 	switch target := filepath.Join("versions", filepath.Base(versions[dice.IntN(len(versions)-1)])); dice.IntN(3) {
 	case 0:
 		must(t, os.Symlink(target, file))
-		return "leads to " + target
+		return "points to " + target
 	case 1:
 		must(t, os.Symlink("versions/20200101T000000Z", file))
-		return "leads nowhere"
+		return "points to a missing version"
 	}
 	return "removed"
 }
 
-// private replaces the hard links of a file by a copy, under all of its names.
-func private(t *testing.T, dir, file string) int64 {
+// unlinkCopy replaces the hard links of a file by one copy under all of its names, and
+// returns its size.
+func unlinkCopy(t *testing.T, dir, file string) int64 {
 	t.Helper()
-	was, err := os.Stat(file)
+	original, err := os.Stat(file)
 	must(t, err)
 	must(t, copyFile(file, file+"~"))
-	must(t, os.Chtimes(file+"~", time.Time{}, was.ModTime()))
+	must(t, os.Chtimes(file+"~", time.Time{}, original.ModTime()))
 	for _, folder := range []string{"versions", "parquet"} {
 		must(t, filepath.WalkDir(filepath.Join(dir, folder), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			if info, err := e.Info(); err != nil || !os.SameFile(info, was) {
+			if info, err := e.Info(); err != nil || !os.SameFile(info, original) {
 				return err
 			}
 			return errors.Join(os.Remove(path), os.Link(file+"~", path))
 		}))
 	}
-	if info, err := os.Stat(file); err == nil && os.SameFile(info, was) { // it is in state or raw
+	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // a file of state or raw has no other names
 		must(t, os.Rename(file+"~", file))
 	} else {
 		must(t, os.Remove(file+"~"))
 	}
-	return was.Size()
+	return original.Size()
 }
 
 func flipBit(t *testing.T, file string, bit int64) {
@@ -297,9 +297,9 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verified checks the report of verify: undetected damage must be harmless, and reported
+// verifyAndRepair checks the report of verify: undetected damage must be harmless, and reported
 // damage must be repaired by the named command, or reported as lost.
-func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
+func (r *rot) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
 	must(t, err)
@@ -315,17 +315,17 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 		}
 	}
 	if v.Result() == integrity.Damaged {
-		r.count(kind, func(f *figures) *int { return &f.told })
+		r.count(kind, func(f *figures) *int { return &f.lost })
 		return
 	}
-	ran := false
+	ranNight := false
 	for round := 0; len(v.Damage) > 0; round++ {
 		if round == 4 {
 			t.Errorf("%s: still damaged after %d commands: %+v", did, round, v.Damage)
 			return
 		}
 		for _, repair := range integrity.PlanRepairs(v.Damage) {
-			ran = ran || repair.Kind == integrity.RunNight
+			ranNight = ranNight || repair.Kind == integrity.RunNight
 			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
 				t.Errorf("%s: %s: %v", did, repair.Command(), err)
 				return
@@ -335,10 +335,10 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 		must(t, err)
 	}
 	want := r.whole
-	if ran {
+	if ranNight {
 		want = r.next
 	}
-	got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), !ran)
+	got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), !ranNight)
 	if !maps.Equal(want, got) {
 		t.Errorf("%s: after the repair these tables differ: %v", did, differing(want, got))
 		return
@@ -350,7 +350,7 @@ func (r *rot) verified(t *testing.T, cfg pipeline.Config, kind, did string) {
 // of the series.
 func (r *rot) requireWhole(t *testing.T, cfg pipeline.Config, did string) {
 	t.Helper()
-	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.whole, got) {
+	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.whole, got) {
 		t.Errorf("%s was not reported, but these tables differ: %v", did, differing(r.whole, got))
 	}
 	if sumOf(t, r.dir) != sumOf(t, cfg.Warehouse.Dir) {
@@ -399,9 +399,9 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 	return err
 }
 
-// built runs the next night on the damaged warehouse: it fails, or publishes the same as on
+// runNextNight runs the next night on the damaged warehouse: it fails, or publishes the same as on
 // an intact warehouse.
-func (r *rot) built(t *testing.T, cfg pipeline.Config, kind, did string) {
+func (r *rot) runNextNight(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)
 	if err != nil {
@@ -412,7 +412,7 @@ func (r *rot) built(t *testing.T, cfg pipeline.Config, kind, did string) {
 		return
 	}
 	r.count(kind, func(f *figures) *int { return &f.published })
-	if got := prints(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.next, got) {
+	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.next, got) {
 		r.count(kind, func(f *figures) *int { return &f.wrong })
 		t.Errorf("%s: the night published other rows of %v", did, differing(r.next, got))
 	}

@@ -28,13 +28,13 @@ func (j job) limitDisk(t *testing.T, cfg *pipeline.Config) (restore func()) {
 	}
 	signal.Ignore(syscall.SIGXFSZ) // otherwise the first failing write ends the process
 	narrow := func() { must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(j.Room), Max: was.Max})) }
-	if j.Moment == 0 {
+	if j.LimitedDetail == 0 {
 		narrow()
 		return restore
 	}
 	// One request at a time, so that the next request is made after the limit is removed.
 	cfg.Fetch.Concurrency = 1
-	cfg.Fetch.Transport = &shortage{left: j.Moment, narrow: narrow, restore: restore,
+	cfg.Fetch.Transport = &shortage{left: j.LimitedDetail, narrow: narrow, restore: restore,
 		inner: &http.Transport{DisableKeepAlives: true}}
 	return restore
 }

@@ -17,11 +17,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// strikes returns a kill at every step of a night, in order, so that each kills the run
-// that resumed the one before. Frequent steps are killed at their first call and in the
+// stepCalls selects one or two calls of every step of a night, in order: each kills the run
+// that resumes the killed one. Of frequent steps it selects the first call and one in the
 // middle.
-func strikes(steps []string) []strike {
-	var all []strike
+func stepCalls(steps []string) []stepCall {
+	var all []stepCall
 	count := map[string]int{}
 	for _, step := range steps {
 		count[step]++
@@ -34,69 +34,69 @@ func strikes(steps []string) []strike {
 			continue
 		}
 		seen[step] = true
-		all = append(all, strike{Step: step})
+		all = append(all, stepCall{Step: step})
 		// A resumed run has too few landing steps left for the middle.
 		if count[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
-			all = append(all, strike{Step: step, Nth: 1 + count[step]/2})
+			all = append(all, stepCall{Step: step, Nth: 1 + count[step]/2})
 		}
 		if i > published && published >= 0 {
-			// The first call may be for the night before; this one is for the current
-			// night.
-			all = append(all, strike{Step: step, After: "after rename latest"})
+			// The first call may belong to the previous night, a call after the switch
+			// belongs to the current one.
+			all = append(all, stepCall{Step: step, After: "after rename latest"})
 		}
 	}
 	return all
 }
 
-// decisive returns kills at the most critical steps.
-func decisive() []strike {
-	return []strike{{Step: "answer landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
+// criticalSteps returns a call of each of the most critical steps.
+func criticalSteps() []stepCall {
+	return []stepCall{{Step: "answer landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
 		{Step: "before fsync of the draft"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
 		{Step: "before rename orders.parquet", After: "after rename latest"}}
 }
 
-// TestTrialKilledAtTheDecisiveSteps is the short form of TestTortureKilledAtEveryStep.
-func TestTrialKilledAtTheDecisiveSteps(t *testing.T) {
+// TestTrialKilledAtCriticalSteps is the short form of TestTortureKilledAtEveryStep.
+func TestTrialKilledAtCriticalSteps(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 3, few()...)
-	c.strikeAll(t, decisive())
+	c.killAll(t, criticalSteps())
 	c.finish(t)
 }
 
 // TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the
 // first night and in a later one. The published files are readable at any time, the next
-// run resumes the night without repeated requests, and the final warehouse equals an
-// undisturbed one.
+// run resumes the night without repeated requests, and the final warehouse equals the
+// warehouse of undisturbed runs.
 func TestTortureKilledAtEveryStep(t *testing.T) {
 	requireTorture(t)
-	for name, peaceful := range map[string]int{"first night": 0, "later night": 4} {
+	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newTrial(t, 3, some()...)
 			defer keep(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "killed at every step, " + name, Fault: "SIGKILL at each step of the run that changes the disk, then taken up again",
-					Runs: c.kills(), Outcome: "nothing asked twice; warehouse, ledger and Parquet equal those of a twin that was spared"}
+				return torture.Trial{Name: "killed at every step, " + name, Fault: "SIGKILL at each step of the run that changes the disk; the next run resumes it",
+					Runs: c.kills(), Outcome: "no request repeated; warehouse, ledger and Parquet files equal those of an undisturbed run"}
 			})
-			for range peaceful {
-				c.publishInPeace(t)
+			for range earlierNights {
+				c.publishUndisturbed(t)
 			}
 			c.begin(t)
-			// The top-level link is made once and then found, so the step after it is not
-			// reached a second time.
-			all := linkFirst(slices.DeleteFunc(strikes(c.steps), func(s strike) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
-			c.strikeAll(t, all)
+			// An existing top-level link is not created again, so the step after it occurs
+			// only once.
+			all := linkFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			c.killAll(t, all)
 			c.finish(t)
-			t.Logf("%d strikes: %v", len(all), all)
+			t.Logf("%d kills: %v", len(all), all)
 		})
 	}
 }
 
-// strikeAll kills one run after the other, each at its step.
-func (c *trial) strikeAll(t *testing.T, all []strike) {
+// killAll kills one run after the other, each at its step.
+func (c *trial) killAll(t *testing.T, all []stepCall) {
 	t.Helper()
 	for _, s := range all {
-		if killed, _ := c.try(t, s, 0, inPeace); !killed {
+		if killed, _ := c.try(t, s, 0, waitForExit); !killed {
 			t.Errorf("%v: the run ended without reaching the step", s)
 		}
 		if t.Failed() {
@@ -110,12 +110,12 @@ func (c *trial) strikeAll(t *testing.T, all []strike) {
 func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, 5, few()...)
-	c.try(t, strike{Step: "merged"}, 0, inPeace)
-	wh, err := warehouse.Open(c.job(struck, c.dir).config().Warehouse)
+	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
+	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)
 	must(t, wh.Folder.Held())
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
-	j := c.job(struck, c.dir)
+	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
 	res := c.complete(pipeline.Run(t.Context(), j.config()))
 	if res.Run.ID == c.night {
@@ -137,9 +137,9 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newTrial(t, 6, few()...)
-	c.try(t, strike{Step: "merged"}, 0, inPeace)
-	dry := c.job(struck, c.dir)
-	dry.At, dry.Dry, dry.Strike = c.at.Add(time.Minute), true, strike{Step: "mid merge"}
+	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
+	dry := c.job(killedAgent, c.dir)
+	dry.At, dry.Dry, dry.KillAt = c.at.Add(time.Minute), true, stepCall{Step: "mid merge"}
 	if p := dry.start(t); !p.killed() {
 		t.Fatalf("the dry run was not killed:\n%s", p.output)
 	}
@@ -148,13 +148,13 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	killed := dry.At.UTC().Format("20060102T150405Z")
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
 	requireKilled(t, wh.Ledger.AllRuns, killed)
-	j := c.job(struck, c.dir)
+	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.complete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
 		t.Errorf("run %s started, but %s was not resumed", res.Run.ID, c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, killed)
-	dry.At, dry.Strike = c.at.Add(time.Hour), strike{}
+	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
 	c.complete(pipeline.Run(t.Context(), dry.config()))
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
@@ -175,25 +175,26 @@ func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run stri
 
 // kills returns the number of killed runs.
 func (c *trial) kills() (n int) {
-	for _, reached := range c.reached {
-		n += reached
+	for _, kills := range c.killsAt {
+		n += kills
 	}
 	return n
 }
 
-// score counts the results of a storm.
-type score struct{ nights, kills, published, late int }
+// stormCounts counts the results of a storm: nights, killed runs, nights published by a run
+// that was to be killed, and runs that ended before they could be killed.
+type stormCounts struct{ nights, kills, published, late int }
 
 // storm kills every night up to three times. The last try is undisturbed.
-func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) score {
+func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) stormCounts {
 	t.Helper()
-	var s score
+	var s stormCounts
 	for s.nights < nights && !t.Failed() {
 		s.nights++
 		published := false
 		for range 1 + random.IntN(3) {
 			var killed bool
-			if killed, published = c.strikeOnce(t, random); killed {
+			if killed, published = c.killOnce(t, random); killed {
 				s.kills++
 			} else {
 				s.late++
@@ -204,29 +205,29 @@ func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) score {
 			}
 		}
 		if !published {
-			c.try(t, strike{}, 0, inPeace)
+			c.try(t, stepCall{}, 0, waitForExit)
 		}
 	}
 	return s
 }
 
-// strikeOnce kills a run at a random time or step.
-func (c *trial) strikeOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
+// killOnce kills a run at a random time or step.
+func (c *trial) killOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
 	t.Helper()
 	if c.night == "" {
 		c.begin(t)
 	}
 	if random.IntN(2) == 0 {
-		steps := strikes(c.steps)
-		return c.try(t, steps[random.IntN(len(steps))], 0, inPeace)
+		calls := stepCalls(c.steps)
+		return c.try(t, calls[random.IntN(len(calls))], 0, waitForExit)
 	}
 	// A resumed run makes few requests.
-	n := random.IntN(max(1, len(c.peace)>>(2*c.tries)))
-	moment := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
-	return c.try(t, strike{}, n, after(moment))
+	requests := random.IntN(max(1, len(c.undisturbed)>>(2*c.tries)))
+	delay := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
+	return c.try(t, stepCall{}, requests, killAfter(delay))
 }
 
-// TestTortureCrash runs the documented number of nights, while two readers read the
+// TestTortureCrash kills runs at random during many nights, while two processes read the
 // warehouse.
 func TestTortureCrash(t *testing.T) {
 	requireTorture(t)
@@ -239,21 +240,21 @@ func TestTortureCrash(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			c := newTrial(t, storm.seed, storm.streams...)
-			var s score
+			var s stormCounts
 			var rounds int
 			defer keep(t, start, func() torture.Trial {
-				return torture.Trial{Name: "storm, " + name, Fault: fmt.Sprintf("SIGKILL at random steps and moments, %d times, while two readers look on", s.kills),
-					Runs: s.nights, Outcome: fmt.Sprintf("every value, ledger and file equals a twin that was spared; %d readings, none torn", rounds)}
+				return torture.Trial{Name: "storm, " + name, Fault: fmt.Sprintf("SIGKILL at random steps and times, %d times, while two processes read the warehouse", s.kills),
+					Runs: s.nights, Outcome: fmt.Sprintf("values, ledger and files equal those of undisturbed runs; %d readings, no mixture of nights", rounds)}
 			})
-			c.publishInPeace(t)
+			c.publishUndisturbed(t)
 			stop := c.watched(t)
 			s = c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
 			rounds = stop()
 			c.finish(t)
-			t.Logf("%d nights, %d kills, %d strikes that came too late, %d nights published by a run that was struck or spared by chance, %d readings, in %v",
+			t.Logf("%d nights, %d kills, %d runs that ended before their kill, %d nights published by a run that was to be killed, %d readings, in %v",
 				s.nights, s.kills, s.late, s.published, rounds, time.Since(start).Round(time.Second))
-			for _, step := range slices.Sorted(maps.Keys(c.reached)) {
-				t.Logf("%4d killed %s", c.reached[step], cmp.Or(step, "by the clock"))
+			for _, step := range slices.Sorted(maps.Keys(c.killsAt)) {
+				t.Logf("%4d killed %s", c.killsAt[step], cmp.Or(step, "after a delay"))
 			}
 		})
 	}

@@ -11,26 +11,26 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTortureFullDisk runs a night on a separate disk with more and more room. Each run
-// without enough room reports it and leaves the published files unchanged; the last one
-// resumes the night.
+// TestTortureFullDisk runs a night on a separate disk, whose free space increases with each
+// run. Each run without enough space must report the full disk and keep the published files;
+// the last one resumes the night.
 func TestTortureFullDisk(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
 	c := newTrial(t, 8, few()...)
 	d := mounted(t, c.dir)
-	c.publishInPeace(t)
+	c.publishUndisturbed(t)
 	failed := 0
 	defer keep(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "full disk", Fault: "a disk of its own with more and more room, until it is enough", Runs: failed,
-			Outcome: "each says that the disk is full and leaves the last snapshot; the run that finds room takes the night up"}
+		return torture.Trial{Name: "full disk", Fault: "a disk whose free space is increased step by step, until it is enough", Runs: failed,
+			Outcome: "each run reports that the disk is full and keeps the last snapshot; the run with enough space resumes the night"}
 	})
 	for range 3 {
 		published := false
 		for room := uint64(0); !published; room = max(2*room, 64<<10) {
 			d.leave(room)
 			var p *child
-			p, published = c.attempt(t, job{}, 0, inPeace)
+			p, published = c.attempt(t, job{}, 0, waitForExit)
 			var end nightEnd
 			p.read(t, &end)
 			if ok := end.Code == 0; ok != published || !ok && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
@@ -58,7 +58,7 @@ func mounted(t *testing.T, dir string) memory {
 	t.Helper()
 	m := memory{t, dir, 256 << 20}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", m.size)); err != nil {
-		t.Skipf("mount a disk of its own: %v", err)
+		t.Skipf("mount a separate disk: %v", err)
 	}
 	t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return m
