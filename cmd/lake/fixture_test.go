@@ -35,7 +35,7 @@ type fixture struct {
 	cfg     pipeline.Config
 	at      time.Time
 	dir     string
-	// step is the fault injection of the next commands.
+	// step, if set, is called at each step of the next commands and may return an error.
 	step func(string) error
 }
 
@@ -96,7 +96,7 @@ func (h *fixture) must(err error) {
 // night advances the service by a day and runs a night, or takes it from the cache.
 func (h *fixture) night() string {
 	h.Helper()
-	if run := h.takeNight(&nightsOfAll); run != "" {
+	if run := h.cachedNight(&sharedNights); run != "" {
 		return run
 	}
 	return h.runNight()
@@ -169,8 +169,8 @@ func (h *fixture) status() (s lake.Status) {
 	return s
 }
 
-// same checks that every table of a night equals the version.
-func (h *fixture) same(run string) {
+// requireEqualTables checks that every table of a night equals the version in the warehouse.
+func (h *fixture) requireEqualTables(run string) {
 	h.Helper()
 	var v lake.Verified
 	h.succeed(&v, "verify", run)
@@ -179,8 +179,8 @@ func (h *fixture) same(run string) {
 	}
 }
 
-// whole checks that all tables show one night and that its files exist, and returns it.
-func (h *fixture) whole() (run string) {
+// readRun checks that all tables show the same readable night, and returns its run.
+func (h *fixture) readRun() (run string) {
 	h.Helper()
 	s := h.status()
 	for _, t := range s.Tables {
@@ -189,7 +189,7 @@ func (h *fixture) whole() (run string) {
 		}
 	}
 	if s.Run != "" {
-		h.same(s.Run)
+		h.requireEqualTables(s.Run)
 	}
 	return s.Run
 }

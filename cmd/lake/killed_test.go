@@ -14,28 +14,28 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// strike is a publish that is killed at one of its steps.
-type strike struct {
+// killPlan is the step at which a child process kills itself during a publish.
+type killPlan struct {
 	Dir, Step string
 	Nth       int
 }
 
-// struckEnv makes this test binary the process that is killed.
-const struckEnv = "PLACEMENTSYNC_LAKE_STRIKE"
+// killEnv is the environment variable with the killPlan of a child process as JSON.
+const killEnv = "PLACEMENTSYNC_LAKE_STRIKE"
 
-// TestStruckProcess is the main function of the killed process.
-func TestStruckProcess(t *testing.T) {
-	var s strike
-	text := os.Getenv(struckEnv)
+// TestKilledProcess runs in the child process that kill starts.
+func TestKilledProcess(t *testing.T) {
+	var plan killPlan
+	text := os.Getenv(killEnv)
 	if text == "" {
-		t.Skip("runs in the processes that a trial starts")
+		t.Skip("runs only in child processes of a test")
 	}
-	h := &fixture{T: t, dir: s.Dir}
-	h.must(json.Unmarshal([]byte(text), &s))
-	h.dir = s.Dir
+	h := &fixture{T: t}
+	h.must(json.Unmarshal([]byte(text), &plan))
+	h.dir = plan.Dir
 	h.step = func(name string) error {
-		if name == s.Step {
-			if s.Nth--; s.Nth == 0 {
+		if name == plan.Step {
+			if plan.Nth--; plan.Nth == 0 {
 				h.must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
 				select {}
 			}
@@ -45,15 +45,15 @@ func TestStruckProcess(t *testing.T) {
 	h.publish()
 }
 
-// kill runs publish in a process that is killed at a step.
+// kill runs publish in a child process that is killed at the nth call of a step.
 func (h *fixture) kill(step string, nth int) {
 	h.Helper()
-	text, err := json.Marshal(strike{h.dir, step, nth})
+	text, err := json.Marshal(killPlan{h.dir, step, nth})
 	h.must(err)
 	self, err := os.Executable()
 	h.must(err)
-	cmd := exec.CommandContext(h.Context(), self, "-test.run=^TestStruckProcess$")
-	cmd.Env = append(os.Environ(), struckEnv+"="+string(text))
+	cmd := exec.CommandContext(h.Context(), self, "-test.run=^TestKilledProcess$")
+	cmd.Env = append(os.Environ(), killEnv+"="+string(text))
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.ExitCode() != -1 {
@@ -61,7 +61,7 @@ func (h *fixture) kill(step string, nth int) {
 	}
 }
 
-// steps counts the steps of an undisturbed publish into another lake.
+// steps counts the steps of an undisturbed publish, and then restores the lake.
 func (h *fixture) steps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
@@ -80,9 +80,9 @@ func (h *fixture) steps() map[string]int {
 	return found
 }
 
-// TestTrialAKilledPublisherLeavesAllOrNothing kills a publish in each kind of step. Afterwards all
-// tables show one readable night, and the next publish completes the new one.
-func TestTrialAKilledPublisherLeavesAllOrNothing(t *testing.T) {
+// TestTrialKilledPublishIsAllOrNothing kills a publish at each kind of step. All tables
+// must then show the same readable night, and the next publish completes the new night.
+func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
@@ -92,17 +92,18 @@ func TestTrialAKilledPublisherLeavesAllOrNothing(t *testing.T) {
 		nth := (steps[step] + 1) / 2
 		h.must(os.CopyFS(h.path("before"), os.DirFS(h.path("lake"))))
 		h.kill(step, nth)
+		committed := step == "after commit catalog"
 		want := first
-		if step == "after commit catalog" {
+		if committed {
 			want = second
 		}
-		if run := h.whole(); run != want {
+		if run := h.readRun(); run != want {
 			t.Errorf("killed at %s (%d): the lake shows %s, want %s", step, nth, run, want)
 		}
-		if p := h.publish(); p[0].Already != (want == second) {
+		if p := h.publish(); p[0].Already != committed {
 			t.Errorf("killed at %s (%d): then published %+v", step, nth, p)
 		}
-		if run := h.whole(); run != second {
+		if run := h.readRun(); run != second {
 			t.Errorf("killed at %s (%d), then published: the lake shows %s", step, nth, run)
 		}
 		h.must(os.RemoveAll(h.path("lake")))
@@ -125,9 +126,9 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// TestAFailedStepLeavesAllOrNothing makes steps of the disk fail. The written files are
-// removed unless the night is visible.
-func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
+// TestFailedPublishIsAllOrNothing returns errors from disk steps. New files are removed
+// unless the commit succeeded.
+func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
@@ -141,11 +142,11 @@ func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
 		}
 		h.fail(1, syscall.EIO.Error(), "publish")
 		h.step = nil
-		if run := h.whole(); run != first {
+		if run := h.readRun(); run != first {
 			t.Errorf("failed at %s: the lake shows %s", step, run)
 		}
-		if now := h.filesOfLake(); !slices.Equal(now, files) {
-			t.Errorf("failed at %s: the lake has %d files, before %d", step, len(now), len(files))
+		if got := h.filesOfLake(); !slices.Equal(got, files) {
+			t.Errorf("failed at %s: the lake has %d files, before %d", step, len(got), len(files))
 		}
 	}
 	h.step = func(name string) error {
@@ -156,14 +157,14 @@ func TestAFailedStepLeavesAllOrNothing(t *testing.T) {
 	}
 	h.fail(1, "as a whole or not at all", "publish")
 	h.step = nil
-	if run := h.whole(); run != second {
+	if run := h.readRun(); run != second {
 		t.Errorf("failed after the commit: the lake shows %s", run)
 	}
 }
 
-// TestTwoPublishersOneWins lets a second publisher commit before the first one does. The first
-// one gets an error, and its files are removed.
-func TestTwoPublishersOneWins(t *testing.T) {
+// TestSimultaneousPublishFails starts a second publish before the commit of the first. The first
+// publish must fail and remove its files.
+func TestSimultaneousPublishFails(t *testing.T) {
 	for name, published := range map[string]int{"the first night": 0, "a later night": 1} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, 1)
@@ -181,9 +182,9 @@ func TestTwoPublishersOneWins(t *testing.T) {
 				return nil
 			}
 			h.fail(1, "another publisher changed", "publish")
-			h.same(h.whole())
-			if now := h.filesOfLake(); len(now) >= len(files) {
-				t.Errorf("the lake has %d files, before %d", len(now), len(files))
+			h.requireEqualTables(h.readRun())
+			if got := h.filesOfLake(); len(got) >= len(files) {
+				t.Errorf("the files of the failed publish were not removed: %d files before its end, %d after", len(files), len(got))
 			}
 			if p := h.publish(); !p[0].Already {
 				t.Errorf("then published %+v", p)

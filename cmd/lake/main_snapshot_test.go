@@ -24,10 +24,10 @@ func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string
 	h.must(os.WriteFile(path, data, 0o600))
 }
 
-// TestAnotherSnapshotOnMainIsFound sets another current snapshot, as rollback_to_snapshot of
-// Spark does. Tag and properties do not show that. status and verify report it, and the next
+// TestSnapshotOfAnotherProgramIsReported sets another current snapshot, as rollback_to_snapshot of
+// Spark does, which changes no tag or property. status and verify report it, and the next
 // publish repairs it.
-func TestAnotherSnapshotOnMainIsFound(t *testing.T) {
+func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")
 	h.editRefs("placements_current", "product_listings", func(m, refs map[string]any) {
@@ -44,8 +44,8 @@ func TestAnotherSnapshotOnMainIsFound(t *testing.T) {
 	if again := h.publish(); again[0].Already || again[0].Run != p[1].Run {
 		t.Errorf("published %+v", again)
 	}
-	h.same(p[0].Run)
-	h.same(h.whole())
+	h.requireEqualTables(p[0].Run)
+	h.requireEqualTables(h.readRun())
 	if s := h.status(); s.Behind {
 		t.Errorf("status: %+v", s)
 	}
@@ -54,9 +54,9 @@ func TestAnotherSnapshotOnMainIsFound(t *testing.T) {
 	}
 }
 
-// TestANightWithoutATagInATable: status omits the night, because it cannot be selected in
-// every table.
-func TestANightWithoutATagInATable(t *testing.T) {
+// TestStatusOmitsPartlyTaggedNights removes the tag of a night from one table. status omits the
+// night, because readers cannot select it in every table.
+func TestStatusOmitsPartlyTaggedNights(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")
 	h.editRefs("placements_current", "product_listings", func(_, refs map[string]any) { delete(refs, "run_"+p[0].Run) })

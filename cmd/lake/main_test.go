@@ -10,14 +10,14 @@ import (
 // TestMain also checks that commands do not leak goroutines.
 func TestMain(m *testing.M) {
 	var err error
-	if os.Getenv(struckEnv) == "" { // the killed process shares the folder
-		nightsOfAll.dir, err = os.MkdirTemp("", "placementsync-lake-test-")
+	if os.Getenv(killEnv) == "" { // the killed process shares the folder
+		sharedNights.dir, err = os.MkdirTemp("", "placementsync-lake-test-")
 	}
 	if err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(nightsOfAll.dir)
+		_ = os.RemoveAll(sharedNights.dir)
 		os.Exit(code)
 	}))
 }

@@ -19,32 +19,32 @@ type nightCache struct {
 	nights int
 }
 
-// nightsOfAll is the cache of newFixture.
-var nightsOfAll nightCache
+// sharedNights is used by every newFixture.
+var sharedNights nightCache
 
 // after returns the folder of the warehouse after a number of nights.
-func (tr *nightCache) after(nights int) string {
-	return filepath.Join(tr.dir, strconv.Itoa(nights), "warehouse")
+func (c *nightCache) after(nights int) string {
+	return filepath.Join(c.dir, strconv.Itoa(nights), "warehouse")
 }
 
-// grow runs the missing nights.
-func (tr *nightCache) grow(h *fixture, nights int) {
+// grow runs nights until the cache has this number.
+func (c *nightCache) grow(h *fixture, nights int) {
 	h.Helper()
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	for ; tr.nights < nights; tr.nights++ {
-		next := openFixture(h.T, filepath.Dir(tr.after(tr.nights+1)))
-		if tr.nights > 0 {
-			next.adopt("", tr.after(tr.nights))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ; c.nights < nights; c.nights++ {
+		next := openFixture(h.T, filepath.Dir(c.after(c.nights+1)))
+		if c.nights > 0 {
+			next.adopt("", c.after(c.nights))
 		}
-		next.service.Advance(tr.nights)
+		next.service.Advance(c.nights)
 		next.runNight()
 	}
 }
 
-// takeNight brings the warehouse to the state after the next night of the cache. It does not
-// change a warehouse whose latest night is not in the cache or was modified.
-func (h *fixture) takeNight(from *nightCache) (run string) {
+// cachedNight brings the warehouse to the state after the next night of the cache. It returns
+// "" and changes no file if the latest night of the warehouse is not in the cache.
+func (h *fixture) cachedNight(from *nightCache) (run string) {
 	h.Helper()
 	day := h.service.Day()
 	before := from.after(day)
@@ -108,16 +108,16 @@ func (h *fixture) adopt(before, after string) {
 // continueFile appends the lines that were added between two states of a file. A file that
 // changed otherwise is replaced.
 func continueFile(before, after, to string) error {
-	now, err := os.ReadFile(after)
+	data, err := os.ReadFile(after)
 	if err != nil {
 		return err
 	}
 	old, _ := os.ReadFile(before) // missing for a new file
-	own, _ := os.ReadFile(to)
-	if rest, ok := bytes.CutPrefix(now, old); ok && len(old) > 0 && filepath.Base(to) == "runs.jsonl" {
-		now = append(own, rest...)
+	current, _ := os.ReadFile(to)
+	if rest, ok := bytes.CutPrefix(data, old); ok && len(old) > 0 && filepath.Base(to) == "runs.jsonl" {
+		data = append(current, rest...)
 	}
-	return os.WriteFile(to, now, 0o600)
+	return os.WriteFile(to, data, 0o600)
 }
 
 func removeAny(path string) error {

@@ -18,7 +18,7 @@ func (h *fixture) configure(section string) {
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
 }
 
-// age makes all files of the lake old enough to be removed as orphans.
+// age sets the times of all files of the lake so that expire removes orphans.
 func (h *fixture) age() {
 	h.Helper()
 	for _, file := range h.filesOfLake() {
@@ -59,8 +59,8 @@ func (h *fixture) dataOf(table, run string) []string {
 	return slices.DeleteFunc(h.filesOfLake(), func(file string) bool { return !strings.Contains(file, "/placements_current/"+table+"/data/"+run) })
 }
 
-// TestASecondCatalogIsRefused uses the folder of another catalog. No file is removed.
-func TestASecondCatalogIsRefused(t *testing.T) {
+// TestSecondCatalogIsRefused uses the folder of another catalog. No file is removed.
+func TestSecondCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	run := h.publish()[0].Run
 	h.age()
@@ -71,20 +71,20 @@ func TestASecondCatalogIsRefused(t *testing.T) {
 			h.fail(1, `names the catalog "placementsync" as the owner`, command)
 		}
 		h.fail(1, "placements_owner.json", "expire")
-		if now := h.filesOfLake(); !slices.Equal(now, files) {
-			t.Errorf("%s: the folder has %d files, before %d", section, len(now), len(files))
+		if got := h.filesOfLake(); !slices.Equal(got, files) {
+			t.Errorf("%s: the folder has %d files, before %d", section, len(got), len(files))
 		}
 	}
 	h.configure("catalog: sqlite, warehouse: ./lake, namespace: others")
 	h.publish()
-	h.same(run)
+	h.requireEqualTables(run)
 	h.configure("catalog: sqlite, warehouse: ./lake")
-	h.same(run)
+	h.requireEqualTables(run)
 }
 
-// TestALostCatalogIsMissed: after the loss of the catalog, the next night does not start a new
-// lake over its files.
-func TestALostCatalogIsMissed(t *testing.T) {
+// TestLostCatalogIsReported removes the catalog. The next night must not start a new lake over
+// the existing files.
+func TestLostCatalogIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	h.must(os.Rename(h.path("lake/catalog.db"), h.path("kept.db")))
@@ -93,18 +93,18 @@ func TestALostCatalogIsMissed(t *testing.T) {
 	files := h.filesOfLake()
 	h.fail(1, "restore the catalog", "publish", "--all")
 	h.fail(1, "restore the catalog", "expire")
-	if now := h.filesOfLake(); !slices.Equal(now, files) {
-		t.Errorf("the folder has %d files, before %d", len(now), len(files))
+	if got := h.filesOfLake(); !slices.Equal(got, files) {
+		t.Errorf("the folder has %d files, before %d", len(got), len(files))
 	}
 	h.must(os.Rename(h.path("kept.db"), h.path("lake/catalog.db")))
-	h.same(first)
+	h.requireEqualTables(first)
 	h.publish()
-	h.same(second)
+	h.requireEqualTables(second)
 }
 
-// TestTheOwnerIsWrittenBehindTheCommit: if a publisher fails before it writes the owner file,
-// the next one continues.
-func TestTheOwnerIsWrittenBehindTheCommit(t *testing.T) {
+// TestOwnerFileIsWrittenAfterTheCommit fails a publish before it writes the owner file. The
+// next publish writes it.
+func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
 	for _, at := range []string{"before commit catalog", "after commit catalog"} {
 		h.step = func(name string) error {
@@ -132,9 +132,9 @@ func TestTheOwnerIsWrittenBehindTheCommit(t *testing.T) {
 	}
 }
 
-// TestFilesOfOtherTablesStay: expire keeps the files of tables that were registered from a
-// metadata file of the lake, wherever their own folders are.
-func TestFilesOfOtherTablesStay(t *testing.T) {
+// TestExpireKeepsFilesOfOtherTables registers copies of tables in the catalog. expire must keep the
+// files that the copies refer to.
+func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	h.register("placements_current", "listings_frozen", h.copyMetadata("product_listings"))
@@ -154,11 +154,11 @@ func TestFilesOfOtherTablesStay(t *testing.T) {
 		t.Errorf("expired %+v", e)
 	}
 	for table, files := range frozen {
-		if now := h.dataOf(table, first); !slices.Equal(now, files) {
-			t.Errorf("%s has the files %v, before %v", table, now, files)
+		if got := h.dataOf(table, first); !slices.Equal(got, files) {
+			t.Errorf("%s has the files %v, before %v", table, got, files)
 		}
 	}
 	for _, run := range kept {
-		h.same(run)
+		h.requireEqualTables(run)
 	}
 }

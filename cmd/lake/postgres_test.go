@@ -14,12 +14,12 @@ import (
 // an Iceberg catalog to the database and removes its own rows.
 const postgresVar = "PLACEMENTSYNC_TEST_POSTGRES"
 
-// TestPostgresCatalog publishes, verifies and expires nights with a catalog in Postgres, and
-// lets two publishers commit at once.
+// TestPostgresCatalog publishes, verifies and expires nights with a catalog in Postgres, also
+// with two publishers at once.
 func TestPostgresCatalog(t *testing.T) {
 	address := os.Getenv(postgresVar)
 	if address == "" {
-		t.Skipf("%s names no database, such as postgres://lake@127.0.0.1/lake: a catalog in Postgres is not tried", postgresVar)
+		t.Skipf("%s is not set, for example to postgres://lake@127.0.0.1/lake", postgresVar)
 	}
 	h := newFixture(t, 1)
 	name := fmt.Sprintf("trial_%d", time.Now().UnixNano())
@@ -30,7 +30,7 @@ func TestPostgresCatalog(t *testing.T) {
 		t.Fatalf("check: %+v", got)
 	}
 	first := h.publish()[0].Run
-	h.same(first)
+	h.requireEqualTables(first)
 	second := h.night()
 	raced := false
 	h.step = func(step string) error {
@@ -42,8 +42,8 @@ func TestPostgresCatalog(t *testing.T) {
 	}
 	h.fail(1, "another publisher changed", "publish")
 	h.step = nil
-	h.same(first)
-	if run := h.whole(); run != second || !raced {
+	h.requireEqualTables(first)
+	if run := h.readRun(); run != second || !raced {
 		t.Errorf("the lake shows %s, want %s; raced: %t", run, second, raced)
 	}
 	if p := h.publish(); !p[0].Already {
@@ -52,7 +52,7 @@ func TestPostgresCatalog(t *testing.T) {
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: %+v", got)
 	}
-	h.same(h.whole())
+	h.requireEqualTables(h.readRun())
 }
 
 // forgetCatalog removes the rows of a catalog.

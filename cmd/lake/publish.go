@@ -74,8 +74,8 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
 }
 
-// publishRuns publishes nights one after the other. With an error, it also returns the nights
-// that it published before.
+// publishRuns publishes nights in order, until one fails. It also returns the published nights
+// if there is an error.
 func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (done []lake.Published, err error) {
 	done = []lake.Published{}
 	var unread error
@@ -99,24 +99,24 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 
 // recordPublish records the publish of the newest night in the ledger, for the status page,
 // metrics and alerts. The publish of an earlier night is not recorded.
-func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, asked []string, done []lake.Published, err error) error {
+func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, done []lake.Published, err error) error {
 	latest, ok, readErr := wh.Versions.Latest()
-	if readErr != nil || !ok || len(asked) > 0 && asked[0] != latest {
+	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
 		return readErr
 	}
 	entry := ledger.BeginFollow(ledger.Lake, version, began)
 	for _, p := range done {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 	}
-	// The person at the terminal sees a failure. An alert is only sent when the lake has
-	// recovered.
+	// The user sees a failure on the terminal. Only the recovery of the lake is sent as an
+	// alert.
 	sender := command.NewNotifier(g.cfg.Notify, version, g.newLogger())
 	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.now(), err), notify.Recovered)
 }
 
-// runsToPublish returns the newest night. With all, it also returns the kept nights before it
-// that are later than the one that the lake shows, oldest first. A non-nil error beside runs
-// means that an earlier night cannot be read.
+// runsToPublish returns the nights to publish, oldest first: the newest night and, with all,
+// every kept night later than the night of the lake. If it returns nights and an error, an
+// earlier night cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
 		return nil, err

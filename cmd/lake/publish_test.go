@@ -36,7 +36,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 		}
 	}
 	for _, run := range runs {
-		h.same(run)
+		h.requireEqualTables(run)
 	}
 	if s := h.status(); !slices.Equal(s.Nights, runs) || s.Run != runs[2] || s.Behind || len(s.Tables) == 0 {
 		t.Errorf("status %+v", s)
@@ -46,8 +46,9 @@ func TestEveryNightIsPublished(t *testing.T) {
 	}
 }
 
-// TestSkippedNightsAreMadeUpFor: past is the same as if every night had been published.
-func TestSkippedNightsAreMadeUpFor(t *testing.T) {
+// TestPublishAfterSkippedNights publishes only the last of several nights. past must be the
+// same as if each of them had been published.
+func TestPublishAfterSkippedNights(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
 	h.night()
@@ -56,7 +57,7 @@ func TestSkippedNightsAreMadeUpFor(t *testing.T) {
 	if p := h.publish(); p[0].Appended == 0 {
 		t.Errorf("published %+v", p)
 	}
-	h.same(last)
+	h.requireEqualTables(last)
 }
 
 func TestAllPublishesEachKeptNight(t *testing.T) {
@@ -65,16 +66,16 @@ func TestAllPublishesEachKeptNight(t *testing.T) {
 		t.Fatalf("published %+v", p)
 	}
 	first := h.status().Nights[0]
-	h.same(first)
+	h.requireEqualTables(first)
 	h.night()
 	if p := h.publish("--all"); len(p) != 1 {
 		t.Errorf("published %+v", p)
 	}
 }
 
-// TestAnOlderNightIsRefused also after a rollback. The next night then replaces the history,
-// because the lake and the warehouse have different rows of past.
-func TestAnOlderNightIsRefused(t *testing.T) {
+// TestOlderNightIsRefused publishes an earlier night, also after a rollback. The next night
+// then replaces the history, because the lake and the warehouse have different rows of past.
+func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
 	h.fail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
@@ -94,11 +95,12 @@ func TestAnOlderNightIsRefused(t *testing.T) {
 	next := h.night()
 	h.fail(1, "which this warehouse does not know", "publish")
 	h.publish("--replace")
-	h.same(next)
+	h.requireEqualTables(next)
 }
 
-// TestANewWarehouseReplacesNoHistory: only --replace replaces the history of a lost warehouse.
-func TestANewWarehouseReplacesNoHistory(t *testing.T) {
+// TestNewWarehouseKeepsTheHistory publishes from a new warehouse after the loss of the old
+// one. Only --replace replaces the history in the lake.
+func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
 	h.must(os.RemoveAll(h.path("warehouse")))
@@ -109,10 +111,10 @@ func TestANewWarehouseReplacesNoHistory(t *testing.T) {
 		t.Fatalf("the lake shows %s", run)
 	}
 	h.publish("--all", "--replace")
-	h.same(first)
+	h.requireEqualTables(first)
 	second := h.night()
 	h.publish()
-	h.same(second)
+	h.requireEqualTables(second)
 }
 
 // forgetRun removes a run from the ledger.
@@ -125,10 +127,10 @@ func (h *fixture) forgetRun(run string) {
 	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 }
 
-// TestTheUpgradeFrom1_0_0RewritesNoTable: release 1.0.0 recorded another checksum of a file,
-// and only in the summary of the snapshot. The first night after the upgrade writes all
-// Parquet files again.
-func TestTheUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
+// TestUpgradeFrom1_0_0RewritesNoTable publishes over tables of release 1.0.0, which recorded
+// another checksum of a file, and only in the summary of the snapshot. The first night after
+// the upgrade writes all Parquet files of the warehouse again.
+func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	before := map[string]any{}
@@ -140,18 +142,18 @@ func TestTheUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h.cfg.Warehouse.Program = "newer"
 	second := h.runNight()
 	h.publish()
-	h.same(second)
+	h.requireEqualTables(second)
 	kept := 0
 	for _, table := range h.tablesOf(second) {
 		if before[table.Name] == nil || h.beforeFooter(first, table.File) != h.beforeFooter(second, table.File) {
 			continue
 		}
 		kept++
-		now := h.readMetadata(h.metadataFile("placements_current", table.Name))
-		if now["current-snapshot-id"] != before[table.Name] {
+		metadata := h.readMetadata(h.metadataFile("placements_current", table.Name))
+		if metadata["current-snapshot-id"] != before[table.Name] {
 			t.Errorf("%s was written again", table.Name)
 		}
-		if got := now["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
+		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
 			t.Errorf("%s has the recorded checksum %v, its file has %s", table.Name, got, table.SHA256)
 		}
 	}
@@ -160,7 +162,7 @@ func TestTheUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	}
 	third := h.runNight()
 	h.publish()
-	h.same(third)
+	h.requireEqualTables(third)
 }
 
 func (h *fixture) tablesOf(run string) []warehouse.ManifestTable {
@@ -195,37 +197,39 @@ func (h *fixture) asReleased(table, content string) any {
 	return m["current-snapshot-id"]
 }
 
-// TestADamagedFileIsRefused: a damaged file stops the publish before the night is visible.
-func TestADamagedFileIsRefused(t *testing.T) {
+// TestDamagedFileIsRefused damages a file. The publish must fail before the night is visible.
+func TestDamagedFileIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	h.spoil("warehouse/versions/" + second + "/product_listings.parquet")
 	files := h.filesOfLake()
 	h.fail(1, "its checksum differs from its manifest", "publish")
-	if run := h.whole(); run != first {
+	if run := h.readRun(); run != first {
 		t.Errorf("the lake shows %s", run)
 	}
-	if now := h.filesOfLake(); !slices.Equal(now, files) {
-		t.Errorf("the failed publish left files: %v", now)
+	if got := h.filesOfLake(); !slices.Equal(got, files) {
+		t.Errorf("the failed publish left files: %v", got)
 	}
 }
 
-// TestAChangedCatalogIsRefused: the rows of past and meta are read from the published catalog.
-func TestAChangedCatalogIsRefused(t *testing.T) {
+// TestDamagedCatalogIsRefused damages the published catalog, which has the rows of past and
+// meta.
+func TestDamagedCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	h.spoil("warehouse/versions/" + second + "/catalog.duckdb")
 	h.fail(1, second+"/catalog.duckdb", "publish")
 	h.fail(1, second+"/catalog.duckdb", "verify", second)
-	if run := h.whole(); run != first {
+	if run := h.readRun(); run != first {
 		t.Errorf("the lake shows %s", run)
 	}
 }
 
-// TestAnUnreadableManifestIsNamed by --all, which publishes the nights after it.
-func TestAnUnreadableManifestIsNamed(t *testing.T) {
+// TestUnreadableManifestIsReported damages the manifest of a night. publish --all names it and
+// publishes the later nights.
+func TestUnreadableManifestIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
 	second, third := h.night(), h.night()
@@ -237,7 +241,7 @@ func TestAnUnreadableManifestIsNamed(t *testing.T) {
 	h.write(newest, string(text))
 	h.write("warehouse/versions/"+second+"/manifest.json", "{")
 	h.fail(3, second+"/manifest.json", "publish", "--all")
-	if run := h.whole(); run != third {
+	if run := h.readRun(); run != third {
 		t.Errorf("the lake shows %s", run)
 	}
 	if p := h.publish("--all"); len(p) != 1 || !p[0].Already {
@@ -254,9 +258,10 @@ func (h *fixture) spoil(name string) {
 	h.write(name, string(data))
 }
 
-// TestTheSchemaFollows: a column that the lake lacks is added with its own field id. A column
-// that the warehouse lacks stays and is NULL in new rows.
-func TestTheSchemaFollows(t *testing.T) {
+// TestSchemaChangesAreApplied removes a column from the lake and adds another. The next publish adds
+// the missing column with its field id. The column that the warehouse lacks is kept and is
+// NULL in new rows.
+func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	const lacking = "unit_amount"
@@ -266,8 +271,8 @@ func TestTheSchemaFollows(t *testing.T) {
 	})
 	second := h.night()
 	h.publish()
-	h.same(second)
-	h.same(first)
+	h.requireEqualTables(second)
+	h.requireEqualTables(first)
 	names := h.columnsOf("placements_current", "product_listing_prices")
 	if !slices.Contains(names, lacking) || !slices.Contains(names, "of_another_time") {
 		t.Errorf("the columns are %v", names)
@@ -311,7 +316,8 @@ func (h *fixture) columnsOf(namespace, table string) (names []string) {
 	return names
 }
 
-// TestOldNightsExpire with the files that only they referred to, and with old orphans.
+// TestOldNightsExpire removes old nights, the files that only they referred to, and old
+// orphans.
 func TestOldNightsExpire(t *testing.T) {
 	h := newFixture(t, 4)
 	all := h.publish("--all")
@@ -336,14 +342,14 @@ func TestOldNightsExpire(t *testing.T) {
 	if after := len(h.filesOfLake()); after >= before {
 		t.Errorf("%d files before, %d after", before, after)
 	}
-	h.same(all[2].Run)
-	h.same(all[3].Run)
+	h.requireEqualTables(all[2].Run)
+	h.requireEqualTables(all[3].Run)
 	if got := h.run("verify", all[0].Run); got.code != 3 || !strings.Contains(got.stdout, "it has no tag run_"+all[0].Run) {
 		t.Errorf("verify of an expired night: %+v", got)
 	}
 }
 
-// TestVerifyFindsADifference of a data file and of the rows.
+// TestVerifyFindsADifference replaces a data file by the file of another table.
 func TestVerifyFindsADifference(t *testing.T) {
 	h := newFixture(t, 1)
 	run := h.publish()[0].Run
@@ -359,9 +365,9 @@ func TestVerifyFindsADifference(t *testing.T) {
 	}
 }
 
-// TestAPublishIsInTheLedger, which the status page and the metrics read. A publish by hand
-// that repairs the lake sends an alert of the recovery.
-func TestAPublishIsInTheLedger(t *testing.T) {
+// TestPublishIsInTheLedger checks the entries in the ledger, which the status page and the
+// metrics read. A manual publish that repairs the lake sends an alert of the recovery.
+func TestPublishIsInTheLedger(t *testing.T) {
 	h := newFixture(t, 2)
 	alerts := h.receiveAlerts()
 	h.write("lake", "no folder")
@@ -417,7 +423,7 @@ func (h *fixture) follow() ledger.Follow {
 	return all[0]
 }
 
-func TestCheckTakesBackWhatItWrites(t *testing.T) {
+func TestCheckRemovesItsFiles(t *testing.T) {
 	h := newFixture(t, 0)
 	for range 2 {
 		if got := h.run("check"); got.code != 0 {
@@ -432,7 +438,7 @@ func TestCheckTakesBackWhatItWrites(t *testing.T) {
 	}
 }
 
-func TestWrongUseEndsWith2(t *testing.T) {
+func TestUsageErrorsExitWith2(t *testing.T) {
 	h := newFixture(t, 0)
 	h.fail(2, "not both", "publish", "--all", "20261101T020000Z")
 	h.fail(2, "use table or json", "status", "--format", "csv")

@@ -152,13 +152,13 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// TestAServerAnswersWrongly: after an unexpected response to a commit, the tables are read
+// TestUnexpectedCommitResponses returns unexpected responses to a commit. The tables are then read
 // back, and the files of a night that may be visible are kept.
-func TestAServerAnswersWrongly(t *testing.T) {
+func TestUnexpectedCommitResponses(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.inServer()
 	first := h.publish()[0].Run
-	h.same(first)
+	h.requireEqualTables(first)
 	proxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
 		return func(w http.ResponseWriter, put func(int)) {
 			put(tables)
@@ -177,11 +177,12 @@ func TestAServerAnswersWrongly(t *testing.T) {
 	if p := h.publish(); p[0].Run != second || p[0].Already {
 		t.Errorf("published %+v", p)
 	}
-	h.same(h.whole())
+	h.requireEqualTables(h.readRun())
 }
 
-// TestARefusedCommitLeavesNoFiles if the server itself refused it.
-func TestARefusedCommitLeavesNoFiles(t *testing.T) {
+// TestRejectedCommitRemovesItsFiles rejects commits. The files are removed if the response came
+// from the server, and kept if it came from a proxy.
+func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.inServer()
 	h.publish()
@@ -201,8 +202,9 @@ func TestARefusedCommitLeavesNoFiles(t *testing.T) {
 	}
 }
 
-// TestOfTwoPublishersOneWins, even if both make the same change to an unchanged table.
-func TestOfTwoPublishersOneWins(t *testing.T) {
+// TestSimultaneousPublishToServerFails publishes the same night twice at once. One publish succeeds, even
+// if both make the same change to an unchanged table.
+func TestSimultaneousPublishToServerFails(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.inServer()
 	h.publish()
@@ -215,14 +217,14 @@ func TestOfTwoPublishersOneWins(t *testing.T) {
 		refuse(w, http.StatusConflict)
 	}
 	h.fail(1, "another publisher", "publish")
-	if run := h.whole(); run != second {
+	if run := h.readRun(); run != second {
 		t.Errorf("the lake shows %s", run)
 	}
 }
 
-// TestAServerConfirmsWhatItDidNotDo: the server confirms a commit that it did not apply, or
-// applied in part, or whose tables cannot be read back.
-func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
+// TestFalseCommitConfirmations confirms commits that the server did not apply, applied in
+// part, or whose tables cannot be read back. The publish must fail.
+func TestFalseCommitConfirmations(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.inServer()
 	h.publish()
@@ -233,7 +235,7 @@ func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
 	}
 	s.commit = nil
 	h.publish()
-	h.same(h.whole())
+	h.requireEqualTables(h.readRun())
 	h.night()
 	s.commit = func(w http.ResponseWriter, put func(int)) {
 		put(-1)
@@ -245,11 +247,12 @@ func TestAServerConfirmsWhatItDidNotDo(t *testing.T) {
 	if p := h.publish(); !p[0].Already {
 		t.Errorf("published %+v", p)
 	}
-	h.same(h.whole())
+	h.requireEqualTables(h.readRun())
 }
 
-// TestAServerWithoutTransactionsIsRefused before a namespace or table is created.
-func TestAServerWithoutTransactionsIsRefused(t *testing.T) {
+// TestServerWithoutTransactionsIsRefused removes an endpoint that publish needs. publish and
+// check must fail before they create a namespace or table.
+func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.inServer()
 	s.without = "transactions"

@@ -64,8 +64,8 @@ func (g *globals) showResult(format string, r result) error {
 	return err
 }
 
-// lakeFunc is the work of a command on the lake and the warehouse. It may return a result
-// beside an error.
+// lakeFunc runs a command on the lake and the warehouse. It may return both a result and an
+// error.
 type lakeFunc func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)
 
 // lakeCommand completes a command that opens the lake, calls run and prints its result.
@@ -95,8 +95,8 @@ func (g *globals) loadConfig() (err error) {
 	return err
 }
 
-// open reads the configuration, and opens the warehouse and the lake. It returns the
-// warehouse also where the lake cannot be opened.
+// open reads the configuration, and opens the warehouse and the lake. If only the lake cannot
+// be opened, it returns the warehouse and the error.
 func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, error) {
 	if err := g.loadConfig(); err != nil {
 		return nil, nil, err
@@ -116,7 +116,7 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 	return wh, l, err
 }
 
-// lakeConfig maps the configuration to that of the lake, and reads the files of its secrets.
+// lakeConfig returns the configuration of the lake, with the secrets from their files.
 func (g *globals) lakeConfig() (lake.Config, error) {
 	cfg := g.cfg.Lake
 	password, passwordErr := cfg.ReadPassword(os.ReadFile)

@@ -20,7 +20,7 @@ func TestLakeOnAServer(t *testing.T) {
 		t.Fatalf("check: %+v", got)
 	}
 	first := h.publish()[0]
-	h.same(first.Run)
+	h.requireEqualTables(first.Run)
 
 	slow := 5
 	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
@@ -33,7 +33,7 @@ func TestLakeOnAServer(t *testing.T) {
 	})
 	second := h.night()
 	h.publish()
-	h.same(second)
+	h.requireEqualTables(second)
 	if slow > 0 {
 		t.Errorf("the publish got only %d of 5 responses to slow down", 5-slow)
 	}
@@ -50,12 +50,12 @@ func TestLakeOnAServer(t *testing.T) {
 		t.Errorf("publish: %+v", got)
 	}
 	server.SetFailure(nil)
-	if run := h.whole(); run != second {
+	if run := h.readRun(); run != second {
 		t.Errorf("after a refused publish the lake shows %s, want %s", run, second)
 	}
 	h.publish("--all")
 	for _, run := range []string{first.Run, second, third} {
-		h.same(run)
+		h.requireEqualTables(run)
 	}
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
 		t.Errorf("status lists the nights %v", s.Nights)

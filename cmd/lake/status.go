@@ -15,7 +15,7 @@ import (
 func statusCommand(g *globals) *cobra.Command {
 	return g.lakeCommand(&cobra.Command{
 		Use:   "status",
-		Short: "Show which nights the lake has, and which one the warehouse",
+		Short: "Compare the newest night of the lake with the warehouse",
 		Args:  cobra.NoArgs,
 	}, readStatus)
 }
@@ -34,16 +34,16 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	text := s.Warehouse + ": no night yet\n"
 	if s.Run != "" {
-		text = fmt.Sprintf("%s: night %s of %s in %s, %s; %s by tag\n", s.Warehouse, s.Run,
+		text = fmt.Sprintf("%s: night %s (snapshot %s), %s, %s; %s tagged\n", s.Warehouse, s.Run,
 			s.SnapshotAt.Format(time.RFC3339), plural.Count(len(s.Tables), "table"), plural.Count(s.Rows, "row"), plural.Count(len(s.Nights), "night"))
 	}
 	switch {
 	case s.Kept:
-		text += fmt.Sprintf("the warehouse shows %s, which is not later, as after a rollback or a rebuild: the lake keeps its night until the next one: run \"placementsync run\"\n", latest)
+		text += fmt.Sprintf("the warehouse is at %s, which is not later, as after a rollback or rebuild. The next night updates the lake: run \"placementsync run\"\n", latest)
 	case s.Behind && s.Run == latest:
-		text += "readers do not see that night in every table: run \"placementsync lake publish\"\n"
+		text += "some tables do not show this night: run \"placementsync lake publish\"\n"
 	case s.Behind:
-		text += fmt.Sprintf("the warehouse shows %s: run \"placementsync lake publish\"\n", latest)
+		text += fmt.Sprintf("the warehouse is at %s: run \"placementsync lake publish\"\n", latest)
 	}
 	return result{s, text}, nil
 }

@@ -38,11 +38,11 @@ func TestObjectStorage(t *testing.T) {
 		t.Fatalf("check: %+v, left %d objects", got, len(server.Objects("nights")))
 	}
 	first := h.publish()[0].Run
-	h.same(first)
+	h.requireEqualTables(first)
 	second := h.night()
 	h.publish()
-	h.same(first)
-	h.same(second)
+	h.requireEqualTables(first)
+	h.requireEqualTables(second)
 	before := len(server.Objects("nights"))
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: %+v", got)
@@ -50,12 +50,12 @@ func TestObjectStorage(t *testing.T) {
 	if after := len(server.Objects("nights")); after >= before {
 		t.Errorf("%d objects before, %d after", before, after)
 	}
-	h.same(h.whole())
+	h.requireEqualTables(h.readRun())
 }
 
-// TestABucketFailsInTheMiddle of a publish. The night is not visible, and the next publish
-// completes it. The error of a missing bucket has its name.
-func TestABucketFailsInTheMiddle(t *testing.T) {
+// TestBucketFailsDuringPublish rejects writes during a publish. The night must not be visible,
+// and the next publish completes it. The error of a missing bucket names lake.warehouse.
+func TestBucketFailsDuringPublish(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")
 	h.inBucket(server)
@@ -70,12 +70,12 @@ func TestABucketFailsInTheMiddle(t *testing.T) {
 		return true
 	}
 	h.fail(1, "AccessDenied", "publish")
-	if run := h.whole(); run != first {
+	if run := h.readRun(); run != first {
 		t.Errorf("the lake shows %s", run)
 	}
 	server.Fail = nil
 	h.publish()
-	h.same(h.whole())
+	h.requireEqualTables(h.readRun())
 	h.night()
 	server.Change("nights", nil)
 	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "check that lake.warehouse") || strings.Contains(got.stderr, s3sim.SecretKey) {

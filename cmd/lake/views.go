@@ -69,13 +69,13 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 		return err
 	}
 	for _, q := range all {
-		var asked []string
+		var marked []string
 		for _, p := range q.Params {
 			if markers {
-				asked = append(asked, p.Name)
+				marked = append(marked, p.Name)
 			}
 		}
-		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.Marked(asked...))); err != nil {
+		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.Marked(marked...))); err != nil {
 			return err
 		}
 	}

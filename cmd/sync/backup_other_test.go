@@ -104,7 +104,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 			t.Errorf("%s was removed while a manifest cannot be read", name)
 		}
 	}
-	if !strings.Contains(d.out.String(), "nothing is removed while it is there") {
+	if !strings.Contains(d.out.String(), "no object is removed until this manifest can be read") {
 		t.Error("the log does not explain why objects are kept")
 	}
 	if said, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+d.shownRun(t)) {
@@ -162,7 +162,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/") })
 		})
 	}
-	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was there and is gone") {
+	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was removed during the backup") {
 		t.Errorf("a backup whose objects were removed ended with %v", err)
 	}
 	if after := manifestsIn(a.store.Objects("store")); !slices.Equal(before, after) {

@@ -1,8 +1,8 @@
 // Package backup mirrors parquet/ and state/ of a warehouse to a bucket and restores them.
 //
-// An object is named by the SHA-256 of its bytes. It is therefore sent only once and never
-// overwritten. A manifest lists all files of a backup and is written last, so the bucket has
-// only complete backups, and perhaps objects without a manifest.
+// The name of an object is the SHA-256 of its bytes. It is therefore sent only once and never
+// overwritten. A manifest lists all files of a backup and is written last, so every manifest
+// describes a complete backup. An interrupted backup leaves objects without a manifest.
 //
 // It must not know the meaning of the files or the time at which it runs.
 package backup
@@ -39,19 +39,19 @@ type Config struct {
 	Bucket    *object.Bucket
 	// Program is the version to record in manifests.
 	Program string
-	// Older lets Restore and Verify use an older backup if the newest manifest cannot be
+	// Older makes Restore and Verify use an earlier backup if the newest manifest cannot be
 	// read.
 	Older bool
 	Now   func() time.Time
 	Log   *slog.Logger
 }
 
-// Result is the result of Run.
+// Result describes a backup by Run.
 type Result struct {
 	// Run is the published version.
 	Run string
-	// Files and Bytes count the files of the backup, Sent and SentBytes those sent by this
-	// Run.
+	// Files and Bytes count all files of the backup, Sent and SentBytes the files that this
+	// Run sent.
 	Files, Sent      int
 	Bytes, SentBytes int64
 	// Removed counts the removed objects of old backups.
@@ -71,11 +71,11 @@ type Problem struct {
 type OtherError struct{ Address, Run string }
 
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("back up to %s: the backup there is of a warehouse with run %s, which this one does not know; nothing was changed: "+
-		"restore it with placementsync rebuild --from, or name another prefix for this warehouse", e.Address, e.Run)
+	return fmt.Sprintf("back up to %s: the existing backup belongs to another warehouse, with run %s; nothing was changed: "+
+		"restore it with placementsync rebuild --from, or set another prefix for this warehouse", e.Address, e.Run)
 }
 
-// run is the state of one Run.
+// run is a Run in progress.
 type run struct {
 	Config
 	mu     sync.Mutex
@@ -150,8 +150,8 @@ func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	if err != nil {
 		return kept, err
 	}
-	for _, one := range runs {
-		if one.ID == newest {
+	for _, r := range runs {
+		if r.ID == newest {
 			return kept, nil
 		}
 	}
@@ -178,8 +178,8 @@ func (r *run) checkStored(ctx context.Context, manifest string) error {
 	}
 	for _, f := range r.files {
 		if !r.isStored(f.sum()) {
-			err := fmt.Errorf("back up to %s: %s was there and is gone, which is %s: another program removes objects there, or another warehouse has this prefix; "+
-				"the backup before stays, and the next one sends it again", r.Bucket.Address(""), dataName(f.sum()), f.File)
+			err := fmt.Errorf("back up to %s: %s of file %s was removed during the backup: another program removes objects there, or another warehouse uses this prefix; "+
+				"the previous backup was kept, and the next backup sends the object again", r.Bucket.Address(""), dataName(f.sum()), f.File)
 			return errors.Join(err, r.Bucket.Delete(ctx, manifest))
 		}
 	}
@@ -215,11 +215,11 @@ func (r *run) sendFiles(ctx context.Context) error {
 			break
 		}
 		if !isSettled {
-			r.Log.Info("the Parquet series changed during the backup, which begins again", "attempt", attempt+1)
+			r.Log.Info("the Parquet series changed during the backup, which starts again", "attempt", attempt+1)
 		}
 	}
 	if !isSettled {
-		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the last backup stays the newest, and files that were sent are kept: "+
+		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the previous backup and the sent files were kept: "+
 			"run placementsync backup while no night is running", r.Bucket.Address(""), maxAttempts)
 	}
 	slices.SortFunc(r.files, func(x, y File) int { return compareText(x.File, y.File) })
@@ -312,11 +312,12 @@ func (r *run) leaveOut(file, problem string) {
 }
 
 // removeOld removes all manifests but the newest two, and then the objects without a
-// manifest. The second newest stays for a restore that is running. If a manifest cannot be
-// read, no object is removed, because it may need any of them.
+// manifest. A running restore may use the second newest. If a manifest cannot be read, no
+// object is removed, because the manifest may list any of them.
 //
-// In case another machine uses the same prefix against the rules, manifests are listed again,
-// and objects stored within a day before this backup stay: their manifest may follow.
+// Another machine may use the same prefix, although that is not supported. Therefore manifests
+// are listed again, and objects less than a day older than this backup are kept: their
+// manifest may not be written yet.
 func (r *run) removeOld(ctx context.Context, own string) error {
 	const keep = 2
 	kept, err := listManifests(ctx, r.Bucket)
@@ -324,7 +325,7 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 		return err
 	}
 	if len(kept.unreadable) > 0 {
-		return fmt.Errorf("%w; nothing is removed while it is there", kept.unreadable[0].err)
+		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", kept.unreadable[0].err)
 	}
 	all := kept.readable
 	at := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
@@ -362,7 +363,7 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 	return r.Bucket.Delete(ctx, old...)
 }
 
-// sumFile returns the checksum of a file up to its present size. Journals may grow meanwhile.
+// sumFile returns the checksum of a file up to its current size. Journals may grow meanwhile.
 func sumFile(ctx context.Context, f *os.File) (object.Sum, error) {
 	info, err := f.Stat()
 	if err != nil {

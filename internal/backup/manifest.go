@@ -28,8 +28,8 @@ const (
 	maxManifest = 256 << 20
 )
 
-// Manifest lists the files of a backup. The name of its object has its time and the checksum
-// of its text.
+// Manifest lists the files of a backup. The name of its object contains the time and the
+// SHA-256 of its JSON.
 type Manifest struct {
 	Kind    string    `json:"kind"`
 	Format  int       `json:"format"`
@@ -70,7 +70,7 @@ type unreadableManifest struct {
 	err  error
 }
 
-// manifests are the manifests in a bucket.
+// manifests lists the manifests in a bucket.
 type manifests struct {
 	readable   []storedManifest // oldest first
 	unreadable []unreadableManifest
@@ -127,7 +127,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 // warnFuture logs a warning if the newest backup has a time in the future.
 func (c Config) warnFuture(last time.Time) {
 	if last.Sub(c.Now()) > time.Minute {
-		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; later backups get later times", "at", last)
+		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; new backups get later times", "at", last)
 	}
 }
 
@@ -147,10 +147,10 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 		return m, &manifestError{b.Address(name), "its bytes do not match its checksum"}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Kind != manifestKind {
-		return m, &manifestError{b.Address(name), "it is not the manifest of a backup"}
+		return m, &manifestError{b.Address(name), "it is not a backup manifest"}
 	}
 	if m.Format > manifestFormat {
-		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d and this program knows %d: use that program or a newer one",
+		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d, but this program supports format %d: use that version or a later one",
 			m.Program, m.Format, manifestFormat)}
 	}
 	known := make(map[string]bool, len(m.Files))
@@ -179,9 +179,9 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 		switch {
 		case m.name < newest.name:
 		case c.Older:
-			c.Log.Warn("a newer backup cannot be read, an older one is taken", "error", m.err, "run", newest.Run, "at", newest.At)
+			c.Log.Warn("the newest backup cannot be read, an earlier one is used", "error", m.err, "run", newest.Run, "at", newest.At)
 		default:
-			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older takes the newest readable backup, of run %s at %s",
+			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older uses the newest readable backup, of run %s at %s",
 				m.err, newest.Run, newest.At.Format(time.DateTime))
 		}
 	}

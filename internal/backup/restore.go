@@ -15,17 +15,18 @@ import (
 	"placementsync/internal/object"
 )
 
-// Restored is the result of Restore.
+// Restored describes a restored backup.
 type Restored struct {
 	Manifest
-	// Fetched counts the files read from the bucket. The other files existed already.
+	// Fetched and Bytes count the files read from the bucket. The other files already existed.
 	Fetched int
 	Bytes   int64
 }
 
-// Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse. A
-// file appears after its checksum was verified. The ledger comes last; without it no night
-// starts. After an error, another Restore fetches only the missing files.
+// Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse.
+// Each file is renamed into place after its checksum was verified. The ledger is written last,
+// so no night can start earlier. After an error, another Restore fetches only the missing
+// files.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
@@ -61,8 +62,8 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	return res, err
 }
 
-// isInPlace reports whether the local file is the one of the backup. A file of parquet/ that
-// differs is an error. A file of state/ may be replaced, because no run was published here.
+// isInPlace reports whether the local file equals the file of the backup. Another file below
+// parquet/ is an error. A file below state/ may differ, because no run was published here.
 func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 	path, err := c.Warehouse.Mirror.Path(f.File)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 		return false, nil
 	}
 	if err == nil && sum != f.sum() {
-		err = fmt.Errorf("restore %s: a different file exists; it was not changed: name a new folder as warehouse.dir", f.File)
+		err = fmt.Errorf("restore %s: a different file exists and was kept: set warehouse.dir to an empty folder", f.File)
 	}
 	return err == nil, err
 }
@@ -118,7 +119,7 @@ func eachFile(ctx context.Context, files []File, work func(ctx context.Context, 
 	return group.Wait()
 }
 
-// Verified is the result of Verify.
+// Verified describes a verified backup.
 type Verified struct {
 	Restored
 	// Damaged lists files whose objects are missing or damaged.

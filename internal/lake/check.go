@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check writes a file and a table, and removes both.
+// Check checks that this catalog owns the lake and that the lake can be written. It writes a
+// file and a table, and removes both.
 func (l *Lake) Check(ctx context.Context) error {
 	if l.files.root != "" {
 		if err := l.files.checkAccess(); err != nil {
@@ -37,7 +38,7 @@ func (f *files) checkAccess() error {
 	}
 	got, err := f.readAll(name)
 	if err == nil && !bytes.Equal(got, content) {
-		err = errors.New("the file was read with other content than was written")
+		err = errors.New("the file has different content when it is read back")
 	}
 	f.made.drain()
 	return errors.Join(err, f.Remove(name))

@@ -12,14 +12,14 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// Expired is the result of an expiry, or of its dry run.
+// Expired lists the removals of Expire, or of its dry run.
 type Expired struct {
 	DryRun bool `json:"dry_run"`
 	// Nights are the removed nights.
 	Nights    []string `json:"nights"`
 	Snapshots int      `json:"snapshots"`
-	// Files counts the removed files, Orphans those of them that failed or killed
-	// publishers left behind.
+	// Files counts all removed files, Orphans the files of failed or killed publishers among
+	// them.
 	Files   int   `json:"files"`
 	Orphans int   `json:"orphans"`
 	Bytes   int64 `json:"bytes"`
@@ -27,8 +27,8 @@ type Expired struct {
 	Shared []string `json:"shared"`
 }
 
-// orphanAge is the age at which an unreferenced file is removed. A publisher may still be
-// writing a younger one.
+// orphanAge is the age at which an unreferenced file is removed. A publisher may still refer
+// to newer files.
 const orphanAge = 72 * time.Hour
 
 // Expire removes the tags and snapshots of all but the newest nights in one commit, and then
@@ -139,8 +139,8 @@ func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[strin
 		return err
 	})
 	needed := map[string]bool{}
-	for _, one := range found {
-		maps.Copy(needed, one)
+	for _, files := range found {
+		maps.Copy(needed, files)
 	}
 	return needed, err
 }
@@ -163,8 +163,8 @@ func sortedNames(have tables) []tableName {
 	return names
 }
 
-// oldNights returns the nights with tags without the newest ones. Ids of runs begin with
-// their time.
+// oldNights returns the tagged nights except the newest keep, oldest first. Ids of runs begin
+// with their time.
 func oldNights(have tables, all map[tableName]shown, keep int) []string {
 	nights := map[string]bool{}
 	for _, t := range have {

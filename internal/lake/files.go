@@ -20,8 +20,9 @@ import (
 	"placementsync/internal/object"
 )
 
-// files reads and writes the files of the lake's tables, in a folder or in object storage.
-// It remembers the files that this process created, to remove them if its commit fails.
+// files reads and writes the files of the lake's tables, in a folder or in object storage. It
+// records the files that this process created, so that they can be removed if its commit
+// fails.
 type files struct {
 	icebergio.WriteFileIO
 	disk  durable.Disk
@@ -35,7 +36,7 @@ type files struct {
 type madeFiles struct {
 	mu    sync.Mutex // guards the others
 	names []string
-	by    []icebergio.WriteFileIO
+	by    []icebergio.WriteFileIO // the storage of each file
 }
 
 func (m *madeFiles) add(name string, by icebergio.WriteFileIO) {
@@ -92,13 +93,13 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	return f, nil
 }
 
-// through returns the same files over the storage that a REST catalog configured.
+// through returns files that use the storage configured by a REST catalog.
 func (f *files) through(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
 }
 
-// kindOfFile returns the kind of a file, a name for trials that is the same in every run.
+// kindOfFile returns the kind of a file, which names the same step in every run.
 func kindOfFile(name string) string {
 	base := path.Base(name)
 	switch {
@@ -189,8 +190,8 @@ func (f *files) removeMade() {
 	<-ctx.Done()
 }
 
-// workers returns the number of files to write at once. It is one if Step is set, so that
-// steps come in the same order.
+// workers returns the number of files to write at once. It is 1 if Step is set, so that the
+// order of steps does not vary.
 func (f *files) workers() int {
 	const folder, network = 4, 16
 	switch {
@@ -224,7 +225,7 @@ type listedFile struct {
 	at    time.Time
 }
 
-// list lists the files below an address, none if the folder does not exist.
+// list lists the files below an address. A missing folder has no files.
 func (f *files) list(ctx context.Context, root string) (found []listedFile, err error) {
 	if !f.local {
 		return f.listObjects(ctx, root)
@@ -269,8 +270,8 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	return found, nil
 }
 
-// localView lets iceberg-go read a local file under its name in the lake, so that it is not
-// downloaded.
+// localView opens a local copy of a file of the lake, so that iceberg-go does not download the
+// file.
 type localView struct {
 	icebergio.IO
 	local string

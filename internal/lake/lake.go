@@ -19,8 +19,7 @@ import (
 
 // Config is the catalog and the location of the lake.
 type Config struct {
-	// Catalog is where tables are registered: SQLite, RESTful, or the address of a Postgres
-	// database.
+	// Catalog is the kind of catalog: SQLite, RESTful, or the address of a Postgres database.
 	Catalog string
 	// Name is the catalog_name in the tables of an SQL catalog. Readers must give the
 	// same name.
@@ -52,8 +51,8 @@ const (
 	RESTful = "rest"
 )
 
-// The parts of the lake. Each is a namespace, behind the prefix of the configuration and
-// an underscore: some readers do not accept a namespace called main.
+// The parts of the lake. The namespace of a part is the configured prefix, an underscore and
+// the part. Some readers do not accept a namespace called main.
 const (
 	current = "current"
 	past    = "past"
@@ -66,16 +65,15 @@ type Lake struct {
 	catalog catalog
 	files   *files
 
-	// id identifies the lake. isMarked is true if the folder has the owner file with it,
-	// see checkOwner.
+	// id identifies the lake. isMarked is true if the owner file exists, see checkOwner.
 	id       string
 	isMarked bool
 }
 
-// catalog registers tables. A commit is of all tables or of none.
+// catalog registers tables. A commit applies to all of its tables or to none.
 type catalog interface {
-	// load returns all tables in the namespaces of the lake, none if the catalog does not
-	// exist yet.
+	// load returns all tables in the namespaces of the lake. It returns no tables if the
+	// catalog does not exist yet.
 	load(ctx context.Context) (tables, error)
 	// newTable returns a table for commit to create. A catalog that cannot create tables
 	// in a commit creates an empty one at once.
@@ -171,7 +169,7 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// OlderError reports that the lake already shows a later night, or another one of the same
+// OlderError reports that the lake already shows a later night, or another night of the same
 // time.
 type OlderError struct {
 	Run, Shown     string

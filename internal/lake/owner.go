@@ -68,7 +68,7 @@ func (l *Lake) nameOwner(n tableName) table.Update {
 }
 
 // hasOwnName reports whether a table still has the name under which a publish created it. A
-// copy, such as one of register_table, has another name.
+// copy, for example by register_table, has another name.
 func hasOwnName(n tableName, t *table.Table) bool {
 	return t.Metadata().Properties()[tableProperty] == n.String()
 }
@@ -86,8 +86,7 @@ func (l *Lake) ownTables(have tables) tables {
 	return own
 }
 
-// sameAddress returns the address in the form of this program. Engines use other schemes for
-// the same storage.
+// sameAddress normalizes an address. Engines use other schemes for the same storage.
 func sameAddress(address string) string {
 	address = strings.TrimRight(address, "/")
 	for _, scheme := range []string{"s3a://", "s3n://"} {

@@ -33,5 +33,5 @@ func indexes[T any](items []T) []int {
 	return all
 }
 
-// mapKeys are the keys of a map, sorted.
+// mapKeys returns the keys of a map, sorted.
 func mapKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -27,7 +27,7 @@ func checkFile(path string, want checksum.FileSum) (hasIDs bool, err error) {
 	case err != nil:
 		return false, &DamagedError{path, err.Error()}
 	case n != want.Bytes:
-		return false, &DamagedError{path, fmt.Sprintf("it has %d bytes and its manifest says %d", n, want.Bytes)}
+		return false, &DamagedError{path, fmt.Sprintf("it has %d bytes, but %d in its manifest", n, want.Bytes)}
 	case hex.EncodeToString(h.Sum(nil)) != want.SHA256:
 		return false, &DamagedError{path, "its checksum differs from its manifest"}
 	}

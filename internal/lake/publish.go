@@ -13,11 +13,11 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Published is the result of a publish.
+// Published describes a published night.
 type Published struct {
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at"`
-	// Already is true if the lake showed the night already.
+	// Already is true if the lake already showed the night.
 	Already bool `json:"already_published"`
 	// Tables counts the tables of the night. Replaced and Appended of them have new data;
 	// the others only have the new tag.
@@ -90,7 +90,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	return p, err
 }
 
-// checkOrder returns an *OlderError if the lake shows a later night, or another one of the
+// checkOrder returns an *OlderError if the lake shows a later night, or another night of the
 // same time.
 func checkOrder(v *Version, last shown) error {
 	if !isNotLater(v.Run, v.At, last.run, last.at) {
@@ -99,8 +99,7 @@ func checkOrder(v *Version, last shown) error {
 	return &OlderError{v.Run, last.run, v.At, last.at}
 }
 
-// isNotLater reports whether a night differs from the one that the lake shows and is not
-// later.
+// isNotLater reports whether a night differs from the night of the lake and is not later.
 func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bool {
 	return shownRun != "" && shownRun != run && !shownAt.Before(at)
 }
@@ -126,14 +125,14 @@ type action struct {
 	source  source
 	content string
 	// file has the rows to write, if any. It replaces all files of the table if replace is
-	// set, and is added to them otherwise. An action with neither only sets the tag.
+	// set, otherwise it is added to them. Without file and replace, only the tag is set.
 	file    string
 	rows    int64
 	replace bool
 }
 
-// mostFiles is the number of files at which a table of past or meta is written as one file:
-// readers open each of them.
+// mostFiles is the number of files at which a table of past or meta is rewritten as one file,
+// because readers open every file.
 const mostFiles = 64
 
 // plan returns the actions for the tables that do not show the night yet. It checks every
@@ -141,7 +140,7 @@ const mostFiles = 64
 func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
-		if now := all[s.name]; now.run != v.Run || !now.onMain {
+		if last := all[s.name]; last.run != v.Run || !last.onMain {
 			todo = append(todo, s)
 		}
 	}
@@ -167,14 +166,14 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([
 }
 
 // planCurrent replaces a table if its published file differs from that of the lake.
-func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action, error) {
+func (v *Version) planCurrent(ctx context.Context, s source, last shown) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
-		a.replace = now.content != a.content
+		a.replace = last.content != a.content
 		return a, nil
 	}
 	a.content = s.file.SHA256
-	if now.content == a.content {
+	if last.content == a.content {
 		return action{source: s, content: a.content}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
@@ -182,12 +181,12 @@ func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action,
 	if err != nil {
 		return a, err
 	}
-	if now.oldContent {
+	if last.oldContent {
 		before, err := sumBeforeFooter(a.file)
 		if err != nil {
 			return a, &DamagedError{a.file, err.Error()}
 		}
-		if before == now.content {
+		if before == last.content {
 			return action{source: s, content: a.content}, nil
 		}
 	}
@@ -199,14 +198,14 @@ func (v *Version) planCurrent(ctx context.Context, s source, now shown) (action,
 
 // planRows adds the rows that the lake does not have. If its other rows differ from the
 // version, as after a rollback or a rebuild, it replaces all of them.
-func (v *Version) planRows(ctx context.Context, s source, now shown, m measure) (a action, err error) {
+func (v *Version) planRows(ctx context.Context, s source, last shown, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
 	rows := sqltext.SQL("true")
 	switch {
-	case now.content == m.content:
+	case last.content == m.content:
 		return a, nil
-	case now.content == m.shown && now.files < mostFiles:
-		rows, a.rows = "NOT "+s.shownRows(now), m.added
+	case last.content == m.shown && last.files < mostFiles:
+		rows, a.rows = "NOT "+s.shownRows(last), m.added
 	default:
 		a.replace, a.rows = true, m.rows
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// response describes the response of a server to a commit. The zero value means that there
-// was none.
+// response is the response of a server to a commit. The zero value means no response.
 type response struct {
 	status int
 	// inProtocol is true if the body is an error of the REST protocol: the server wrote it,
@@ -52,13 +51,13 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	const most = 1 << 20
 	body, readErr := io.ReadAll(io.LimitReader(res.Body, most))
-	var said struct {
+	var problem struct {
 		Error struct {
 			Message, Type string
 			Code          int
 		}
 	}
-	got.inProtocol = readErr == nil && json.Unmarshal(body, &said) == nil && said.Error.Type != "" && said.Error.Code == res.StatusCode
+	got.inProtocol = readErr == nil && json.Unmarshal(body, &problem) == nil && problem.Error.Type != "" && problem.Error.Code == res.StatusCode
 	res.Body = struct {
 		io.Reader
 		io.Closer
@@ -92,8 +91,8 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 	return &UnknownError{commitErr}
 }
 
-// compare returns the tables that do not show their change. begun is true if any table has
-// a snapshot of the commit, even if another publisher committed later.
+// compare returns the tables that do not show their change. begun reports whether any table
+// has a snapshot of the commit, even if another publisher committed later.
 func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, begun bool, err error) {
 	shows, has := make([]bool, len(changes)), make([]bool, len(changes))
 	err = eachOf(requests, indexes(changes), func(i int) error {
@@ -101,13 +100,13 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []
 		if err != nil {
 			return fmt.Errorf("read %s: %w", changes[i].name, err)
 		}
-		base, now := changes[i].base, t.Metadata()
+		base, current := changes[i].base, t.Metadata()
 		want, err := table.UpdateTableMetadata(base.Metadata(), changes[i].updates, base.MetadataLocation())
 		if err != nil {
 			return fmt.Errorf("%s: %w", changes[i].name, err)
 		}
-		shows[i] = isShown(base.Metadata(), want, now)
-		has[i] = mainOf(want) != mainOf(base.Metadata()) && now.SnapshotByID(mainOf(want)) != nil
+		shows[i] = isShown(base.Metadata(), want, current)
+		has[i] = mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
 		return nil
 	})
 	for i, ch := range changes {
@@ -119,21 +118,21 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []
 	return missing, begun, err
 }
 
-// isShown reports whether a table shows a change: its current snapshot, its night, and the
-// removal of tags. A catalog may drop other tags.
-func isShown(base, want, now table.Metadata) bool {
+// isShown reports whether a table has the current snapshot, the night and the removed tags of a
+// change. A catalog may drop other tags.
+func isShown(base, want, got table.Metadata) bool {
 	for _, name := range []string{runProperty, timeProperty, snapshotProperty} {
-		if now.Properties()[name] != want.Properties()[name] {
+		if got.Properties()[name] != want.Properties()[name] {
 			return false
 		}
 	}
 	before, after := refNames(base), refNames(want)
-	for name := range refNames(now) {
+	for name := range refNames(got) {
 		if before[name] && !after[name] {
 			return false
 		}
 	}
-	return mainOf(now) == mainOf(want)
+	return mainOf(got) == mainOf(want)
 }
 
 func refNames(m table.Metadata) map[string]bool {

@@ -89,8 +89,8 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 
 func (c *restCatalog) close() error { return c.inner.Close() }
 
-// wrap lets a table write its files through files, which records them. The storage is the
-// one that the server configured for the table.
+// wrap returns a table that writes its files through files, which records them, to the storage
+// that the server configured for the table.
 func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	store, err := t.FS(c.storage)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	}
 	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
-		return c.reload(ctx, n) // another publisher created it; the commit decides
+		return c.reload(ctx, n) // another publisher created it, and the commit detects conflicts
 	}
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) error {
 		return c.inner.CommitTransaction(context.WithValue(ctx, responseKey{}, &got), commits)
 	})
 	if err != nil && got.isRejection() {
-		return fmt.Errorf("commit to the lake: the server refused with status %d: %w", got.status, err)
+		return fmt.Errorf("commit to the lake: the server rejected the commit with status %d: %w", got.status, err)
 	}
 	if got.status != 0 && err != nil {
 		err = fmt.Errorf("the server answered with status %d: %w", got.status, err)

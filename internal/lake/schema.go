@@ -100,11 +100,11 @@ func (d design) newMetadata(location string) (table.Metadata, error) {
 }
 
 // evolve returns the updates that change the schema of a table to the design, if it differs.
-// Columns that the design does not have stay and are NULL in new files. If a new field id
-// takes over a name, the old column leaves the schema; earlier snapshots still have it.
+// Columns that the design does not have are kept and are NULL in new files. If a new field id
+// has the name of an old column, the old column is removed; earlier snapshots still have it.
 func (d design) evolve(m table.Metadata) ([]table.Update, error) {
-	now, wanted := m.CurrentSchema(), d.fields()
-	for _, old := range now.Fields() {
+	current, wanted := m.CurrentSchema(), d.fields()
+	for _, old := range current.Fields() {
 		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
 			break // created by a server, with its own field ids
 		}
@@ -121,7 +121,7 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 				"give the column a new field id, or drop the table in the lake", old.Name, old.Type, wanted[i].Type)
 		}
 	}
-	if slices.EqualFunc(now.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
+	if slices.EqualFunc(current.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
 		return nil, nil
 	}
 	id := 0

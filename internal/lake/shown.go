@@ -9,13 +9,13 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// shown is the published state of a table: its last night and the checksum of its rows.
-// Both are properties of the table, since a catalog may drop tags.
+// shown is the published state of a table: its last night and the checksum of its rows. Both
+// are stored as properties of the table, because a catalog may drop tags.
 type shown struct {
 	run string
 	at  time.Time
-	// content is empty if another program wrote the snapshot: then the next night replaces
-	// it. If oldContent is set, release 1.0.0 recorded it, see sumBeforeFooter.
+	// content is empty if another program wrote the snapshot, which the next night then
+	// replaces. oldContent is true if release 1.0.0 recorded content, see sumBeforeFooter.
 	content    string
 	oldContent bool
 	files      int

@@ -27,7 +27,7 @@ import (
 var catalogSQL sqltext.File
 
 // sqlCatalog is a catalog in the SQL tables of Iceberg's JDBC catalog, which PyIceberg and
-// Trino read. That of iceberg-go commits one table at a time.
+// Trino read. The SQL catalog of iceberg-go cannot commit several tables at once.
 type sqlCatalog struct {
 	cfg   Config
 	files *files
@@ -38,11 +38,11 @@ type sqlCatalog struct {
 	dialect dialect
 }
 
-// databaseLimit bounds the time of a database for all tables. A database that the network no
-// longer reaches would never answer.
+// databaseLimit bounds the time of a transaction. Without a limit, a request to an unreachable
+// database would never end.
 const databaseLimit = 90 * time.Second
 
-// dialect is the SQL of a kind of database, as far as it differs.
+// dialect has the differences between SQLite and Postgres.
 type dialect struct {
 	// hasTables is a query that returns whether the tables of the catalog exist.
 	hasTables string
@@ -236,7 +236,7 @@ func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	return location, c.files.WriteFile(location, data)
 }
 
-// nextVersion returns the number after the one in the name of a metadata file.
+// nextVersion returns the version in the name of a metadata file, plus one.
 func nextVersion(location string) int {
 	number, _, _ := strings.Cut(filepath.Base(location), "-")
 	n, err := strconv.Atoi(number)
@@ -246,8 +246,8 @@ func nextVersion(location string) int {
 	return n + 1
 }
 
-// swapAll sets the new metadata files of all tables in one transaction, if none of the
-// tables changed since it was loaded. If keep is false, it rolls back.
+// swapAll sets the new metadata files of all tables in one transaction. It fails if a table
+// changed since it was loaded. If keep is false, it rolls back.
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
 	// All publishers use one order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
@@ -287,14 +287,14 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 	return nil
 }
 
-func (c *sqlCatalog) commitErr(what string, err error) error {
+func (c *sqlCatalog) commitErr(table string, err error) error {
 	if errors.As(err, new(*ConflictError)) {
 		return err
 	}
 	if c.dialect.isConflict(err) {
-		return &ConflictError{what, err}
+		return &ConflictError{table, err}
 	}
-	return fmt.Errorf("commit %s in %s: %w", what, c.place, err)
+	return fmt.Errorf("commit %s in %s: %w", table, c.place, err)
 }
 
 // ensureTables creates the tables and namespaces of the catalog.

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Status is the state of the lake.
+// Status describes the lake and its newest night.
 type Status struct {
 	// Warehouse is the location of the tables, or the address of the server.
 	Warehouse string `json:"warehouse"`
@@ -20,14 +20,13 @@ type Status struct {
 	// Run is the newest night. It is empty before the first one.
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	// Nights are the nights that readers can select by tag in all their tables, oldest
-	// first.
+	// Nights are the nights that readers can select by tag in all tables, oldest first.
 	Nights []string      `json:"nights"`
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
 	// Latest is the published run of the warehouse. Behind is true if any table of the lake
-	// does not show it. Kept is true if the lake will never show it because it is not later
-	// than Run, as after a rollback or a rebuild: the lake keeps its night until the next.
+	// does not show it. Kept is true if Latest cannot be published because it is not later
+	// than Run, as after a rollback or a rebuild. The next night then updates the lake.
 	Latest string `json:"latest"`
 	Behind bool   `json:"behind"`
 	Kept   bool   `json:"kept"`
@@ -37,7 +36,7 @@ type Status struct {
 type StatusTable struct {
 	Table string `json:"table"`
 	Run   string `json:"run_id"`
-	// OnMain is true if the current snapshot is that of Run.
+	// OnMain is true if the current snapshot belongs to Run.
 	OnMain    bool   `json:"on_main"`
 	Rows      int64  `json:"rows"`
 	Files     int    `json:"files"`
@@ -82,7 +81,7 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// firstRun returns the earliest night of which a table still has a tag or snapshot.
+// firstRun returns the earliest night with a tag or snapshot in a table.
 func firstRun(t *table.Table) string {
 	first := t.Properties()[runProperty]
 	for name := range t.Metadata().Refs() {
@@ -98,8 +97,7 @@ func firstRun(t *table.Table) string {
 	return first
 }
 
-// Compare completes the status for a published run of the warehouse: whether readers of the
-// lake see it in all tables.
+// Compare sets Latest, Behind and Kept for a published run of the warehouse.
 func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {

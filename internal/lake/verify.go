@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Verified is the result of Verify.
+// Verified lists the differences that Verify found.
 type Verified struct {
 	Run    string `json:"run_id"`
 	Tables int    `json:"tables"`
@@ -66,19 +66,19 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 // the current snapshot as well as the tagged one.
 func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
-		return nil, errors.New("the lake does not have it")
+		return nil, errors.New("it is missing in the lake")
 	}
-	now, err := readShown(s.name, t)
+	last, err := readShown(s.name, t)
 	if err != nil {
 		return nil, err
 	}
 	tagged, main := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
-	if tagged == nil && now.run == run {
+	if tagged == nil && last.run == run {
 		tagged = main // the catalog drops tags
 	}
 	switch {
-	case isNewest && (now.run != run || !now.onMain || main == nil || tagged != nil && tagged.SnapshotID != main.SnapshotID):
-		return nil, fmt.Errorf("readers see the snapshot %d of another program instead of the night: "+
+	case isNewest && (last.run != run || !last.onMain || main == nil || tagged != nil && tagged.SnapshotID != main.SnapshotID):
+		return nil, fmt.Errorf("readers see snapshot %d of another program instead of the night: "+
 			"run \"placementsync lake publish\", which replaces it", mainOf(t.Metadata()))
 	case tagged == nil:
 		return nil, fmt.Errorf("it has no tag %s", tagOf(run))
@@ -111,7 +111,7 @@ func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.T
 	case got.rows != expected.rows:
 		return got.rows, len(paths), fmt.Errorf("it has %d rows and the version has %d", got.rows, expected.rows)
 	case got != expected:
-		return got.rows, len(paths), fmt.Errorf("it has %d rows like the version, but other values", got.rows)
+		return got.rows, len(paths), fmt.Errorf("it has the %d rows of the version, but with other values", got.rows)
 	}
 	return got.rows, len(paths), nil
 }

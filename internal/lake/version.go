@@ -24,7 +24,8 @@ type Version struct {
 	// Run and At are the run and the time of the snapshot.
 	Run string
 	At  time.Time
-	// Replace lets Publish replace the history of a night that the warehouse does not know.
+	// Replace makes Publish replace the history of a lake whose night this warehouse does not
+	// know.
 	Replace bool
 
 	// known are the runs of the ledger and of the version.
@@ -58,10 +59,10 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	}
 	for _, t := range sealed.Manifest.Tables {
 		def := wh.Catalog.Definition(t.Name)
-		now := slices.Concat(def.Columns, stream.SystemColumns())
-		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{now, def.Comment}})
+		columns := slices.Concat(def.Columns, stream.SystemColumns())
+		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{columns, def.Comment}})
 		v.add(source{name: tableName{past, t.Name}, schema: past,
-			design: design{slices.Concat(now, stream.ClosedColumns()), "Closed rows. " + def.Comment}})
+			design: design{slices.Concat(columns, stream.ClosedColumns()), "Closed rows. " + def.Comment}})
 	}
 	for _, def := range wh.Catalog.MetaDefinitions() {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
@@ -98,7 +99,7 @@ func (v *Version) add(s source) {
 	}
 }
 
-// measure counts and sums up the rows of a table of past or meta in a version.
+// measure has the number and checksum of the rows of a table of past or meta.
 type measure struct {
 	// content is a checksum of all rows. shown is a checksum of the rows that the lake
 	// already has if it was published from the same history.

@@ -25,8 +25,8 @@ type View struct {
 // ErrNoViews reports that the catalog cannot store views.
 var ErrNoViews = errors.New("the catalog cannot store views: only a REST catalog can")
 
-// InstallViews creates views in a namespace of the lake and replaces those that differ. It
-// returns the number of written views.
+// InstallViews creates views in a namespace of the lake and replaces changed ones. It returns
+// the number of written views.
 func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (written int, err error) {
 	c, ok := l.catalog.(*restCatalog)
 	if !ok {
@@ -67,16 +67,16 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	if err != nil {
 		return false, err
 	}
-	now := have.Metadata().CurrentVersion()
+	current := have.Metadata().CurrentVersion()
 	// CreateView records this program's name of the catalog. Spark uses its own name if
 	// none is recorded.
 	isSame := have.Metadata().CurrentSchema().Equals(columns)
-	if now.DefaultCatalog == "" && slices.Equal(now.Representations, texts) && isSame {
+	if current.DefaultCatalog == "" && slices.Equal(current.Representations, texts) && isSame {
 		return false, nil
 	}
 	updates := []view.Update{view.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: v.About})}
 	const lastAdded = -1
-	next.VersionID, next.SchemaID = now.VersionID+1, have.Metadata().CurrentSchemaID()
+	next.VersionID, next.SchemaID = current.VersionID+1, have.Metadata().CurrentSchemaID()
 	if !isSame {
 		updates, next.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
 	}

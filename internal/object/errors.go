@@ -40,7 +40,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns one of the reasons above, an error of this machine, or that of the context.
+// Unwrap returns one of the reasons above, a local error or the error of the context. It may
+// be nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 // localError is a failure of this machine, such as a full disk.
@@ -56,14 +57,14 @@ func (e *sizeError) Error() string {
 	return fmt.Sprintf("it has %d bytes, more than the limit of %d: another program wrote it", e.size, e.limit)
 }
 
-// newError returns nil if err is nil. Of an error of the library it keeps only code and
-// status, because the text of the server may contain secrets.
+// newError returns nil if err is nil. It keeps only the code and status of a library error,
+// because the text of the server may contain secrets.
 func (b *Bucket) newError(verb, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if known, ok := errors.AsType[*Error](err); ok {
-		return known
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
 	}
 	e := &Error{Verb: verb, Address: b.Address(name), Attempts: 1}
 	if tried, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {

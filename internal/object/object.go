@@ -35,7 +35,7 @@ import (
 type Config struct {
 	// Endpoint is the address of the server. Empty means AWS in the region.
 	Endpoint string
-	// Region is the signing region. Empty means that of the environment, else us-east-1.
+	// Region is the signing region. Empty means the region of the environment, else us-east-1.
 	Region string
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
@@ -79,7 +79,7 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return cfg, fmt.Errorf("find the keys of object storage: %s: set s3.access_key_file and s3.secret_key_file, or "+
-			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; nothing was sent", lastCause(err))
+			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; no request was sent", lastCause(err))
 	}
 	return cfg, nil
 }
@@ -108,7 +108,7 @@ func (c Config) setTransport(t *http.Transport) {
 	t.MaxIdleConnsPerHost = 16
 }
 
-// Transport returns a transport for other servers with the same limits.
+// Transport returns a transport with the same time limits, for other servers.
 func (c Config) Transport() *http.Transport {
 	c.Stall = cmp.Or(c.Stall, time.Minute)
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -243,9 +243,9 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) (data []byt
 	return data, err
 }
 
-// Get copies an object to a writer and compares it with its sum. Each attempt calls
-// newWriter, which must discard the bytes of the attempt before. After an error the written
-// bytes are not valid.
+// Get copies an object to a writer and compares it with its sum. Each attempt calls newWriter,
+// which must discard the bytes of the previous attempt. After an error the written bytes are
+// not valid.
 func (b *Bucket) Get(ctx context.Context, name string, want Sum, newWriter func() (io.Writer, error)) error {
 	return b.getBody(ctx, name, func(body io.Reader, _ int64) error {
 		to, err := newWriter()
@@ -270,7 +270,8 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 			return b.newError("get", name, err)
 		}
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
-		// Wrong bytes may be a transmission error. If they come twice, they are stored so.
+		// Wrong bytes may be a transmission error. If they are wrong twice, the object is
+		// damaged.
 		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {
 			return nil

@@ -99,7 +99,7 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 		t.Errorf("read back %d bytes (%v), want %d", len(got), err, len(data))
 	}
 
-	t.Run("nothing is visible of an upload that fails", func(t *testing.T) {
+	t.Run("a failed upload is not visible", func(t *testing.T) {
 		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Query().Get("partNumber") == "3" {
 				s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
@@ -169,7 +169,7 @@ func TestFaults(t *testing.T) {
 		method   string
 		times    int
 		fail     func(http.ResponseWriter, *http.Request)
-		want     string // "": the request succeeds in the end
+		want     string // the error; empty if the request succeeds in the end
 		requests int
 		reason   error
 	}{

@@ -28,8 +28,8 @@ const (
 const sumKey = "sha256"
 
 // Put stores an object atomically. The server compares the received bytes with the checksum,
-// and a multipart upload becomes visible with its last request. from must have the bytes of
-// the sum.
+// and a multipart upload becomes visible with its last request. The bytes of from must match
+// sum.
 func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum) error {
 	if sum.Bytes > multipartSize {
 		return b.newError("put", name, b.putParts(ctx, name, from, sum))
