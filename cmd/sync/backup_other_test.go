@@ -87,7 +87,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	}
 	lost := d.dir() + ".lost"
 	fatal(t, os.Rename(d.dir(), lost))
-	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "--older takes that one") {
+	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "--older uses the newest readable backup") {
 		t.Errorf("rebuild took another backup: %v", err)
 	}
 	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))

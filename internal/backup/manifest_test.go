@@ -43,7 +43,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.last.Equal(at.AddDate(0, 0, 3)) {
 		t.Fatalf("got %+v (%v), want only the first readable, and the time of the last", all, err)
 	}
-	want := []string{"placementsync v9 wrote it in format 2", `it lists "parquet/a" twice`, "it is not the manifest of a backup"}
+	want := []string{"placementsync v9 wrote it in format 2", `it lists "parquet/a" twice`, "it is not a backup manifest"}
 	if len(all.unreadable) != len(want) {
 		t.Fatalf("%d manifests are unreadable, want %d", len(all.unreadable), len(want))
 	}

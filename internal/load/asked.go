@@ -15,7 +15,7 @@ type Outcome string
 
 // The staged rows of an Answered id are complete. The request for a Gone id returned 404. The
 // request for a Missed id failed or returned a response that proves no absence: its staged rows
-// are used, and its other rows stay.
+// are used, and its other rows are kept.
 const (
 	Answered Outcome = "answered"
 	Gone     Outcome = "404"
@@ -43,9 +43,8 @@ func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome
 	return insertRows(ctx, p.stage, askedTable(st), askedColumns, rows)
 }
 
-// IDsToAsk returns the planned ids of a stream up to a priority that were not requested
-// yet. With OldestFirst it returns those of all priorities, with NeverRead those of them
-// that were never read.
+// IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority.
+// OldestFirst means ids of all priorities, NeverRead only the ids that were never read.
 func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Priority) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
@@ -77,9 +76,8 @@ func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Priority)
 	}
 }
 
-// MarkUnread marks the planned ids that were not requested as unread, and returns the plan
-// as it was carried out. Rechecks that are not overdue are marked as carried instead. The
-// rows of both stay.
+// MarkUnread marks the planned ids that were not requested as unread, and returns the updated
+// plan. Rechecks that are not overdue are marked as carried instead. The rows of both are kept.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
@@ -92,8 +90,8 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 }
 
 // KeepNamed changes the outcome of ids that a list names from Gone to Missed, and returns
-// how many it changed. The rows of these records stay until the list no longer names them.
-// For a list that was not read in this run, its rows in main count.
+// the number of changes. The rows of these records are kept while the list names them. For a
+// list that was not read in this run, its rows in main count.
 func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return 0, err
@@ -122,13 +120,13 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 	}
 	kept, err := queryTexts(ctx, p.stage.draft, planSQL.Render("keep_named", values{"asked": askedTable(st.Name), "named": unionAll(named)}))
 	if err != nil {
-		return 0, fmt.Errorf("compare the 404 answers of %s with the lists: %w", st.Name, err)
+		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
 	return int64(len(kept)), nil
 }
 
-// CountCaughtUp counts the details that were read tonight and need not be read again
-// tomorrow. The next night can read as many of the unread ones.
+// CountCaughtUp counts the details that were read tonight and need not be read tomorrow. The
+// next night has time for as many unread details.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
 	for _, st := range p.stage.streams {
@@ -147,8 +145,8 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// KnownParams returns the ids of a detail stream that have entries, by its rows in main or
-// by those of its witness table.
+// KnownParams returns the ids of a detail stream that have entries: rows of the stream in main,
+// or rows of its witness table.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return nil, err
@@ -165,19 +163,19 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 	return known, nil
 }
 
-// store writes the fingerprint of each answered detail into meta.details, for the plan of
-// the next night. A detail without an answer is marked, so that the next night asks again.
-// Beside the merge, one statement for all streams would exceed a small memory limit.
+// store writes the fingerprint of each answered detail into meta.details, for the plan of the
+// next night. A missed detail is marked, so that the next night requests it again. A single
+// statement for all streams would exceed a small memory limit during the merge.
 func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
 	for _, st := range p.stage.streams {
 		if !st.IsDetail() || cover[st.Name] == Carried {
 			continue
 		}
-		asked, now := askedTable(st.Name), p.stage.draft.At
+		asked, at := askedTable(st.Name), p.stage.draft.At
 		err := executeIn(ctx, tx,
 			mergeSQL.Render("forget_details", values{"stream": st.Name, "asked": asked}),
-			mergeSQL.Render("mark_missed_details", values{"now": now, "stream": st.Name, "asked": asked}),
-			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.stage.draft.Run, "now": now,
+			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "asked": asked}),
+			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.stage.draft.Run, "now": at,
 				"plan": planTable(st.Name), "asked": asked}))
 		if err != nil {
 			return fmt.Errorf("store the details of %s: %w", st.Name, err)
@@ -186,14 +184,13 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	return nil
 }
 
-// isCounted reports whether the row count of its table is also that of the stream: all of
-// the stream was proven tonight, and no other stream fills the table.
+// isCounted reports whether all rows of the table belong to the stream and were proven tonight.
 func isCounted(st stream.Stream, c Coverage) bool {
 	return len(st.Root().Const) == 0 && (st.IsEvents() || c == Whole && !st.IsDetail())
 }
 
-// countHeld counts the rows of a stream and those that were not read tonight, and finds
-// when the oldest id was read.
+// countHeld returns a query for the number of rows of a stream, the number that was not read
+// tonight, and the oldest reading time.
 func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
 	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")

@@ -36,8 +36,8 @@ func TestColumnsMakeTablesAndBatches(t *testing.T) {
 	}
 }
 
-// TestObjectsAreUnitedToTheLetter unites the unknown fields of a list row and a detail.
-func TestObjectsAreUnitedToTheLetter(t *testing.T) {
+// TestUniteObjects unites the unknown fields of a list row and a detail.
+func TestUniteObjects(t *testing.T) {
 	for name, c := range map[string]struct{ under, over, want string }{
 		"each has some":        {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
 		"one wins":             {`{"a":1}`, `{"a":2}`, `{"a":2}`},

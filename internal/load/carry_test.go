@@ -81,7 +81,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 	h.want("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
 }
 
-func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
+func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 	damage := map[string]func(t *testing.T, path string){
 		"a byte is another": func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func TestParquetThatIsNotWhatItsManifestSaysIsWrittenAnew(t *testing.T) {
 	}
 }
 
-func TestParquetOfAnotherProgramIsWrittenAnew(t *testing.T) {
+func TestParquetOfAnotherProgramIsWrittenAgain(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	catalogNights(t, h, func() { h.open("newer") })
 	if got := h.copied(); len(got) > 0 {

@@ -14,9 +14,9 @@ type Coverage int
 
 const (
 	// Carried streams prove no absence. Their staged rows are dropped, and their rows in
-	// main stay.
+	// main are kept.
 	Carried Coverage = iota
-	// Unproven streams bring rows but prove no absence (grade best_effort).
+	// Unproven streams have rows but prove no absence (grade best_effort).
 	Unproven
 	// ByID streams prove absence for the requested ids.
 	ByID
@@ -24,7 +24,7 @@ const (
 	Whole
 )
 
-// scope is a condition on rows "m" of a table in main. A row that meets it and is not
+// scope returns a condition on rows "m" of a table in main. A row that meets it and is not
 // staged was deleted.
 func (m *merge) scope(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)

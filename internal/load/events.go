@@ -27,7 +27,6 @@ const (
 
 const eventTable sqlText = "stage.events"
 
-// eventColumns are the columns of eventTable.
 var eventColumns = []stagingColumn[EventRow]{
 	textColumn("event_id", func(e EventRow) string { return e.ID }),
 	textOrNull("topic", func(e EventRow) string { return e.Topic }),

@@ -66,8 +66,8 @@ func numbered(n int) iter.Seq[string] {
 	}
 }
 
-// TestEventsAreWrittenWithWhatBecameOfThem compares every column of meta.webhook_events.
-func TestEventsAreWrittenWithWhatBecameOfThem(t *testing.T) {
+// TestEventsAreWrittenWithTheirOutcome compares every column of meta.webhook_events.
+func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 	received := time.Date(2026, 10, 31, 23, 59, 59, 123456000, time.UTC)
 	h := newFixture(t, "article_status_events")
 	h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {

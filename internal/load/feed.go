@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// feedRows is the batch size from which a table is expected to get many rows and has a
-// feed. The rows of a feed are written once. Those of one INSERT per batch are written
-// into the transaction and, at its end, once more into the table.
+// feedRows is the batch size from which a table is expected to get many rows, and gets a feed.
+// Rows of a feed are written once. Rows of an INSERT per batch are written into the transaction
+// and, at its end, again into the table.
 const feedRows = 1_024
 
 // feed is one INSERT, on its own connection, that reads batches until it is closed.
@@ -26,10 +26,10 @@ type feed struct {
 	err error
 }
 
-// feedTarget names what a feed fills.
+// feedTarget is the stream and the table of a feed.
 type feedTarget struct{ stream, table string }
 
-// feeds are the open feeds.
+// feeds has the open feeds.
 type feeds struct {
 	directLoad
 	mu   sync.Mutex
@@ -48,8 +48,8 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	if f.broken != nil {
 		return nil, f.broken
 	}
-	if one := f.open[feedTarget{st, table}]; one != nil {
-		return one, nil
+	if open := f.open[feedTarget{st, table}]; open != nil {
+		return open, nil
 	}
 	if err := f.chooseDirect(ctx, st, rows); err != nil { // before the feed: it names the table to fill
 		return nil, err
@@ -64,7 +64,7 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	return one, err
 }
 
-// openFeed starts the INSERT, which runs on after the batch that opened it.
+// openFeed starts the INSERT, which continues after the first batch.
 func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	f.made++
@@ -109,7 +109,6 @@ func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.Re
 	}
 }
 
-// errEnded is reported for an INSERT that ended before its last batch.
 var errEnded = errors.New("the INSERT ended before its last batch")
 
 // closeSome ends feeds, all at the same time, and waits until their rows are inserted.

@@ -8,10 +8,10 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestTrialManyRowsEnterAnEmptyTableDirectly checks that directly filled tables equal merged ones:
+// TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged ones:
 // only the last copy of a record remains, columns and comments are those of schema/, and the
 // next night finds the right changes.
-func TestTrialManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
+func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000
 	h := newFixture(t, "product_listings")
@@ -45,8 +45,8 @@ func TestTrialManyRowsEnterAnEmptyTableDirectly(t *testing.T) {
 	h.want("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
-// TestFailedFeedIsNeverUsed checks that a stage with a failed feed cannot be merged.
-func TestFailedFeedIsNeverUsed(t *testing.T) {
+// TestFailedFeedPreventsTheMerge checks that a stage with a failed feed cannot be merged.
+func TestFailedFeedPreventsTheMerge(t *testing.T) {
 	const many = 3_000
 	h := newFixture(t, "product_listings")
 	ctx := t.Context()

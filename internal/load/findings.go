@@ -13,8 +13,8 @@ import (
 type Findings struct {
 	stage *staging
 	mu    sync.Mutex
-	// carriers are not staged yet. Decoders report a few at a time, and an INSERT for each
-	// report would take a small night longer than its rows.
+	// carriers are not staged yet. Decoders report a few at a time, and in a small night an
+	// INSERT for each report would take longer than the rows.
 	carriers []stream.DriftCarrier
 }
 
@@ -44,8 +44,8 @@ const (
 	driftCarrierTable sqlText = "stage.drift_carriers"
 )
 
-// A record with drift is met again in each pass over a list and in its detail. So such
-// records are staged and counted at the end, and memory does not limit their number.
+// A record with drift is found again in each pass over a list and in its detail. Therefore such
+// records are staged and counted at the end, so that memory does not limit their number.
 var (
 	rejectColumns = []stagingColumn[stream.Reject]{
 		textOrNull("table_name", func(r stream.Reject) string { return r.Table }),
@@ -99,8 +99,8 @@ func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.Drift
 // addDrift stages the entries and sets, and counts the records of each entry.
 func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	entries := make([]driftEntry, len(d.All))
-	for i, one := range d.All {
-		entries[i] = driftEntry{i, one}
+	for i, drift := range d.All {
+		entries[i] = driftEntry{i, drift}
 	}
 	var members []driftMember
 	for i, set := range d.Sets {
@@ -126,8 +126,8 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	return nil
 }
 
-// WriteRejects replaces the rejects of every table that was read tonight, so meta.rejects
-// does not grow by the same values every night. It returns the number of rows it wrote.
+// WriteRejects replaces the rejects of every table that was read tonight, so that meta.rejects
+// does not grow by the same values every night. It returns the number of written rows.
 func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
 	if err := f.stage.flush(ctx); err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		if !slices.ContainsFunc(stream.FilledBy(f.stage.streams, t.Name), wasRead) {
 			continue
 		}
-		// An event is read once, so its rejects stay.
+		// An event is read once, so its rejects are kept.
 		lists, _ := f.stage.sources(t.Name)
 		if known[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
 			drops = append(drops, f.dropRejects(t))
@@ -161,8 +161,8 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	return res.RowsAffected()
 }
 
-// dropRejects removes the rejects of a table. Those of a row in main stay if the row, its
-// record or its parent was not read tonight.
+// dropRejects returns SQL that removes the rejects of a table, except those of rows whose own
+// values, record or parent were not read tonight.
 func (f *Findings) dropRejects(t stream.Table) sqlText {
 	lists, detail := f.stage.sources(t.Name)
 	feeder := append(lists, detail)[0]
@@ -170,12 +170,12 @@ func (f *Findings) dropRejects(t stream.Table) sqlText {
 	unread := func(of stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": columnList("", of.Key), "main": mainTable(of.Name), "desired": desiredTable(of.Name)})
 	}
-	stays := []sqlText{"key IN " + unread(t)}
+	kept := []sqlText{"key IN " + unread(t)}
 	switch {
 	case t.Name != root.Name:
-		stays = append(stays, "parent IN "+unread(t), "key IN "+unread(root), "parent IN "+unread(root))
+		kept = append(kept, "parent IN "+unread(t), "key IN "+unread(root), "parent IN "+unread(root))
 	case feeder.IsDetail() && feeder.Param != "":
-		stays = append(stays, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(feeder.Name), "asked": askedTable(feeder.Name)}))
+		kept = append(kept, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(feeder.Name), "asked": askedTable(feeder.Name)}))
 	}
-	return metaSQL.Render("drop_rejects", values{"table": t.Name, "stays": joinSQL(stays, " OR ")})
+	return metaSQL.Render("drop_rejects", values{"table": t.Name, "stays": joinSQL(kept, " OR ")})
 }

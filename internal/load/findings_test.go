@@ -68,8 +68,8 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	}
 }
 
-// TestRejectsStayAsLongAsTheirRows reads only some of the rows in a second night.
-func TestRejectsStayAsLongAsTheirRows(t *testing.T) {
+// TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night.
+func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	of := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
 	}
@@ -121,8 +121,8 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	h.want(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
 }
 
-// TestRunsStandInMetaOnce writes a resumed run and the runs of the ledger.
-func TestRunsStandInMetaOnce(t *testing.T) {
+// TestEachRunIsInMetaOnce writes a resumed run and the runs of the ledger.
+func TestEachRunIsInMetaOnce(t *testing.T) {
 	run := func(id string, day int, rest ledger.Run) ledger.Run {
 		rest.ID, rest.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)
 		return rest
@@ -149,9 +149,9 @@ func TestRunsStandInMetaOnce(t *testing.T) {
 	h.want("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
-// TestHeldRowsAreCountedByWhatWasRead counts the rows and the old rows of lists and details
+// TestHeldRowsAreCounted counts the rows and the old rows of lists and details
 // in a snapshot.
-func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
+func TestHeldRowsAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")
 	h.plans = true
 	place := func(kind, name string, hash int) string {
@@ -194,8 +194,8 @@ func TestHeldRowsAreCountedByWhatWasRead(t *testing.T) {
 	must(t, err)
 }
 
-// TestChecksAreWrittenAndAccepted holds the results of a run, and what a later run adds of
-// one that a person accepted.
+// TestChecksAreWrittenAndAccepted writes the results of a held run, and records in a later run
+// that a person accepted them.
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
 	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}

@@ -34,16 +34,16 @@ func (l Limits) AreExceeded(gone, before int64) bool {
 type MassDeleteError struct {
 	// Losses are the rows that would be deleted, by table.
 	Losses []ledger.Loss
-	// Reread is set when the lists that show the deletions were read a second time.
+	// Reread is true if the lists that show the deletions were read a second time.
 	Reread bool
 }
 
 func (e *MassDeleteError) Error() string {
 	advice := "the stored responses cannot confirm the deletions: start a new run, which reads the lists again"
 	if e.Reread {
-		advice = "the lists were read a second time and show the same: if the service deleted these records, run with --allow-mass-delete"
+		advice = "a second reading of the lists confirmed the deletions: if the service deleted these records, run with --allow-mass-delete"
 	}
-	return fmt.Sprintf("merge: %s; nothing was published, the last snapshot stays; %s", ledger.DescribeLosses(e.Losses), advice)
+	return fmt.Sprintf("merge: %s; nothing was published, readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
 }
 
 // checkLosses compares the deletions of each table with the limits.
@@ -74,8 +74,8 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// lossesByStream counts the deletions of each stream where several fill one table: if all
-// cities are deleted from it, the countries still there must not hide that.
+// lossesByStream counts the deletions of each stream of a table with several streams. If all
+// cities are deleted from locations, the remaining countries must not hide that.
 func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
 	lists, _ := m.staging.sources(t.Name)
 	if c.Gone == 0 || len(lists) < 2 {

@@ -21,8 +21,8 @@ func listings(n int) map[string]showing {
 	return whole(strings.Join(all, ","), "")
 }
 
-// TestTrialTheGateIsMetToTheRow tests each limit of a mass deletion from both sides.
-func TestTrialTheGateIsMetToTheRow(t *testing.T) {
+// TestTrialMassDeletionLimitsAreExact tests the numbers of rows at and just above each limit.
+func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestTrialTheGateIsMetToTheRow(t *testing.T) {
 		"all of nine":                         {9, 0, defaults, false},
 		"all of nine, where no row may go":    {9, 0, load.Limits{}, true},
 		"one of nine, where no row may go":    {9, 8, load.Limits{}, true},
-		"nothing, where no row may go":        {9, 9, load.Limits{}, false},
+		"no row, where no row may go":         {9, 9, load.Limits{}, false},
 		"all of ten, where everything may go": {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestTrialTheGateIsMetToTheRow(t *testing.T) {
 	}
 }
 
-// TestTheGateLooksAtEachListOfATable deletes all rows of one of the lists that fill a table.
-func TestTheGateLooksAtEachListOfATable(t *testing.T) {
+// TestLimitsApplyToEachListOfATable deletes all rows of one of the lists that fill a table.
+func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	lists := func(cities int) map[string]showing {
 		seen := map[string]showing{}
 		for stream, n := range map[string]int{"countries": 40, "cities": cities} {

@@ -7,9 +7,9 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestUnknownFieldsOfAHalfJoinThoseOfMain reads a list without its details, and details
+// TestUnknownFieldsOfListAndDetailAreKept reads a list without its details, and details
 // without their list. Main keeps the unknown fields of the part that was not read.
-func TestUnknownFieldsOfAHalfJoinThoseOfMain(t *testing.T) {
+func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
 	}
@@ -39,9 +39,9 @@ func TestUnknownFieldsOfAHalfJoinThoseOfMain(t *testing.T) {
 	}
 }
 
-// TestRepeatedItemKeepsTheRowsOfItsLastCopy has one channel twice in one outlet, with
+// TestLastCopyOfARepeatedItemIsKept has one channel twice in one outlet, with
 // different links.
-func TestRepeatedItemKeepsTheRowsOfItsLastCopy(t *testing.T) {
+func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	channel := func(handle string) string {
 		return fmt.Sprintf(`{"id":"c","outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, handle)
 	}
@@ -60,9 +60,9 @@ func TestRepeatedItemKeepsTheRowsOfItsLastCopy(t *testing.T) {
 		"c 1 new1", "c 2 new2", "d 1 other")
 }
 
-// TestMissedDetailIsAskedForAgain plans the night after one in which the request for an
+// TestMissedDetailIsRequestedAgain plans the night after one in which the request for an
 // unchanged detail failed.
-func TestMissedDetailIsAskedForAgain(t *testing.T) {
+func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.plans = true
 	list := showing{cover: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}

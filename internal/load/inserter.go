@@ -13,16 +13,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// inserter is one connection with at most one open transaction. A transaction has the rows
-// of many batches: a commit for each batch takes five times as long.
+// inserter is one connection with at most one open transaction. A transaction has the rows of
+// many batches, because a commit for each batch takes five times as long.
 type inserter struct {
 	conn  driver.Conn
 	arrow *duckdb.Arrow
 	view  string
 	open  bool
-	// broken is the error of the first statement that failed. It loses all rows of the
-	// transaction, which DuckDB would end by COMMIT without an error. So the inserter must
-	// not be used any more.
+	// broken is the error of the first failed statement. The failure loses all rows of the
+	// transaction, but a later COMMIT would return no error. Therefore the inserter must not
+	// be used any more.
 	broken error
 }
 

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestFailedBatchIsNeverCommittedAround: after a failed INSERT, DuckDB drops the transaction
-// with all earlier batches, and its COMMIT returns no error. The stage must report that.
-func TestFailedBatchIsNeverCommittedAround(t *testing.T) {
+// TestFailedBatchPreventsTheMerge makes an INSERT fail. DuckDB then drops the transaction with
+// all earlier batches, and COMMIT returns no error. The stage must report the failure.
+func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	ctx := t.Context()
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)

@@ -6,9 +6,10 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestLeftOutRecordsKeepTheirRows skips unchanged records of a list. One was read with another
-// state before it was skipped, one after it, and one between two times. The last copy counts.
-func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
+// TestSkippedRecordsKeepTheirRows skips unchanged records of a list. One record is also read
+// with another state before it is skipped, one after it, and one in between. The last copy
+// counts.
+func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5)
 	_, err := h.run(whole(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
@@ -25,8 +26,8 @@ func TestLeftOutRecordsKeepTheirRows(t *testing.T) {
 	h.want("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
 }
 
-// TestRecordsThatCameOnceKeepTheirRows skips unchanged records of a list without duplicates.
-func TestRecordsThatCameOnceKeepTheirRows(t *testing.T) {
+// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips unchanged records of a list without duplicates.
+func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(whole(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})

@@ -2,7 +2,7 @@ package load
 
 import "placementsync/internal/stream"
 
-// Some details change while their row in the list stays the same. They are read again while
+// Some details change while their row in the list does not. They are read again while
 // their campaign is live, and after an event about them.
 
 // liveIDs selects the ids of live campaigns, articles or profiles.

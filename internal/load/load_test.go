@@ -286,7 +286,7 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h.want(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
 }
 
-func TestMergeClosesOnlyWhatIsProvenAbsent(t *testing.T) {
+func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 	cases := []struct {
 		name  string
 		cover load.Coverage
@@ -314,9 +314,9 @@ func TestMergeClosesOnlyWhatIsProvenAbsent(t *testing.T) {
 	}
 }
 
-// TestDistinctRecordsCanHoldCopiesOfItems reads comments without duplicates. A reply, which
+// TestDistinctRecordsWithRepeatedItems reads comments without duplicates. A reply, which
 // is also a row of the table of comments, appears in two of them.
-func TestDistinctRecordsCanHoldCopiesOfItems(t *testing.T) {
+func TestDistinctRecordsWithRepeatedItems(t *testing.T) {
 	h := newFixture(t, "article_comments")
 	comment := func(id string, hash, seq int) string {
 		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
@@ -338,7 +338,7 @@ func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
 	h.want("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
 }
 
-func TestListAndDetailCompleteOneAnother(t *testing.T) {
+func TestListAndDetailAreJoined(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},
 		{"id":"o2","team_name":"Blue","status":"open","row_hash":2,"seq":2}`
@@ -364,7 +364,7 @@ func TestListAndDetailCompleteOneAnother(t *testing.T) {
 	}
 }
 
-func TestDetailsCloseOnlyUnderIDsThatAnswered(t *testing.T) {
+func TestDetailsCloseOnlyRowsOfAnsweredIDs(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
 		return fmt.Sprintf(`{"id":%q,"row_hash":%d,"seq":%d}`, id, hash, hash)
@@ -400,9 +400,9 @@ func TestParquetNamesItsRun(t *testing.T) {
 	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
-// TestRegisteredViewIsReadAsItStands tests the only form of statement over a registered view
+// TestRegisteredViewIsReadUnchanged tests the only form of statement over a registered view
 // that staging uses, with more rows than a vector of DuckDB and columns of every type.
-func TestRegisteredViewIsReadAsItStands(t *testing.T) {
+func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	const n = 5_000
 	var all []string

@@ -60,7 +60,8 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	})
 }
 
-// findChangedKeys compares keys and fingerprints. In an empty table all rows are new.
+// findChangedKeys returns SQL that compares keys and fingerprints. In an empty table all rows are
+// new.
 func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
 	columns := t.Key
 	if st := m.answering(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
@@ -78,8 +79,8 @@ func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
 		"stored": stored, "desired": desired, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
 }
 
-// write writes all tables in one transaction. Several hundred commits would cost a small
-// night more than its rows.
+// write writes all tables in one transaction. In a small night, several hundred commits would
+// take longer than the rows.
 func (m *merge) write(ctx context.Context, changes []Change) error {
 	if err := execute(ctx, m.staging.draft, mergeSQL.Render("set_compression", nil)); err != nil {
 		return err
@@ -157,7 +158,8 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 	return nil
 }
 
-// evidence is the text for a deleted row: a 404 answer, or absence from a named list.
+// evidence returns SQL for the evidence of a deleted row: a 404 response, or absence from a
+// named list.
 func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 	absence := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
 	var cases []sqlText
@@ -177,8 +179,8 @@ func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 	return absent
 }
 
-// answering is the detail stream that was asked tonight for the records of a table. Its
-// name is empty if there is none.
+// answering returns the detail stream that was requested tonight for the records of a table.
+// Its name is empty if there is none.
 func (m *merge) answering(t stream.Table) stream.Stream {
 	for _, st := range m.staging.streams {
 		if st.IsDetail() && m.cover[st.Name] == ByID && st.Root().Name == t.Name {

@@ -98,9 +98,9 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 	}
 }
 
-// TestTrialAbsenceClosesWhatIsProven checks, for a list with details, the deletions for each
+// TestTrialProvenAbsenceClosesRows checks, for a list with details, the deletions for each
 // coverage of the list and each outcome of the request for the detail.
-func TestTrialAbsenceClosesWhatIsProven(t *testing.T) {
+func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 	requireTrials(t)
 	order := func(id string) string { return record(1, 1, "id", quoted(id)) }
 	line := func(id string) string { return record(1, 1, "order_id", quoted(id), "position", "1") }
@@ -196,9 +196,9 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h.want(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
 }
 
-// TestLoadingSparesMemory reads DuckDB's memory limit before and during the merge. Of 270 MB,
+// TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit before and during the merge. Of 270 MB,
 // loading gets 256, its minimum.
-func TestLoadingSparesMemory(t *testing.T) {
+func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var loading, merging string
 	ask := func(d *warehouse.Draft, to *string) {

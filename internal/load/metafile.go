@@ -13,16 +13,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Each version has a file with its changes of meta and past: the rows that it added to
-// meta, those that it removed from meta, and the rows that it added to past. All values are
-// stored as text, so that later programs can read them. The meta of a version is the sum of
-// the changes in all files of its chain, and so is its past.
+// Each version has a file with its changes of meta and past: the rows added to meta, the rows
+// removed from meta, and the rows added to past. All values are stored as text, so that later
+// programs can read them. The tables of meta and past of a version are the sum of the changes
+// in all files of its chain.
 
 // pastPrefix marks rows of past in the column meta_table.
 const pastPrefix = "past."
 
 // WriteMeta writes the changes of meta and past since the version that the draft started
-// from into the draft's folder. A file that begins a chain has all their rows.
+// from into the draft's folder. The first file of a chain has all rows.
 func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
 	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
 	if err != nil {
@@ -32,8 +32,8 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 	return nil
 }
 
-// writeMetaFile returns the version that the file is relative to. It is empty when the file
-// begins a chain, also because past lacks rows of base: a file cannot remove them.
+// writeMetaFile returns the base version of the file. It is empty if the file begins a chain. A
+// file also begins a chain if past lacks rows of base, because a file cannot remove rows of past.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (_ string, failed error) {
 	before := map[string][]string{}
 	if base != "" {
@@ -156,8 +156,7 @@ func valueAsText(c stream.Column) sqlText {
 	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
-// columnsOrNull lists the columns of a definition, with NULL for those that a file or table
-// lacks.
+// columnsOrNull lists the columns of a definition, with NULL for missing ones.
 func columnsOrNull(def stream.Definition, have []string) sqlText {
 	return columnEach(def, ", ", func(c stream.Column) sqlText {
 		if slices.Contains(have, c.Name) {
@@ -192,16 +191,15 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 	return nil
 }
 
-// RestorePast fills the tables of past from the files of a whole chain. until is the time
-// of the snapshot that each table of main has; rows that ended later are left out, because
-// main has them.
+// RestorePast fills the tables of past from the files of a complete chain. until is the time of
+// the snapshot of each table in main. Rows that ended later are left out, because main has them.
 func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
 }
 
 // MergePast adds the remaining files of an incomplete chain to a past that was built by
-// comparing snapshots. A row of the chain replaces the same version, because it knows the
-// time at which that ended. No version ends after the next one of its key begins.
+// comparing snapshots. A row of the chain replaces the same version, because it has the exact
+// end. No version may end after the next version of its key begins.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
@@ -267,8 +265,8 @@ func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []
 	return nil
 }
 
-// CopyMeta copies the tables of meta from another catalog. Tables and columns that one of
-// the two lacks are left out.
+// CopyMeta copies the tables of meta from another catalog. Tables and columns that are not in
+// both catalogs are left out.
 func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {

@@ -207,8 +207,9 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	}
 }
 
-// TestAChainBeginsAnewWhenPastLostRows: a file of a chain can add rows but not remove them.
-func TestAChainBeginsAnewWhenPastLostRows(t *testing.T) {
+// TestChainRestartsWhenPastLosesRows removes rows of past. A file of a chain cannot remove them,
+// so the next file must begin a new chain.
+func TestChainRestartsWhenPastLosesRows(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	begun := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)

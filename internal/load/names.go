@@ -7,15 +7,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Staging tables that hold no rows of a stream. No table of schema/ has a "$" in its name,
-// so the names cannot collide.
+// Names of internal staging tables. No table of schema/ has a "$" in its name, so the names
+// cannot collide.
 const (
 	// planName is the plan of a detail stream, askedName has its requested ids.
 	planName  = "$plan"
 	askedName = "$asked"
 	// unchangedName has the keys of the records that are stored unchanged, each once.
 	unchangedName = "$unchanged"
-	// candidatesName has the keys of the other records of main: they may have changed.
+	// candidatesName has the keys of the other records of main, which may have changed.
 	candidatesName = "$candidates"
 	// readSuffix marks the staged rows of a table to which a view adds stored rows.
 	readSuffix = "$read"
@@ -25,8 +25,8 @@ const (
 	// changedKeysSchema the keys of new, changed and deleted rows.
 	desiredSchema     = "desired"
 	changedKeysSchema = "changed_keys"
-	// stageName is DuckDB's name for the file of the stage, catalogName for that of the
-	// draft.
+	// stageName and catalogName are DuckDB's names for the file of the stage and the catalog
+	// of the draft.
 	stageName   = "stage"
 	catalogName = "catalog"
 )

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Details plans which details a night asks for, and stages the outcome.
+// Details plans which details a night requests, and stages the outcomes.
 type Details struct {
 	stage   *staging
 	earlier earlierNights
@@ -23,7 +23,7 @@ type Details struct {
 type earlierNights struct {
 	once sync.Once
 	err  error
-	// times are those of the published nights, newest first.
+	// times are the times of the published nights, newest first.
 	times []time.Time
 	// hasEvents is set when webhook events are stored or staged.
 	hasEvents bool
@@ -50,7 +50,7 @@ func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
-	// All asks for every detail. The other fields are then unused.
+	// All requests every detail. The other fields are then unused.
 	All bool
 	// LiveDays is the number of days for which a parent is live after its last change.
 	LiveDays int
@@ -59,8 +59,8 @@ type Rereading struct {
 	Recheck int
 }
 
-// Priority is the order in which a night asks for details, since its time may end before
-// all were read. Lower values come first.
+// Priority is the order in which a night requests details, because its time may end before all
+// are read. Lower values come first.
 type Priority int
 
 const (
@@ -76,8 +76,8 @@ const (
 	PrioritySettled
 )
 
-// OldestFirst selects all priorities in the order of the last reading, NeverRead those of
-// them that were never read.
+// OldestFirst selects ids of all priorities by the time of their last reading. NeverRead
+// selects only the ids that were never read.
 const (
 	NeverRead   Priority = -2
 	OldestFirst Priority = -1
@@ -86,8 +86,8 @@ const (
 // Plan counts the requested and the carried details of a stream.
 type Plan struct {
 	// Fetch counts the ids to request and Recheck the settled ones among them. Carried
-	// counts the ids that keep their rows. Unread counts the ids that the night had no time
-	// for, which are not in Fetch and Recheck.
+	// counts the ids that keep their rows. Unread counts the ids for which the night had no
+	// time. Fetch and Recheck do not include them.
 	Fetch, Recheck, Carried, Unread int64
 	// Nights is how many nights ago the oldest carried detail was read. It is 0 if none is
 	// carried.
@@ -97,11 +97,11 @@ type Plan struct {
 // planColumns are the columns of a plan that was not computed yet.
 const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN"
 
-// Plan decides about every id of a detail stream: the values of its parent columns that are
-// staged or in main, and the ids with rows in main. The last are asked for even if no list
-// names them any longer, so that a 404 answer proves the deletion. proven reports which
-// lists were read whole tonight. Unless all lists that vouch for the details were, no
-// detail is settled.
+// Plan decides for every id of a detail stream whether it is requested. The ids are the staged
+// and stored values of its parent columns, and the ids with rows in main. An id that no list
+// names any longer is also requested, so that a 404 proves the deletion. proven reports which
+// lists were read completely tonight. If a list that shows changes of the details was not, all
+// details are requested.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
@@ -134,8 +134,8 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, earlier.hasEvents), "stream": st.Name}))
 }
 
-// PlanAgain updates the plan of tonight. A plan by rows of lists stays, unless records that
-// were staged since name other ids.
+// PlanAgain updates the plan of tonight. A plan by rows of lists is kept, unless records staged
+// since then name other ids.
 func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
@@ -153,7 +153,7 @@ func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, 
 	return p.Plan(ctx, st, r, proven)
 }
 
-// PlanOnly plans to ask for ids, known or not, and to carry all others.
+// PlanOnly plans to request the given ids, known or not, and to carry all others.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return Plan{}, err
@@ -191,7 +191,7 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	return c, nil
 }
 
-// reasonFor is the column "why" of a plan: the reason to ask for an id, or "carried".
+// reasonFor returns the column "why" of a plan: the reason to request an id, or "carried".
 func (p *Details) reasonFor(st stream.Stream, r Rereading, proven func(string) bool) sqlText {
 	unproven := func(v voucher) bool { return !proven(v.list.Name) }
 	switch {

@@ -42,9 +42,9 @@ func (h *fixture) planned(d *warehouse.Draft, st string) map[string][]string {
 	return found
 }
 
-// TestTrialDetailsThatTheirListShowsArePlannedByRow covers every reason to read a detail whose
+// TestTrialDetailsArePlannedByListRow covers every reason to read a detail whose
 // list shows its changes.
-func TestTrialDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
+func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]showing {
 		var all []string
@@ -110,9 +110,9 @@ func TestTrialDetailsThatTheirListShowsArePlannedByRow(t *testing.T) {
 	}
 }
 
-// TestDetailsWithoutATraceAreReadWhileLive covers the conditions under which a campaign, an
+// TestLiveDetailsAreRead covers the conditions under which a campaign, an
 // article or a profile is live, and the details that an event makes due.
-func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
+func TestLiveDetailsAreRead(t *testing.T) {
 	const old, lately = `"2026-01-01T00:00:00Z"`, `"2026-10-20T00:00:00Z"`
 	campaign := func(id, changed string) string {
 		return record(1, 1, "id", quoted(id), "profile_id", quoted("f-"+id), "created_at", old, "updated_at", changed)
@@ -155,7 +155,7 @@ func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 		"an answer to a comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
-		"a comment of which nothing is known": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"a comment on an unknown comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,9 +187,9 @@ func TestDetailsWithoutATraceAreReadWhileLive(t *testing.T) {
 	}
 }
 
-// TestTheFirstMomentOfLiveDaysIsLive changes a campaign, an order and a profile exactly
+// TestLiveDaysBoundaryIsLive changes a campaign, an order and a profile exactly
 // live_days ago, and others a moment earlier.
-func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
+func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	const days = 30
 	at := func(before time.Duration) string {
 		secondNight := night.AddDate(0, 0, 1)
@@ -227,9 +227,9 @@ func TestTheFirstMomentOfLiveDaysIsLive(t *testing.T) {
 	must(t, err)
 }
 
-// TestOldDetailsAreReadAgainInTurn runs several nights. Each settled detail is read once
+// TestSettledDetailsAreReadInTurn runs several nights. Each settled detail is read once
 // within Recheck nights, and a detail that a night had no time for is overdue.
-func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
+func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	const nights, listed = 3, 12
 	h := newFixture(t, "product_listings", "products")
 	products, _ := stream.Find(h.streams, "products")
@@ -283,8 +283,8 @@ func TestOldDetailsAreReadAgainInTurn(t *testing.T) {
 	}
 }
 
-// TestARefreshAsksForItsTargetsAlone plans known ids and an unknown one.
-func TestARefreshAsksForItsTargetsAlone(t *testing.T) {
+// TestRefreshPlansOnlyItsTargets plans known ids and an unknown one.
+func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.plans = true
 	night := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
@@ -307,9 +307,9 @@ func TestARefreshAsksForItsTargetsAlone(t *testing.T) {
 	must(t, err)
 }
 
-// TestASecondPlanKeepsWhatIsSettled plans again after staged records that name no new id, and
+// TestSecondPlanKeepsSettledDetails plans again after staged records that name no new id, and
 // after some that do.
-func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
+func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 	for name, c := range map[string]struct {
 		late string
 		want int64
@@ -337,8 +337,8 @@ func TestASecondPlanKeepsWhatIsSettled(t *testing.T) {
 	}
 }
 
-// TestKnownParamsAreShownByOtherRows lists the campaigns that have status counts.
-func TestKnownParamsAreShownByOtherRows(t *testing.T) {
+// TestKnownParams lists the campaigns that have status counts.
+func TestKnownParams(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
 	known := func(want ...string) func(*load.Stage, *warehouse.Draft) {

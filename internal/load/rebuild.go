@@ -13,9 +13,9 @@ import (
 )
 
 // ApplySnapshot replaces main by the Parquet files of a later snapshot, and moves changed
-// and deleted rows to past. A table without a file keeps its rows. A row is valid from the
-// time in its file, and the version before it until then, which is right even if the nights
-// between the two snapshots are not kept.
+// and deleted rows to past. A table without a file keeps its rows. A row is valid from the time
+// in its file, and the previous version until that time. This is correct even if the nights
+// between the two snapshots were not kept.
 func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap warehouse.Snapshot) error {
 	for _, t := range tables {
 		if snap.Files[t.Name] == "" {
@@ -53,8 +53,8 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 	return have, errors.Join(err, rows.Close())
 }
 
-// NameClosing corrects the run that closed each row of past, by the times of the snapshots
-// in meta. ApplySnapshot names the run of the next file, which may be a later one.
+// NameClosing corrects the run that closed each row of past, by the times of the snapshots in
+// meta. ApplySnapshot records the run of the next file, which may be later.
 func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
@@ -63,8 +63,8 @@ func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table)
 	return executeAll(ctx, d, statements)
 }
 
-// CarryStreams lowers the grades of streams in a run to carried_forward, after a rebuild
-// that has older rows of them.
+// CarryStreams lowers the grades of streams in a run to carried_forward, after a rebuild from
+// older rows.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
 	err := execute(ctx, d, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {

@@ -126,9 +126,9 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 	}
 }
 
-// TestADayIsWrittenAgainFromHistory writes the file of an earlier day again and compares it
+// TestEarlierDayIsWrittenFromHistory writes the file of an earlier day again and compares it
 // with the original.
-func TestADayIsWrittenAgainFromHistory(t *testing.T) {
+func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	all := h.snapshots("a1 b1", "a1 b2", "a2")
 	listings := h.streams[0].Root()
@@ -155,8 +155,8 @@ func TestADayIsWrittenAgainFromHistory(t *testing.T) {
 	}
 }
 
-// TestMetaOfAnotherCatalogIsAdopted copies meta from a published version.
-func TestMetaOfAnotherCatalogIsAdopted(t *testing.T) {
+// TestMetaOfAnotherCatalogIsCopied copies meta from a published version.
+func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	h.findings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, load.Drifts{})
 	_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})

@@ -3,11 +3,11 @@
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
 // A row reaches main in one of three ways. Most are staged (rows.go, inserter.go, feed.go)
-// and merged (merge.go). A large list fills empty tables of main directly (direct.go). Of an
-// unchanged record only the key is staged (stored.go).
+// and merged (merge.go). A large list fills empty tables of main directly (direct.go). Unchanged
+// records are staged only by their keys (stored.go).
 //
-// The package must not know how records are fetched or decoded. Of a stream it knows the
-// staged rows and what the absence of a row proves.
+// The package must not know how records are fetched or decoded. It knows only the staged rows
+// of a stream, and whether the absence of a row proves its deletion.
 package load
 
 import (
@@ -79,9 +79,9 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 
 // Held counts the rows of a stream in a snapshot, in its first table.
 type Held struct {
-	// Rows counts all rows, Old those that were neither read nor proven tonight.
+	// Rows counts all rows, Old the rows that were neither read nor proven tonight.
 	Rows, Old int64
-	// Since is when the oldest id that was not read tonight was last read. It is zero if
+	// Since is the oldest reading time of the ids that were not read tonight. It is zero if
 	// all were read, and for lists.
 	Since time.Time
 }

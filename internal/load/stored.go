@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// On most nights most records of a list did not change. Of a record that the decoder knows
-// to be unchanged, only the key is staged. After the list was read, views add the stored
-// rows of these records to the staged ones. Other readers of the stage need not know.
+// On most nights, most records of a list are unchanged. The stage gets only the key of a record
+// that the decoder recognizes as unchanged. After the list was read, views add the stored rows
+// of these records to the staged rows, so other queries of the stage see all rows.
 
 // FillsAlone reports whether no other stream fills or completes the tables of a list. Its
 // unchanged records can then be skipped.
@@ -21,7 +21,7 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 // sameColumns are the columns of stream.SameTable.
 const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
-// SkipUnchanged announces that of unchanged records of a stream only the keys are added.
+// SkipUnchanged announces that only the keys of unchanged records of a stream are added.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
 // addStoredRows adds the stored rows of skipped records to the staged ones. If distinct is

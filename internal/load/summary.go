@@ -12,12 +12,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Summary is a night as the tables of meta record it.
+// Summary is the description of a night for the tables of meta.
 type Summary struct {
 	// Run is this night. It replaces a run of the same id, which it resumed.
 	Run ledger.Run
-	// Ledger are the runs in the ledger. Those that meta lacks, because they did not
-	// publish or were rolled back, are added without a snapshot.
+	// Ledger are the runs in the ledger. Runs that meta lacks, because they were not
+	// published or were rolled back, are added without a snapshot.
 	Ledger  []ledger.Run
 	Changes []Change
 	Drift   Drifts
@@ -64,8 +64,8 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 	})
 }
 
-// WriteChecks writes the results of the checks of a draft into meta. [Findings.WriteSummary]
-// has removed those of the same run before it was resumed.
+// WriteChecks writes the results of the checks of a draft into meta. If the run was resumed,
+// [Findings.WriteSummary] has removed its earlier results.
 func WriteChecks(ctx context.Context, d *warehouse.Draft, checks []ledger.Check) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error {
 		rows := newMetaRows("checks", "run_id", "check_name", "severity", "outcome", "reason", "rows", "sample", "seconds")
@@ -113,8 +113,8 @@ func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 	return nil
 }
 
-// metaRows are rows for a table of meta, which one statement inserts. One statement for
-// each row would take a small night longer than its merge.
+// metaRows collects rows of a table of meta for one INSERT. In a small night, a statement for
+// each row would take longer than the merge.
 type metaRows struct {
 	table  string
 	cols   []string
@@ -139,7 +139,7 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// nullIf is NULL for unknown values, which the ledger writes as zero or -1.
+// nullIf returns nil for an unknown value, which the ledger writes as zero or -1.
 func nullIf(unknown bool, value any) any {
 	if unknown {
 		return nil

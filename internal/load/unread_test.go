@@ -14,10 +14,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnreadDetailLosesNothing leaves details unread because the night has no time. Values of
-// the list replace stored ones, other values stay, and a record that the list no longer has
-// stays until the request for its detail gets a 404.
-func TestUnreadDetailLosesNothing(t *testing.T) {
+// TestUnreadDetailKeepsItsRows leaves details unread because the night has no time. Values of
+// the list replace stored values, and other values are kept. A record that the list no longer
+// has is kept until the request for its detail gets a 404.
+func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	order := func(id, status, email string, seq int) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
 	}
@@ -67,10 +67,10 @@ func TestUnreadDetailLosesNothing(t *testing.T) {
 	h.want("SELECT order_id, product_id FROM order_line_items", "same p1")
 }
 
-// TestDetailsAreAskedForInTheOrderOfTheirUse checks the order of requests: changed details
+// TestDetailsAreRequestedByPriority checks the order of requests: changed details
 // first, then details that were never read, the newest first, then settled ones, beginning
 // with those that were read longest ago.
-func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
+func TestDetailsAreRequestedByPriority(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
 		if day != "" {
@@ -124,9 +124,10 @@ func TestDetailsAreAskedForInTheOrderOfTheirUse(t *testing.T) {
 	must(t, err)
 }
 
-// TestA404OfAnIDThatAListNamesIsMissed: a 404 does not prove a deletion if a list has the id,
-// tonight or in carried rows. A row that only refers to the record does not count.
-func TestA404OfAnIDThatAListNamesIsMissed(t *testing.T) {
+// Test404OfAListedIDIsMissed returns 404 for ids in lists. A 404 does not prove a deletion if a
+// list has the id, tonight or in carried rows. A row that only refers to the record does not
+// count.
+func Test404OfAListedIDIsMissed(t *testing.T) {
 	campaign := func(id string) string { return record(1, 1, "id", quoted(id)) }
 	article := func(id, campaign string) string {
 		return record(1, 1, "id", quoted(id), "campaign_id", quoted(campaign))

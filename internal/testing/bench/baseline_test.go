@@ -86,7 +86,7 @@ func alone(t *testing.T, ndjson string, ordered bool) usage {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	return measure(t, again(t, "TestBaselineChild", baseline{ndjson, dir, ordered}))
+	return measure(t, childCommand(t, "TestBaselineChild", baseline{ndjson, dir, ordered}))
 }
 
 // engine returns the version of DuckDB.

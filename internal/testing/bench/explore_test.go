@@ -16,7 +16,7 @@ import (
 )
 
 // interaction is a kind of user action in the catalog, with its URLs. No URL is requested
-// twice, so that none is answered from a cache.
+// twice, so that no response comes from a cache.
 type interaction struct {
 	kind      string
 	addresses []string
@@ -52,7 +52,7 @@ func interactions() []interaction {
 func measureExplore(t *testing.T, s settings) findings {
 	t.Helper()
 	tenth, all := measureCatalog(t, s, s.listings/10, small), measureCatalog(t, s, s.listings, large)
-	return findings{Figures: append(tenth.Figures, all.Figures...), Numbers: append(tenth.Numbers, all.Numbers...)}
+	return findings{Figures: append(tenth.Figures, all.Figures...), OtherFigures: append(tenth.OtherFigures, all.OtherFigures...)}
 }
 
 // measureCatalog serves the catalog of one night and sends one request after another.
@@ -81,9 +81,9 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	}
 	seconds := time.Since(prepared).Seconds()
 	before := residentBytes(t, cmd.Process.Pid)
-	found := findings{Numbers: []figure{
-		{What: "explore, catalog prepared after, " + size, Unit: "s", Runs: []float64{seconds}},
-		{What: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{before / mebibyte}},
+	found := findings{OtherFigures: []figure{
+		{Name: "explore, catalog prepared after, " + size, Unit: "s", Runs: []float64{seconds}},
+		{Name: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{before / mebibyte}},
 	}}
 	var all []float64
 	for _, one := range interactions() {
@@ -91,16 +91,16 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 		for _, a := range one.addresses {
 			begun := time.Now()
 			if status := askFor(t, url+a); status != http.StatusOK {
-				t.Fatalf("%s answered %d", a, status)
+				t.Fatalf("%s returned status %d", a, status)
 			}
 			took = append(took, 1000*time.Since(begun).Seconds())
 		}
 		all = append(all, took...)
-		found.Numbers = append(found.Numbers, figure{What: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{within95(took)}})
+		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{within95(took)}})
 	}
 	found.Figures = []figure{
-		{What: exploreInteraction(size), Unit: "ms", Runs: []float64{within95(all)}},
-		{What: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
+		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{within95(all)}},
+		{Name: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
 	}
 	return found
 }

@@ -24,7 +24,7 @@ type job struct {
 	page int
 }
 
-// outcome is the cost of a night.
+// outcome has the time, memory and requests of a night.
 type outcome struct {
 	usage
 	// Tail is the time from the last response to the visible snapshot, which is when the

@@ -10,7 +10,7 @@ import (
 func prepare(t *testing.T, w world) (ndjson string, remove func()) {
 	t.Helper()
 	w.Dump, remove = scratch(t)
-	measure(t, again(t, "TestServiceChild", w))
+	measure(t, childCommand(t, "TestServiceChild", w))
 	return w.Dump, remove
 }
 
@@ -59,8 +59,8 @@ func measureNights(t *testing.T, s settings) findings {
 			i+1, base[i].Wall, base[i].CPU, fastest[i].Wall, fastest[i].CPU, a.Wall, a.CPU, b.Wall, b.CPU)
 	}
 	found := nightFindings(base, fastest, first, second)
-	found.Numbers = append(found.Numbers,
-		figure{What: "NDJSON on disk", Unit: "MB", Runs: []float64{bytesIn(t, filepath.Join(ndjson, "*")) / megabyte}})
+	found.OtherFigures = append(found.OtherFigures,
+		figure{Name: "NDJSON on disk", Unit: "MB", Runs: []float64{bytesIn(t, filepath.Join(ndjson, "*")) / megabyte}})
 	return found
 }
 
@@ -73,33 +73,33 @@ func nightFindings(base, fastest []usage, first, second []outcome) findings {
 	wall, cpu := each(first, wallOf), each(first, cpuOf)
 	return findings{
 		Figures: []figure{
-			{What: "first night against DuckDB alone, CPU time", Unit: "x", Runs: pairs(cpu, each(base, cpuTime))},
-			{What: "first night against DuckDB alone, wall time", Unit: "x", Runs: pairs(wall, each(base, wallTime))},
-			{What: "second night, 1 % changed, against the first, CPU time", Unit: "x", Runs: pairs(each(second, cpuOf), cpu)},
-			{What: "second night, 1 % changed, against the first, wall time", Unit: "x", Runs: pairs(each(second, wallOf), wall)},
-			{What: "last response to visible snapshot, share of the first night", Unit: "%",
+			{Name: "first night against DuckDB alone, CPU time", Unit: "x", Runs: pairs(cpu, each(base, cpuTime))},
+			{Name: "first night against DuckDB alone, wall time", Unit: "x", Runs: pairs(wall, each(base, wallTime))},
+			{Name: "second night, 1 % changed, against the first, CPU time", Unit: "x", Runs: pairs(each(second, cpuOf), cpu)},
+			{Name: "second night, 1 % changed, against the first, wall time", Unit: "x", Runs: pairs(each(second, wallOf), wall)},
+			{Name: "last response to visible snapshot, share of the first night", Unit: "%",
 				Runs: each(first, func(o outcome) float64 { return 100 * o.Tail / o.Wall })},
-			{What: "first night, peak resident memory", Unit: "MiB", Runs: each(first, peakOf)},
+			{Name: "first night, peak resident memory", Unit: "MiB", Runs: each(first, peakOf)},
 		},
-		Numbers: []figure{
-			{What: "DuckDB alone, wall time", Unit: "s", Runs: each(base, wallTime)},
-			{What: "DuckDB alone, CPU time", Unit: "s", Runs: each(base, cpuTime)},
-			{What: "DuckDB alone, peak resident memory", Unit: "MiB", Runs: each(base, func(u usage) float64 { return u.RSS / mebibyte })},
-			{What: "DuckDB alone at its fastest, wall time", Unit: "s", Runs: each(fastest, wallTime)},
-			{What: "DuckDB alone at its fastest, CPU time", Unit: "s", Runs: each(fastest, cpuTime)},
-			{What: againstFastest("wall"), Unit: "x", Runs: pairs(wall, each(fastest, wallTime))},
-			{What: againstFastest("CPU"), Unit: "x", Runs: pairs(cpu, each(fastest, cpuTime))},
-			{What: "first night, wall time", Unit: "s", Runs: wall},
-			{What: "first night, CPU time", Unit: "s", Runs: cpu},
-			{What: "first night, last response to visible snapshot", Unit: "s", Runs: each(first, func(o outcome) float64 { return o.Tail })},
-			{What: "second night, wall time", Unit: "s", Runs: each(second, wallOf)},
-			{What: "second night, CPU time", Unit: "s", Runs: each(second, cpuOf)},
-			{What: "second night, peak resident memory", Unit: "MiB", Runs: each(second, peakOf)},
-			{What: "requests of a night", Runs: each(first, func(o outcome) float64 { return float64(o.Requests) })},
-			{What: "answers of a night", Unit: "MB", Runs: each(first, wireOf)},
-			{What: "landed", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Landed / megabyte })},
-			{What: "DuckDB file", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Catalog / megabyte })},
-			{What: "Parquet files", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Parquet / megabyte })},
+		OtherFigures: []figure{
+			{Name: "DuckDB alone, wall time", Unit: "s", Runs: each(base, wallTime)},
+			{Name: "DuckDB alone, CPU time", Unit: "s", Runs: each(base, cpuTime)},
+			{Name: "DuckDB alone, peak resident memory", Unit: "MiB", Runs: each(base, func(u usage) float64 { return u.RSS / mebibyte })},
+			{Name: "DuckDB alone at its fastest, wall time", Unit: "s", Runs: each(fastest, wallTime)},
+			{Name: "DuckDB alone at its fastest, CPU time", Unit: "s", Runs: each(fastest, cpuTime)},
+			{Name: againstFastest("wall"), Unit: "x", Runs: pairs(wall, each(fastest, wallTime))},
+			{Name: againstFastest("CPU"), Unit: "x", Runs: pairs(cpu, each(fastest, cpuTime))},
+			{Name: "first night, wall time", Unit: "s", Runs: wall},
+			{Name: "first night, CPU time", Unit: "s", Runs: cpu},
+			{Name: "first night, last response to visible snapshot", Unit: "s", Runs: each(first, func(o outcome) float64 { return o.Tail })},
+			{Name: "second night, wall time", Unit: "s", Runs: each(second, wallOf)},
+			{Name: "second night, CPU time", Unit: "s", Runs: each(second, cpuOf)},
+			{Name: "second night, peak resident memory", Unit: "MiB", Runs: each(second, peakOf)},
+			{Name: "requests of a night", Runs: each(first, func(o outcome) float64 { return float64(o.Requests) })},
+			{Name: "answers of a night", Unit: "MB", Runs: each(first, wireOf)},
+			{Name: "landed", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Landed / megabyte })},
+			{Name: "DuckDB file", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Catalog / megabyte })},
+			{Name: "Parquet files", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Parquet / megabyte })},
 		},
 	}
 }
@@ -140,15 +140,15 @@ func measureLarge(t *testing.T, s settings) findings {
 	}
 	return findings{
 		Figures: []figure{
-			{What: "four times the listings, wall time", Unit: "x", Runs: pairs(each(four, wallOf), each(one, wallOf))},
-			{What: "four times the listings, peak resident memory", Unit: "x", Runs: pairs(each(four, peakOf), each(one, peakOf))},
+			{Name: "four times the listings, wall time", Unit: "x", Runs: pairs(each(four, wallOf), each(one, wallOf))},
+			{Name: "four times the listings, peak resident memory", Unit: "x", Runs: pairs(each(four, peakOf), each(one, peakOf))},
 		},
-		Numbers: []figure{
-			{What: "once the listings, wall time", Unit: "s", Runs: each(one, wallOf)},
-			{What: "once the listings, peak resident memory", Unit: "MiB", Runs: each(one, peakOf)},
-			{What: "four times the listings, wall time", Unit: "s", Runs: each(four, wallOf)},
-			{What: "four times the listings, CPU time", Unit: "s", Runs: each(four, cpuOf)},
-			{What: "four times the listings, peak resident memory", Unit: "MiB", Runs: each(four, peakOf)},
+		OtherFigures: []figure{
+			{Name: "once the listings, wall time", Unit: "s", Runs: each(one, wallOf)},
+			{Name: "once the listings, peak resident memory", Unit: "MiB", Runs: each(one, peakOf)},
+			{Name: "four times the listings, wall time", Unit: "s", Runs: each(four, wallOf)},
+			{Name: "four times the listings, CPU time", Unit: "s", Runs: each(four, cpuOf)},
+			{Name: "four times the listings, peak resident memory", Unit: "MiB", Runs: each(four, peakOf)},
 		},
 	}
 }

@@ -31,11 +31,11 @@ func goalTable(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| what | before | goal | measured | lowest to highest | |\n|---|---|---|---|---|---|\n")
 	for _, g := range goals() {
-		f, median := figures[g.What], ""
+		f, median := figures[g.Name], ""
 		if len(f.Runs) > 0 {
 			median = shown(f.median(), g.Unit)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", g.What, g.Before, g.bound(), median, f.spread(), g.verdict(f))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", g.Name, g.Before, g.bound(), median, f.spread(), g.verdict(f))
 	}
 	return b.String()
 }
@@ -45,8 +45,8 @@ func goalTable(all map[string]result) string {
 func figuresOf(all map[string]result) map[string]figure {
 	figures := map[string]figure{}
 	for _, one := range sections() {
-		for _, f := range slices.Concat(all[one.name].Numbers, all[one.name].Figures) {
-			figures[f.What] = f
+		for _, f := range slices.Concat(all[one.name].OtherFigures, all[one.name].Figures) {
+			figures[f.Name] = f
 		}
 	}
 	return figures
@@ -77,8 +77,8 @@ func numbers(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| what | median | lowest to highest |\n|---|---|---|\n")
 	for _, one := range sections() {
-		for _, f := range all[one.name].Numbers {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.What, shown(f.median(), f.Unit), f.spread())
+		for _, f := range all[one.name].OtherFigures {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Name, shown(f.median(), f.Unit), f.spread())
 		}
 	}
 	return b.String()

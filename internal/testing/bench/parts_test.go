@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// decoding is the result of the decoder alone on one core.
+// decoding is the performance of the decoder alone on one core.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
 // TestDecodeChild decodes the pages of a catalog into Arrow batches, in a child process
@@ -88,16 +88,16 @@ func measureDecode(t *testing.T, s settings) findings {
 	runs := make([]decoding, s.runs)
 	for i := range runs {
 		report := filepath.Join(dir, "decode.json")
-		cmd := again(t, "TestDecodeChild", report)
+		cmd := childCommand(t, "TestDecodeChild", report)
 		cmd.Env = append(cmd.Env, "GOMAXPROCS=1")
 		measure(t, cmd)
 		collect(t, report, &runs[i])
 	}
-	return findings{Numbers: []figure{
-		{What: "decode stage, bytes to Arrow batches, one core", Unit: "MB/s", Runs: each(runs, func(d decoding) float64 { return d.MBps })},
-		{What: "decode stage, allocations a record", Unit: "x", Runs: each(runs, func(d decoding) float64 { return d.Allocs })},
-		{What: "decode stage, time a record", Unit: "ns", Runs: each(runs, func(d decoding) float64 { return d.Nanos })},
-		{What: "size of a record", Unit: "bytes", Runs: each(runs, func(d decoding) float64 { return d.Size })},
+	return findings{OtherFigures: []figure{
+		{Name: "decode stage, bytes to Arrow batches, one core", Unit: "MB/s", Runs: each(runs, func(d decoding) float64 { return d.MBps })},
+		{Name: "decode stage, allocations a record", Unit: "x", Runs: each(runs, func(d decoding) float64 { return d.Allocs })},
+		{Name: "decode stage, time a record", Unit: "ns", Runs: each(runs, func(d decoding) float64 { return d.Nanos })},
+		{Name: "size of a record", Unit: "bytes", Runs: each(runs, func(d decoding) float64 { return d.Size })},
 	}}
 }
 
@@ -124,12 +124,12 @@ func measureLimited(t *testing.T, s settings) findings {
 	span := func(o outcome) float64 { return o.Last.Sub(o.First).Seconds() }
 	return findings{
 		Figures: []figure{
-			{What: "allowed rate used", Unit: "%", Runs: each(nights, func(o outcome) float64 {
+			{Name: "allowed rate used", Unit: "%", Runs: each(nights, func(o outcome) float64 {
 				return 100 * float64(o.Requests) / (limitedBurst + limitedRate*span(o))
 			})},
-			{What: "429s caused", Runs: each(nights, func(o outcome) float64 { return float64(o.Limited) })},
+			{Name: "429s caused", Runs: each(nights, func(o outcome) float64 { return float64(o.Limited) })},
 		},
-		Numbers: []figure{{What: "rate behind the burst", Unit: "requests/s", Runs: each(nights, func(o outcome) float64 {
+		OtherFigures: []figure{{Name: "rate after the burst", Unit: "requests/s", Runs: each(nights, func(o outcome) float64 {
 			return float64(o.Requests-limitedBurst) / span(o)
 		})}},
 	}
@@ -144,25 +144,25 @@ func limitedNight(t *testing.T, s settings) outcome {
 	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly, rate: limitedRate, page: 10}.run(t)
 }
 
-// measureTiny runs nights without changes. Their time beyond the requests is time in which
-// the service had no request. The demo's world has about 14,000 rows and the tiny one less
-// than half of them: time that both need depends on the number of tables, not of rows.
+// measureTiny runs nights without changes. Time beyond the requests is wall time without a
+// request in progress. The demo's world has about 14,000 rows and the tiny world less than half
+// of them. If both need the same time, it depends on the number of tables, not of rows.
 func measureTiny(t *testing.T, s settings) findings {
 	t.Helper()
 	runs, rows := quietNights(t, s, world{})
 	tiny, tinyRows := quietNights(t, s, world{Tiny: true})
 	beyond := func(o outcome) float64 { return o.Wall - o.Busy }
 	return findings{
-		Figures: []figure{{What: "night without changes, time beyond its requests", Unit: "s", Runs: each(runs, beyond)}},
-		Numbers: []figure{
-			{What: "night without changes, rows", Runs: []float64{rows}},
-			{What: "night without changes, wall time", Unit: "s", Runs: each(runs, wallOf)},
-			{What: "night without changes, CPU time", Unit: "s", Runs: each(runs, cpuOf)},
-			{What: "night without changes, requests", Runs: each(runs, func(o outcome) float64 { return float64(o.Requests) })},
-			{What: "night without changes, peak resident memory", Unit: "MiB", Runs: each(runs, peakOf)},
-			{What: "smaller night without changes, rows", Runs: []float64{tinyRows}},
-			{What: "smaller night without changes, time beyond its requests", Unit: "s", Runs: each(tiny, beyond)},
-			{What: "smaller night without changes, CPU time", Unit: "s", Runs: each(tiny, cpuOf)},
+		Figures: []figure{{Name: "night without changes, time beyond its requests", Unit: "s", Runs: each(runs, beyond)}},
+		OtherFigures: []figure{
+			{Name: "night without changes, rows", Runs: []float64{rows}},
+			{Name: "night without changes, wall time", Unit: "s", Runs: each(runs, wallOf)},
+			{Name: "night without changes, CPU time", Unit: "s", Runs: each(runs, cpuOf)},
+			{Name: "night without changes, requests", Runs: each(runs, func(o outcome) float64 { return float64(o.Requests) })},
+			{Name: "night without changes, peak resident memory", Unit: "MiB", Runs: each(runs, peakOf)},
+			{Name: "smaller night without changes, rows", Runs: []float64{tinyRows}},
+			{Name: "smaller night without changes, time beyond its requests", Unit: "s", Runs: each(tiny, beyond)},
+			{Name: "smaller night without changes, CPU time", Unit: "s", Runs: each(tiny, cpuOf)},
 		},
 	}
 }
@@ -192,13 +192,13 @@ func measureDemo(t *testing.T, s settings) findings {
 	catalog := filepath.Join(dir, "warehouse", "latest", "catalog.duckdb")
 	return findings{
 		Figures: []figure{
-			{What: "demo of 14 nights on disk", Unit: "MB", Runs: []float64{bytesBelow(t, dir) / megabyte}},
-			{What: "DuckDB file of the demo", Unit: "MB", Runs: []float64{bytesIn(t, catalog) / megabyte}},
+			{Name: "demo of 14 nights on disk", Unit: "MB", Runs: []float64{bytesBelow(t, dir) / megabyte}},
+			{Name: "DuckDB file of the demo", Unit: "MB", Runs: []float64{bytesIn(t, catalog) / megabyte}},
 		},
-		Numbers: []figure{
-			{What: "rows of the demo", Runs: []float64{rowsOf(t, catalog)}},
-			{What: "demo of 14 nights, wall time", Unit: "s", Runs: []float64{used.Wall}},
-			{What: "demo of 14 nights, CPU time", Unit: "s", Runs: []float64{used.CPU}},
+		OtherFigures: []figure{
+			{Name: "rows of the demo", Runs: []float64{rowsOf(t, catalog)}},
+			{Name: "demo of 14 nights, wall time", Unit: "s", Runs: []float64{used.Wall}},
+			{Name: "demo of 14 nights, CPU time", Unit: "s", Runs: []float64{used.CPU}},
 		},
 	}
 }

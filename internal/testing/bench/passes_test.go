@@ -31,11 +31,11 @@ func measurePasses(t *testing.T, s settings) findings {
 		t.Logf("run %d: first pass %.1f CPU s, second %.1f", i+1, first[i], second[i])
 	}
 	return findings{
-		Figures: []figure{{What: "second pass over a quiet list, CPU time against the first", Unit: "x", Runs: pairs(second, first)}},
-		Numbers: []figure{
-			{What: "first pass, CPU time", Unit: "s", Runs: first},
-			{What: "second pass, CPU time", Unit: "s", Runs: second},
-			{What: "requests of a night of two passes", Runs: requests},
+		Figures: []figure{{Name: "second pass over an unchanged list, CPU time against the first", Unit: "x", Runs: pairs(second, first)}},
+		OtherFigures: []figure{
+			{Name: "first pass, CPU time", Unit: "s", Runs: first},
+			{Name: "second pass, CPU time", Unit: "s", Runs: second},
+			{Name: "requests of a night of two passes", Runs: requests},
 		},
 	}
 }
@@ -48,7 +48,7 @@ func passNight(t *testing.T, service *service, passes int) (steps []stepped, req
 	defer remove()
 	in := inside{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
 	service.seen(t)
-	measure(t, again(t, "TestInsideChild", in))
+	measure(t, childCommand(t, "TestInsideChild", in))
 	collect(t, in.Report, &steps)
 	return steps, service.seen(t).Requests
 }

@@ -121,7 +121,7 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 	return func(t *testing.T, s settings) findings {
 		t.Helper()
 		all := comparePeers(t, s, equip(t, s), size)
-		return findings{Figures: peerFigures(size, all), Numbers: scriptFigures(fastScript, size, all), Peers: all}
+		return findings{Figures: peerFigures(size, all), OtherFigures: scriptFigures(fastScript, size, all), Peers: all}
 	}
 }
 
@@ -129,8 +129,8 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 func peerFigures(size string, all []beside) []figure {
 	we, they := besideOf(ours, all), besideOf(dlt, all)
 	return append([]figure{
-		{What: againstDLT(size, "wall"), Unit: "x", Runs: pairs(they.Wall, we.Wall)},
-		{What: againstDLT(size, "CPU"), Unit: "x", Runs: pairs(they.CPU, we.CPU)},
+		{Name: againstDLT(size, "wall"), Unit: "x", Runs: pairs(they.Wall, we.Wall)},
+		{Name: againstDLT(size, "CPU"), Unit: "x", Runs: pairs(they.CPU, we.CPU)},
 	}, scriptFigures(script, size, all)...)
 }
 
@@ -138,8 +138,8 @@ func peerFigures(size string, all []beside) []figure {
 func scriptFigures(name, size string, all []beside) []figure {
 	we, they := besideOf(ours, all), besideOf(name, all)
 	return []figure{
-		{What: againstScript(name, size, "wall"), Unit: "x", Runs: pairs(we.Wall, they.Wall)},
-		{What: againstScript(name, size, "CPU"), Unit: "x", Runs: pairs(we.CPU, they.CPU)},
+		{Name: againstScript(name, size, "wall"), Unit: "x", Runs: pairs(we.Wall, they.Wall)},
+		{Name: againstScript(name, size, "CPU"), Unit: "x", Runs: pairs(we.CPU, they.CPU)},
 	}
 }
 

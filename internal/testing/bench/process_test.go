@@ -32,21 +32,21 @@ type usage struct {
 	Begun     time.Time
 }
 
-// measure runs a command to its end. Its output is shown if it fails, or at once if the
-// command has a Stderr.
+// measure runs a command to its end. The test shows its output if it fails, except Stderr if
+// the command already has one.
 func measure(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return watched(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
 }
 
-// watched measures a command, and calls watch with its process until done is closed. watch
-// returns the maximal memory that it saw.
+// watched measures a command, and runs watch until the process ends, which closes done. watch
+// returns the maximum memory of the process in bytes.
 func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
 	t.Helper()
-	var said bytes.Buffer
-	cmd.Stdout = &said
+	var output bytes.Buffer
+	cmd.Stdout = &output
 	if cmd.Stderr == nil {
-		cmd.Stderr = &said
+		cmd.Stderr = &output
 	}
 	begun := time.Now()
 	must(t, cmd.Start())
@@ -56,7 +56,7 @@ func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct
 	wall := time.Since(begun)
 	close(done)
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, said.String())
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, output.String())
 	}
 	state := cmd.ProcessState
 	u := usage{Begun: begun, Wall: wall.Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
@@ -67,8 +67,8 @@ func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct
 	return u
 }
 
-// again returns a command that runs one test of this binary in a child process.
-func again(t *testing.T, test string, task any) *exec.Cmd {
+// childCommand returns a command that runs one test of this binary in a child process.
+func childCommand(t *testing.T, test string, task any) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)

@@ -51,14 +51,14 @@ func TestPageWithMeasurements(t *testing.T) {
 		{Name: ours, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
 	}
 	page := pageOf(map[string]result{
-		"nights": {findings: findings{Numbers: []figure{{What: againstFastest("wall"), Unit: "x", Runs: []float64{1.5}},
-			{What: againstFastest("CPU"), Unit: "x", Runs: []float64{2}}}}},
-		peersSmall: {findings: findings{Peers: all[:4], Figures: peerFigures(small, all[:4]), Numbers: scriptFigures(fastScript, small, all[:4])}},
+		"nights": {findings: findings{OtherFigures: []figure{{Name: againstFastest("wall"), Unit: "x", Runs: []float64{1.5}},
+			{Name: againstFastest("CPU"), Unit: "x", Runs: []float64{2}}}}},
+		peersSmall: {findings: findings{Peers: all[:4], Figures: peerFigures(small, all[:4]), OtherFigures: scriptFigures(fastScript, small, all[:4])}},
 		peersLarge: {findings: findings{Peers: all[4:]}},
 		"tiny": {Circumstances: Circumstances{Date: "2026-11-22", Commit: "abc", CPU: "Some CPU", Cores: 2, RAM: "25165824 kB",
 			System: "linux/amd64", Go: "go1.26.8", DuckDB: "v1.5.5", Listings: 1000, Runs: 3, Load: "0.10", Seconds: 90}},
-		"limited": {findings: findings{Figures: []figure{{What: "allowed rate used", Runs: []float64{98.96}}, {What: "429s caused", Runs: []float64{3, 0, 2}}}}},
-		"demo":    {findings: findings{Figures: []figure{{What: "DuckDB file of the demo", Runs: []float64{6.9}}}}},
+		"limited": {findings: findings{Figures: []figure{{Name: "allowed rate used", Runs: []float64{98.96}}, {Name: "429s caused", Runs: []float64{3, 0, 2}}}}},
+		"demo":    {findings: findings{Figures: []figure{{Name: "DuckDB file of the demo", Runs: []float64{6.9}}}}},
 	})
 	mustHold(t, page,
 		"| tiny | 1000 | 3 | 2026-11-22 | abc | Some CPU, 2 cores, 24 GiB, linux/amd64 | 0.10 | 1.5 min | 1.26.8 | v1.5.5 |",
@@ -93,19 +93,19 @@ func TestGoalsHaveTheirSections(t *testing.T) {
 	found = append(found, peerFigures(large, nil)...)
 	found = append(found, lakeFindings(nil, nil, nil).Figures...)
 	for _, f := range found {
-		measured[f.What] = true
-		if _, ok := goalOf(f.What); !ok {
-			t.Errorf("the figure %q has no goal: make it a number", f.What)
+		measured[f.Name] = true
+		if _, ok := goalOf(f.Name); !ok {
+			t.Errorf("the figure %q has no goal: make it a number", f.Name)
 		}
 	}
 	for _, g := range goals()[:8] {
-		if !measured[g.What] {
-			t.Errorf("no section measures %q", g.What)
+		if !measured[g.Name] {
+			t.Errorf("no section measures %q", g.Name)
 		}
 	}
 	for _, g := range goals() {
-		if (strings.Contains(g.What, "dlt") || strings.Contains(g.What, "curl") || strings.Contains(g.What, "lake")) && !measured[g.What] {
-			t.Errorf("no section measures %q", g.What)
+		if (strings.Contains(g.Name, "dlt") || strings.Contains(g.Name, "curl") || strings.Contains(g.Name, "lake")) && !measured[g.Name] {
+			t.Errorf("no section measures %q", g.Name)
 		}
 	}
 }

@@ -42,14 +42,14 @@ type result struct {
 func circumstances(t *testing.T, s settings) Circumstances {
 	t.Helper()
 	return Circumstances{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: said(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: outputOf(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
 		CPU: lineOf("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: lineOf("/proc/meminfo", "MemTotal"),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: engine(t),
 		Listings: s.listings, Runs: s.runs, Load: firstWord("/proc/loadavg"),
 	}
 }
 
-func said(t *testing.T, name string, args ...string) string {
+func outputOf(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).Output()
 	if err != nil {
@@ -99,7 +99,8 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance renders the page from stored results, after a change of its text.
+// TestRenderPerformance renders the page again from the stored results, after a change of its
+// text.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" || os.Getenv(sectionsVar) != "" || os.Getenv(taskVariable) != "" {
@@ -121,12 +122,12 @@ func render(t *testing.T, docs string, all map[string]result) {
 // table returns figures as text for the terminal.
 func table(f findings) string {
 	var b strings.Builder
-	for _, one := range f.Figures {
-		g, _ := goalOf(one.What)
-		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", one.What, shown(one.median(), one.Unit), g.bound(), g.verdict(one))
+	for _, figure := range f.Figures {
+		g, _ := goalOf(figure.Name)
+		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", figure.Name, shown(figure.median(), figure.Unit), g.bound(), g.verdict(figure))
 	}
-	for _, one := range f.Numbers {
-		fmt.Fprintf(&b, "%-70s %12s\n", one.What, shown(one.median(), one.Unit))
+	for _, figure := range f.OtherFigures {
+		fmt.Fprintf(&b, "%-70s %12s\n", figure.Name, shown(figure.median(), figure.Unit))
 	}
 	for _, s := range f.Stages {
 		fmt.Fprintf(&b, "%-70s %8.2f CPU s %8.2f s\n", s.Name, s.CPU, s.Wall)
@@ -138,13 +139,13 @@ func table(f findings) string {
 }
 
 // announce logs the start of a section and its expected duration.
-func (one section) announce(t *testing.T, s settings) {
+func (sec section) announce(t *testing.T, s settings) {
 	t.Helper()
-	takes := fmt.Sprintf("about %s with the default settings", minutes(one.about))
+	duration := fmt.Sprintf("about %s with the default settings", minutes(sec.about))
 	if s.docs != "" {
-		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[one.name]; r.Seconds > 0 {
-			takes = fmt.Sprintf("last time %d listings and %d runs took %s", r.Listings, r.Runs, minutes(r.Seconds))
+		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[sec.name]; r.Seconds > 0 {
+			duration = fmt.Sprintf("last time %d listings and %d runs took %s", r.Listings, r.Runs, minutes(r.Seconds))
 		}
 	}
-	t.Logf("%s begins at %s with %d listings and %d runs: %s", one.name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, takes)
+	t.Logf("%s begins at %s with %d listings and %d runs: %s", sec.name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, duration)
 }

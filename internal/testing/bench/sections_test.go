@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// section measures one subject. Sections can run separately; the stored results of the
-// others are kept.
+// section measures one subject. Each section can run alone; the stored results of the other
+// sections are kept.
 type section struct {
 	name    string
 	measure func(t *testing.T, s settings) findings
@@ -22,12 +22,12 @@ type section struct {
 }
 
 // scaled returns the settings of one section.
-func (one section) scaled(s settings) settings {
-	if one.long {
+func (sec section) scaled(s settings) settings {
+	if sec.long {
 		s.runs = s.longRuns
 	}
-	if one.share > 0 {
-		s.listings = max(1_000, s.listings/one.share)
+	if sec.share > 0 {
+		s.listings = max(1_000, s.listings/sec.share)
 	}
 	return s
 }
@@ -52,12 +52,12 @@ func sections() []section {
 	}
 }
 
-// findings are the results of a section.
+// findings has the results of a section.
 type findings struct {
-	// Figures are the main results. goals defines which have a goal.
+	// Figures are the main results. Those with the name of a goal are compared with it.
 	Figures []figure `json:"figures,omitempty"`
-	// Numbers are further results.
-	Numbers []figure `json:"numbers,omitempty"`
+	// OtherFigures are further results, which have no goal.
+	OtherFigures []figure `json:"numbers,omitempty"`
 	// Stages are the shares of CPU time of a night, Days the nights of a year, and Peers
 	// the results of other programs.
 	Stages []stage  `json:"stages,omitempty"`
@@ -67,7 +67,7 @@ type findings struct {
 
 // figure is a measured quantity with all its runs.
 type figure struct {
-	What string    `json:"what"`
+	Name string    `json:"what"`
 	Unit string    `json:"unit"`
 	Runs []float64 `json:"runs"`
 }
@@ -111,8 +111,8 @@ func each[T any](runs []T, of func(T) float64) []float64 {
 	return values
 }
 
-// pairs divides run by run, so that a slow period of the machine affects both sides of a
-// ratio. It returns nil if one side was not measured.
+// pairs returns the ratio for each pair of runs, so that a slow period of the machine affects
+// both sides. It is empty if one side was not measured.
 func pairs(of, by []float64) []float64 {
 	ratios := make([]float64, min(len(of), len(by)))
 	for i := range ratios {
@@ -130,19 +130,19 @@ const (
 func TestPerformance(t *testing.T) {
 	s := chosen(t)
 	s.shared, _ = scratch(t)
-	for _, one := range sections() {
-		t.Run(one.name, func(t *testing.T) {
-			if !s.wants(one.name) {
+	for _, sec := range sections() {
+		t.Run(sec.name, func(t *testing.T) {
+			if !s.wants(sec.name) {
 				t.Skip("not selected")
 			}
-			s := one.scaled(s)
-			one.announce(t, s)
+			s := sec.scaled(s)
+			sec.announce(t, s)
 			at, begun := circumstances(t, s), time.Now()
-			found := one.measure(t, s)
+			found := sec.measure(t, s)
 			at.Seconds = math.Round(time.Since(begun).Seconds())
-			t.Logf("%s took %.0f s\n%s", one.name, at.Seconds, table(found))
+			t.Logf("%s took %.0f s\n%s", sec.name, at.Seconds, table(found))
 			if s.docs != "" {
-				keep(t, s.docs, one.name, result{Circumstances: at, findings: found})
+				keep(t, s.docs, sec.name, result{Circumstances: at, findings: found})
 			}
 		})
 	}

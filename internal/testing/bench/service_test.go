@@ -151,8 +151,8 @@ func TestServiceChild(t *testing.T) {
 	server := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	fmt.Println("http://" + listener.Addr().String())
-	for told := bufio.NewScanner(os.Stdin); told.Scan(); {
-		days, err := strconv.Atoi(told.Text())
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		days, err := strconv.Atoi(lines.Text())
 		must(t, err)
 		service.Advance(days)
 		must(t, json.NewEncoder(os.Stdout).Encode(m.take()))
@@ -181,27 +181,27 @@ func dump(t *testing.T, service *sim.Service, dir string) {
 	}
 }
 
-// service is a handle of the demo service.
+// service is a demo service in a child process.
 type service struct {
-	url   string
-	cmd   *exec.Cmd
-	told  io.WriteCloser
-	heard *bufio.Scanner
+	url    string
+	cmd    *exec.Cmd
+	input  io.WriteCloser
+	output *bufio.Scanner
 }
 
 func serve(t *testing.T, w world) *service {
 	t.Helper()
-	s := &service{cmd: again(t, "TestServiceChild", w)}
+	s := &service{cmd: childCommand(t, "TestServiceChild", w)}
 	var err error
-	s.told, err = s.cmd.StdinPipe()
+	s.input, err = s.cmd.StdinPipe()
 	must(t, err)
 	out, err := s.cmd.StdoutPipe()
 	must(t, err)
 	s.cmd.Stderr = os.Stderr
 	must(t, s.cmd.Start())
-	s.heard = bufio.NewScanner(out)
-	for s.heard.Scan() {
-		if url := s.heard.Text(); strings.HasPrefix(url, "http://") {
+	s.output = bufio.NewScanner(out)
+	for s.output.Scan() {
+		if url := s.output.Text(); strings.HasPrefix(url, "http://") {
 			s.url = url
 			return s
 		}
@@ -213,13 +213,13 @@ func serve(t *testing.T, w world) *service {
 // advance advances the world by days and returns the tally since the last call.
 func (s *service) advance(t *testing.T, days int) tally {
 	t.Helper()
-	_, err := fmt.Fprintln(s.told, days)
+	_, err := fmt.Fprintln(s.input, days)
 	must(t, err)
-	if !s.heard.Scan() {
+	if !s.output.Scan() {
 		t.Fatalf("the demo service ended: %v", s.cmd.Wait())
 	}
 	var seen tally
-	must(t, json.Unmarshal(s.heard.Bytes(), &seen))
+	must(t, json.Unmarshal(s.output.Bytes(), &seen))
 	return seen
 }
 
@@ -228,8 +228,8 @@ func (s *service) seen(t *testing.T) tally { return s.advance(t, 0) }
 
 func (s *service) stop(t *testing.T) {
 	t.Helper()
-	must(t, s.told.Close())
-	for s.heard.Scan() { // the rest of its output
+	must(t, s.input.Close())
+	for s.output.Scan() { // the rest of its output
 	}
 	must(t, s.cmd.Wait())
 }

@@ -29,13 +29,13 @@ const (
 	dirVar = "PLACEMENTSYNC_BENCH_DIR"
 )
 
-// settings are the parameters of a measurement.
+// settings has the parameters of a measurement.
 type settings struct {
 	sections []string
 	// listings of the normal night. The large one has four times as many.
 	listings int
-	// runs is the number of runs of each side of a pair, of which the page shows the
-	// median. longRuns is that of long sections.
+	// runs is the number of runs of each side of a pair. The page shows their median.
+	// longRuns replaces it in long sections.
 	runs, longRuns int
 	// days is the number of days of the year.
 	days int
@@ -61,7 +61,7 @@ func chosen(t *testing.T) settings {
 	}
 	var err error
 	for _, name := range s.sections {
-		if !slices.ContainsFunc(sections(), func(one section) bool { return names(name, one.name) }) {
+		if !slices.ContainsFunc(sections(), func(sec section) bool { return names(name, sec.name) }) {
 			t.Fatalf("%s names an unknown section %q", sectionsVar, name)
 		}
 	}

@@ -27,7 +27,7 @@ func measureStages(t *testing.T, s settings) findings {
 	dir, remove := scratch(t)
 	defer remove()
 	in := inside{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
-	measure(t, again(t, "TestInsideChild", in))
+	measure(t, childCommand(t, "TestInsideChild", in))
 	var steps []stepped
 	collect(t, in.Report, &steps)
 	stages := append(extracting(t, in.Profile), following(t, steps)...)

@@ -36,13 +36,13 @@ func wireFindings(nights map[string][]outcome) (found findings) {
 	for _, coding := range []string{"gzip", "zstd"} {
 		packed := nights[coding]
 		found.Figures = append(found.Figures,
-			figure{What: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairs(each(packed, wireOf), each(plain, wireOf))},
-			figure{What: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairs(each(packed, cpuOf), each(plain, cpuOf))})
-		found.Numbers = append(found.Numbers,
-			figure{What: "answers over " + coding, Unit: "MB", Runs: each(packed, wireOf)},
-			figure{What: "landed over " + coding, Unit: "MB", Runs: each(packed, func(o outcome) float64 { return o.Landed / megabyte })},
-			figure{What: "first night over " + coding + ", CPU time", Unit: "s", Runs: each(packed, cpuOf)},
-			figure{What: "first night over " + coding + ", wall time", Unit: "s", Runs: each(packed, wallOf)})
+			figure{Name: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairs(each(packed, wireOf), each(plain, wireOf))},
+			figure{Name: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairs(each(packed, cpuOf), each(plain, cpuOf))})
+		found.OtherFigures = append(found.OtherFigures,
+			figure{Name: "answers over " + coding, Unit: "MB", Runs: each(packed, wireOf)},
+			figure{Name: "landed over " + coding, Unit: "MB", Runs: each(packed, func(o outcome) float64 { return o.Landed / megabyte })},
+			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: each(packed, cpuOf)},
+			figure{Name: "first night over " + coding + ", wall time", Unit: "s", Runs: each(packed, wallOf)})
 	}
 	return found
 }

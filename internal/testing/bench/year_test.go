@@ -80,7 +80,7 @@ func measureYear(t *testing.T, s settings) findings {
 	dir, remove := scratch(t)
 	defer remove()
 	y := year{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
-	child := again(t, "TestYearChild", y)
+	child := childCommand(t, "TestYearChild", y)
 	child.Stderr = os.Stderr // it prints its progress
 	measure(t, child)
 	var days []day
@@ -93,16 +93,16 @@ func measureYear(t *testing.T, s settings) findings {
 	}
 	return findings{
 		Figures: []figure{
-			{What: "merge, last night of the year against the 10th", Unit: "x", Runs: ratio(merge)},
-			{What: "publish, last night of the year against the 10th", Unit: "x", Runs: ratio(publish)},
+			{Name: "merge, last night of the year against the 10th", Unit: "x", Runs: ratio(merge)},
+			{Name: "publish, last night of the year against the 10th", Unit: "x", Runs: ratio(publish)},
 		},
-		Numbers: []figure{
-			{What: "merge, 10th night", Unit: "s", Runs: []float64{near(days, early, merge)}},
-			{What: "merge, last night", Unit: "s", Runs: []float64{near(days, len(days), merge)}},
-			{What: "publish, 10th night", Unit: "s", Runs: []float64{near(days, early, publish)}},
-			{What: "publish, last night", Unit: "s", Runs: []float64{near(days, len(days), publish)}},
-			{What: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{near(days, early, size)}},
-			{What: "DuckDB file, last night", Unit: "MB", Runs: []float64{near(days, len(days), size)}},
+		OtherFigures: []figure{
+			{Name: "merge, 10th night", Unit: "s", Runs: []float64{near(days, early, merge)}},
+			{Name: "merge, last night", Unit: "s", Runs: []float64{near(days, len(days), merge)}},
+			{Name: "publish, 10th night", Unit: "s", Runs: []float64{near(days, early, publish)}},
+			{Name: "publish, last night", Unit: "s", Runs: []float64{near(days, len(days), publish)}},
+			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{near(days, early, size)}},
+			{Name: "DuckDB file, last night", Unit: "MB", Runs: []float64{near(days, len(days), size)}},
 		},
 		Days: days,
 	}

@@ -21,7 +21,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// job is the task of a script.
+// job is the input of a script.
 type job struct {
 	// Scratch is a folder for files of the engine.
 	Scratch string `json:"scratch"`

@@ -31,8 +31,8 @@ const prices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 	('b', 2::BIGINT, 2.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', NULL, 0.25::DOUBLE),
 	('c', NULL, NULL, NULL, false, NULL)) AS t(id, place, amount, seen_at, is_kept, share);`
 
-// TestComparisonFindsDifferences makes differences one by one: each must be reported
-// with column and row, and irrelevant ones must not.
+// TestComparisonFindsDifferences plants one difference after another. Each must be reported
+// with column and row. Irrelevant differences must not be reported.
 func TestComparisonFindsDifferences(t *testing.T) {
 	e, dir := comparer(t), t.TempDir()
 	catalog := filepath.Join(dir, "catalog.duckdb")
@@ -128,8 +128,8 @@ func unequalColumns() []planted {
 	}
 }
 
-// TestComparisonOfALakeNamesTheTable: different and missing tables are named, and a lake
-// without rows fails.
+// TestComparisonOfALakeNamesTheTable compares lakes with different and missing tables, which
+// must be named. A lake without rows must fail.
 func TestComparisonOfALakeNamesTheTable(t *testing.T) {
 	e, dir := comparer(t), t.TempDir()
 	catalog, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")

@@ -2,7 +2,7 @@
 // in DuckDB, and compares every value. Reading order: cases_test.go defines the queries,
 // from the tests of the named queries, the demo and a large warehouse; equip_test.go
 // installs the engines in the versions of engines/*.txt; a script in engines/ queries one
-// engine, and compare.py compares.
+// engine, and compare.py compares the results.
 //
 // It contains only tests. They run if PLACEMENTSYNC_ENGINES names a folder for the engines,
 // as in "make lake-test".

@@ -71,8 +71,8 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	e.run(t, "read_lake.py", j)
 }
 
-// readOverREST lets Spark and Trino read the tables, the published views, and views that
-// they create themselves.
+// readOverREST reads the tables, the published views and newly created views with Spark and
+// Trino.
 func (d demo) readOverREST(t *testing.T, e equipment) {
 	require(t, "java", "mvn")
 	runtime := e.installJars(t)

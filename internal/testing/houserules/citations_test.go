@@ -27,13 +27,13 @@ func citations(t tree) []finding {
 		}
 		for _, match := range bareSection.FindAllStringSubmatch(cited.content, -1) {
 			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
-				found = append(found, finding{cited.path, cited.line, fmt.Sprintf("%q does not say of what", match[2]),
-					"write spec before the number, or say the thing itself"})
+				found = append(found, finding{cited.path, cited.line, fmt.Sprintf("%q does not name its page", match[2]),
+					"write spec before the number, or name the subject"})
 			}
 		}
 		for _, name := range pageName.FindAllString(cited.content, -1) {
 			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.names, func(has string) bool { return strings.HasSuffix("/"+has, "/"+path.Clean(name)) }) {
-				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "say the thing itself, or name a page that exists"})
+				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or the subject"})
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func TestCitationsAreHeld(t *testing.T) {
 		"| `place` | object | |\n| `place.town` | text | |\n### 2.2 People\n#### Person\n| `age` | int | |\n#### Token info\n" +
 		"### 2.3 Calls\n| `GET /shops/{id}` | `x-shop-id` |\n"
 	mustCatch(t, citations, []breach{
-		{"what stands on the page", map[string]string{
+		{"valid citations", map[string]string{
 			servicePage: page,
 			"a/a.go":    "// Package a is made of spec 2.1, as spec\n// section 2.3 and spec sections 2.1 and 2.2 say.\npackage a\nvar s = stream{Spec: \"2.1 Shop, 2.2 Person, Token info, 2.3\"}",
 			"s.sql":     "'A. Spec 2.1 Shop.owner.age.' 'B. Spec 2.1 Shop.place.town.' 'C. Spec 2.3 x-shop-id.'\n'Spec 2.3 GET /shops/{id}.' 'Spec 2 (conventions).'",
@@ -246,8 +246,8 @@ func TestCitationsAreHeld(t *testing.T) {
 			"README.md": "more in docs/plan.md",
 		}, []string{
 			"README.md:1: docs/plan.md is not in the repository",
-			`a/a.go:1: "section 2.1" does not say of what`,
-			`a/a.go:1: "section 4" does not say of what`,
+			`a/a.go:1: "section 2.1" does not name its page`,
+			`a/a.go:1: "section 4" does not name its page`,
 			"a/a.go:4: design.md is not in the repository",
 		}},
 	})

@@ -25,18 +25,18 @@ const everything = "*"
 func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "an endpoint is data; every package may depend on it because it depends on none"},
-		{"internal/nearest", nil, "compares a misspelled word with known ones, whatever they stand for"},
-		{"internal/plural", nil, "writes counts and sizes for people, whatever is counted"},
+		{"internal/nearest", nil, "finds the known word nearest to a misspelled one"},
+		{"internal/plural", nil, "formats counts and sizes for messages"},
 		{"internal/sqltext", nil, "writes SQL and its quotes, for any table and any statement"},
 		{"internal/checksum", nil, "compares bytes with checksums; it knows neither which files there are nor how they are repaired"},
 		{"internal/config", []string{"internal/nearest"}, "components have config structs of their own; `cmd/sync` maps one to the other"},
-		{"internal/durable", nil, "renames, syncs and removes files, whatever they hold; trials let its steps fail"},
-		{"internal/ledger", []string{"internal/plural"}, "what is said of a run and of a grade, so that the daemon can show runs without a database"},
-		{"internal/page", []string{"internal/ledger", "internal/plural"}, "makes pages of any values, wherever they come from; of a ledger it knows the words alone"},
+		{"internal/durable", nil, "renames, syncs and removes files of any content; trials make its steps fail"},
+		{"internal/ledger", []string{"internal/plural"}, "the records and the wording of runs and grades, so that the daemon can show runs without a database"},
+		{"internal/page", []string{"internal/ledger", "internal/plural"}, "makes pages of any values; of a ledger it knows only the wording"},
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
-		{"internal/object", nil, "objects are names and bytes to it; a backup, an export and a lake use it alike"},
-		{"internal/testing/torture", nil, "keeps what the long trials of any package found; only tests import it"},
-		{"internal/testing/pinned", nil, "installs tools that tests hold this program against, whatever they do with them; only tests import it"},
+		{"internal/object", nil, "stores bytes under names; a backup, an export and a lake use it"},
+		{"internal/testing/torture", nil, "stores the results of long trials; only tests import it"},
+		{"internal/testing/pinned", nil, "installs other programs with which tests compare this one; only tests import it"},
 		{"internal/testing/s3sim", []string{"internal/testing/pinned"}, "S3 servers for tests; they share no code with `internal/object`, which they test"},
 		{".", nil, "the example of the configuration and the file that embeds it"},
 		{"schema", nil, "SQL and the file that embeds it"},
@@ -59,20 +59,20 @@ func importTable() []row {
 		{"internal/pipeline", []string{
 			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural", "internal/query", "internal/checks",
-		}, "one night; it gets its configuration and does not know who started it"},
-		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; it gets what to say"},
+		}, "one night; its configuration is passed in"},
+		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; their content is passed in"},
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "judges the answers of queries and remembers them in the folder; it knows neither the configuration nor a receiver nor how a night goes"},
 		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedule, status page, metrics; it shows the warehouse, and calls nights through an interface, so that tests can replace them"},
-		{"internal/testing/houserules", nil, "has no code but tests"},
-		{"internal/testing/trials", []string{everything}, "has no code but tests; they drive whole nights and read what came of them"},
+		{"internal/testing/houserules", nil, "has only tests"},
+		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
 		{"internal/testing/bench", []string{
 			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
-		}, "has no code but tests; it measures the binary, and the stages where it looks into a night"},
-		{"internal/testing/enginetest", []string{"internal/dialect"}, "has no code but tests; they ask engines and DuckDB the same"},
+		}, "has only tests, which measure the binary and the stages of a night"},
+		{"internal/testing/enginetest", []string{"internal/dialect"}, "has only tests, which run the same queries in engines and in DuckDB"},
 		{"internal/command", []string{
 			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/checks", "internal/notify",
-		}, "what the programs below cmd have in common, and no command: the core must not import the lake to share it"},
-		{"cmd/lake", []string{everything}, "the wiring of the lake, a program of its own: its tests run nights, and none of its code does"},
+		}, "the common code of the programs below cmd, without commands, so that the core does not import the lake"},
+		{"cmd/lake", []string{everything}, "the wiring of the separate lake program; only its tests run nights"},
 		{"cmd/sync", []string{everything}, "the wiring; the only place for arguments, environment, standard streams and exit codes"},
 	}
 }
@@ -104,9 +104,9 @@ func TestDocsImports(t *testing.T) {
 // importRows returns the import table as Markdown.
 func importRows() string {
 	var b strings.Builder
-	b.WriteString("| package | may import | why no more |\n|---|---|---|\n")
+	b.WriteString("| package | may import | reason |\n|---|---|---|\n")
 	for _, r := range importTable() {
-		may := "nothing"
+		may := "none"
 		switch {
 		case slices.Contains(r.may, everything):
 			may = "all"
@@ -186,16 +186,16 @@ func unusedImports(t tree) []finding {
 		for _, may := range r.may {
 			above := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
 			if may != everything && !above {
-				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", which does not stand above it", "put it there, or take the arrow out"})
+				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", whose row is below", "move that row up, or remove the import from the table"})
 			}
 			if may != everything && !drawn[[2]string{r.dir, may}] {
-				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", and does not", "take it out of the table"})
+				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", but does not", "remove it from the table"})
 			}
 		}
 	}
 	for _, may := range testImports() {
 		if !needed[may] {
-			found = append(found, finding{importsFile, 1, "tests may import " + may + ", and do not", "take it out of testImports"})
+			found = append(found, finding{importsFile, 1, "tests may import " + may + ", but do not", "remove it from testImports"})
 		}
 	}
 	return found

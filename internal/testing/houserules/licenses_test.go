@@ -118,7 +118,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 }
 
 // recognised returns the names of the licenses in a text, found by characteristic phrases, or
-// "" if none is known.
+// "" if the text is unknown.
 func recognised(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some quote the text
 	var names []string

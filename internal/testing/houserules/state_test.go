@@ -33,7 +33,7 @@ func inits(s source) []finding {
 	var found []finding
 	for _, decl := range s.file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-			found = append(found, s.find(f.Pos(), "call it where it is needed", "an init function runs unasked"))
+			found = append(found, s.find(f.Pos(), "call it where it is needed", "init functions are not allowed"))
 		}
 	}
 	return found
@@ -80,22 +80,22 @@ func isEmbed(comments *ast.CommentGroup) bool {
 
 // fixed reports whether an initialiser is immutable.
 func fixed(s source, name *ast.Ident, value ast.Expr) []finding {
-	const do = "make it a field of a value that is passed on, or a function that returns it"
+	const do = "make it a field of a value, or a function that returns it"
 	switch v := value.(type) {
 	case nil:
-		return []finding{s.find(name.Pos(), do, "variable %s has no value and so can only be there to change", name.Name)}
+		return []finding{s.find(name.Pos(), do, "variable %s has no initial value, so it is meant to be changed", name.Name)}
 	case *ast.UnaryExpr:
 		if v.Op == token.AND {
-			return []finding{s.find(name.Pos(), do, "variable %s points at something that can change", name.Name)}
+			return []finding{s.find(name.Pos(), do, "variable %s points to a mutable value", name.Name)}
 		}
 	case *ast.CompositeLit:
 		if of := selectorName(v.Type); strings.HasPrefix(of, "sync.") || strings.HasPrefix(of, "atomic.") {
-			return []finding{s.find(name.Pos(), do, "variable %s is a %s, which is there to change", name.Name, of)}
+			return []finding{s.find(name.Pos(), do, "variable %s is a mutable %s", name.Name, of)}
 		}
 	case *ast.CallExpr:
 		if called := selectorName(v.Fun); !isConversion(v) && !slices.Contains(fixedCalls(), called) {
-			return []finding{s.find(name.Pos(), do+"; a call whose result nobody can change belongs in fixedCalls",
-				"variable %s is made by a call of %s", name.Name, called)}
+			return []finding{s.find(name.Pos(), do+"; if the result is immutable, add the call to fixedCalls",
+				"variable %s is the result of %s", name.Name, called)}
 		}
 	}
 	return nil
@@ -227,11 +227,11 @@ func TestHiddenStateIsRefused(t *testing.T) {
 		return breach{name, map[string]string{"a/a.go": "package a\n" + declaration}, []string{"a/a.go:2: " + what}}
 	}
 	mustCatch(t, hiddenState, []breach{
-		made("init", "func init() {}", "an init function runs unasked"),
-		made("no value", "var mu sync.Mutex", "variable mu has no value and so can only be there to change"),
-		made("a lock", "var mu = sync.Mutex{}", "variable mu is a sync.Mutex, which is there to change"),
-		made("a pointer", "var client = &http.Client{}", "variable client points at something that can change"),
-		made("a call", "var log = slog.New(nil)", "variable log is made by a call of slog.New"),
+		made("init", "func init() {}", "init functions are not allowed"),
+		made("no value", "var mu sync.Mutex", "variable mu has no initial value, so it is meant to be changed"),
+		made("a lock", "var mu = sync.Mutex{}", "variable mu is a mutable sync.Mutex"),
+		made("a pointer", "var client = &http.Client{}", "variable client points to a mutable value"),
+		made("a call", "var log = slog.New(nil)", "variable log is the result of slog.New"),
 		made("a cache", "var cache = map[string]int{}; func f() { cache[\"a\"] = 1 }", "f writes to a package variable through cache"),
 		made("a counter", "var n = 0; func f() { n++ }", "f writes to a package variable through n"),
 		made("a pointer taken", "var n = 0; func f() *int { return &n }", "f writes to a package variable through n"),

@@ -18,8 +18,8 @@ import (
 	"placementsync/schema"
 )
 
-// places are the four places in which an endpoint is defined. Without one of them a stream has
-// no table or no test.
+// places has the four places in which an endpoint is defined. If one is missing, a stream has no
+// table or no test.
 type places struct {
 	streams []stream.Stream
 	schema  fs.FS    // <table>.sql
@@ -65,12 +65,12 @@ func (p places) missing() []finding {
 		}
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
 			file, line := lineWith(p.code, routes, ") routes() []route {", routes)
-			found = append(found, finding{file, line, fmt.Sprintf("no route answers %s of stream %q", s.Path, s.Name),
-				"add a route with its scopes to one of the functions that are listed here, and a handler that answers as the specification says"})
+			found = append(found, finding{file, line, fmt.Sprintf("no route serves %s of stream %q", s.Path, s.Name),
+				"add a route with its scopes to one of the functions listed here, and a handler that follows the specification"})
 		}
 		if !p.hasCase(s.Name) {
 			found = append(found, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
-				"add an answer in this file, and its rows beside it in a .want file: go test ./internal/transform -run TestBodies -update"})
+				"add a response in this file, and write its rows into the .want file: go test ./internal/transform -run TestBodies -update"})
 		}
 	}
 	return found
@@ -80,7 +80,7 @@ func (p places) missing() []finding {
 func (p places) literal(s stream.Stream) []finding {
 	var found []finding
 	file, line := p.literalOf(s)
-	refuse := func(bad bool, do, what string, args ...any) {
+	reject := func(bad bool, do, what string, args ...any) {
 		if bad {
 			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(what, args...), do})
 		}
@@ -92,14 +92,14 @@ func (p places) literal(s stream.Stream) []finding {
 		}
 	}
 	_, known := stream.Find(p.streams, s.Completes)
-	refuse(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "fill the field in", "lacks name, path or spec")
-	refuse(len(s.Tables) == 0, "name the table that its records fill", "has no table")
-	refuse(namesakes > 1, "rename one", "is stated twice")
-	refuse(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "say where the id goes in the path and in the table", "has parents, but no parameter")
-	refuse(s.Completes != "" && !known, "name the stream whose rows it completes", "lies over %q, which is none", s.Completes)
+	reject(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "set the field", "lacks name, path or spec")
+	reject(len(s.Tables) == 0, "add the table of its records", "has no table")
+	reject(namesakes > 1, "rename one", "is defined twice")
+	reject(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "set Param, and the place of the id in the path", "has parents, but no parameter")
+	reject(s.Completes != "" && !known, "name the stream whose rows it completes", "completes %q, which does not exist", s.Completes)
 	for _, ref := range s.Parents {
 		_, named := p.columns(ref.Table)[ref.Column]
-		refuse(!named, "name a column of a table that a stream fills", "takes its ids from %s.%s, which is no column", ref.Table, ref.Column)
+		reject(!named, "name a column of a table that a stream fills", "takes its ids from the missing column %s.%s", ref.Table, ref.Column)
 	}
 	return found
 }
@@ -109,7 +109,7 @@ func (p places) table(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
 	if columns == nil {
-		return []finding{{file, 1, fmt.Sprintf("table %q of stream %q has no readable file", t.Name, s.Name), "write it: CREATE TABLE, and a COMMENT for the table and each column"}}
+		return []finding{{file, 1, fmt.Sprintf("table %q of stream %q has no readable file", t.Name, s.Name), "write CREATE TABLE, and a COMMENT for the table and each column"}}
 	}
 	literalFile, literalLine := p.literalOf(s)
 	needed := slices.Concat(t.Key, t.Parents, slices.Sorted(maps.Keys(t.Const)))
@@ -200,13 +200,13 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 		{"no parent column", func(p *places) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
 		{"no fixed column", func(p *places) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
 		{"no key", func(p *places) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:4: table "pets" of stream "pets" has no key`},
-		{"no route", func(p *places) { p.routes = nil }, `internal/sim/routes.go:3: no route answers /pets of stream "pets"`},
+		{"no route", func(p *places) { p.routes = nil }, `internal/sim/routes.go:3: no route serves /pets of stream "pets"`},
 		{"no case", func(p *places) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
 		{"a body without rows", func(p *places) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
 		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
 		{"events have no route", func(p *places) { p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil }, ""},
 		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"no such list", func(p *places) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" lies over "dogs"`},
+		{"no such list", func(p *places) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package pinned installs third-party tools in pinned versions for tests: programs that do
 // the same work, and readers of the published data.
 //
-// It is for tests only, and must not know how they use the tools.
+// It is for tests only, and must not know how tests use the tools.
 package pinned
 
 import (
@@ -33,7 +33,7 @@ func InstallNode(ctx context.Context, folder string) error {
 }
 
 // FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3:
-// the one in the PATH, or one that it builds into a folder, independent of the current
+// the program in the PATH, or a build in the folder, independent of the current
 // module.
 func FindGo(ctx context.Context, folder, program string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(program), "@")

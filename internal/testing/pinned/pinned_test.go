@@ -30,8 +30,9 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 	}
 }
 
-// TestAProgramInThePathIsNotBuilt: the program has the name of the last folder.
-func TestAProgramInThePathIsNotBuilt(t *testing.T) {
+// TestProgramInPathIsNotBuilt looks up a program under the name of the last folder of its
+// package.
+func TestProgramInPathIsNotBuilt(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "p")
 	if err := os.WriteFile(program, nil, 0o700); err != nil {

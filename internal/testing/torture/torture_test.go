@@ -38,7 +38,7 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	}
 }
 
-func TestBookWithoutFolderStoresNothing(t *testing.T) {
+func TestBookWithoutFolder(t *testing.T) {
 	must(t, torture.Book{}.KeepRows(torture.Row{Fault: "500"}))
 	must(t, torture.Book{}.KeepTrial(torture.Trial{Name: "Storm"}))
 }

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-func TestRefusedTokenPublishesNothing(t *testing.T) {
+func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()

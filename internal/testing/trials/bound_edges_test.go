@@ -39,8 +39,8 @@ func newSlow(t *testing.T) *boundedHouse {
 	return a
 }
 
-// TestTimeIsOverBeforeTheFirstList: such a night has nothing to publish.
-func TestTimeIsOverBeforeTheFirstList(t *testing.T) {
+// TestTimeEndsBeforeTheFirstList: such a night has nothing to publish.
+func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	a := newSlow(t)
 	for range 2 {
@@ -98,9 +98,9 @@ func (a *boundedHouse) carried(t *testing.T, bound time.Duration) pipeline.Resul
 	return res
 }
 
-// TestTrialTimeIsOverAtTheLastID shortens the time second by second: an id that was requested in
+// TestTrialTimeEndsAtTheLastID shortens the time second by second: an id that was requested in
 // time is read completely, and the next is left unread.
-func TestTrialTimeIsOverAtTheLastID(t *testing.T) {
+func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	free := newSlow(t)
@@ -135,9 +135,9 @@ func TestTrialTimeIsOverAtTheLastID(t *testing.T) {
 	}
 }
 
-// TestTrialCutNightPublishesWhatHadLanded interrupts a bounded night and resumes it without
+// TestTrialInterruptedNightPublishesStoredAnswers interrupts a bounded night and resumes it without
 // any time: the landed answers are published without further requests.
-func TestTrialCutNightPublishesWhatHadLanded(t *testing.T) {
+func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())
@@ -230,9 +230,9 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	}
 }
 
-// TestTrialReplayOfABoundedNightGivesTheSame replays nights with unread ids, and continues
+// TestTrialReplayOfABoundedNight replays nights with unread ids, and continues
 // from there.
-func TestTrialReplayOfABoundedNightGivesTheSame(t *testing.T) {
+func TestTrialReplayOfABoundedNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, largeWorld())

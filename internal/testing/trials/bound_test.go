@@ -266,10 +266,10 @@ func (a *boundedHouse) requireWorkedOn(ref *reference) {
 	}
 }
 
-// TestTrialListsThatUseUpTheTimeLeaveSomeToDetails gives nights just the time for their
+// TestTrialDetailsGetAShareOfTheTime gives nights just the time for their
 // lists. A quarter of it must be spent on details, even if the live ones need more: every
 // id is read within some nights, and no list stays unread.
-func TestTrialListsThatUseUpTheTimeLeaveSomeToDetails(t *testing.T) {
+func TestTrialDetailsGetAShareOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newAllotted(t, settledWorld(160))

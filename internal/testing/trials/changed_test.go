@@ -44,7 +44,7 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	}
 }
 
-func TestTortureNightOfThousandsAsksOnlyForWhatCanHaveChanged(t *testing.T) {
+func TestTortureNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTorture(t)
 	h := newHouse(t, settledWorld(1))
 	h.cfg.Warehouse.MemoryLimit = "1GB"

@@ -87,9 +87,9 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	}
 }
 
-// TestArticlesOfADeletedCampaign: they are closed because of the response about their
+// TestArticlesOfDeletedCampaignAreClosed: they are closed because of the response about their
 // campaign, as meta.deletions shows.
-func TestArticlesOfADeletedCampaign(t *testing.T) {
+func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
 	h.cfg.Fetch.PageSize = 100

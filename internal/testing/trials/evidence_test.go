@@ -58,9 +58,9 @@ func TestGradesStandOnEvidence(t *testing.T) {
 	}
 }
 
-// TestUnprovenListDeletesNothing serves a third of the records of a list: the others keep
+// TestUnprovenListDeletesNoRows serves a third of the records of a list: the others keep
 // their rows.
-func TestUnprovenListDeletesNothing(t *testing.T) {
+func TestUnprovenListDeletesNoRows(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.Listings = 21

@@ -110,7 +110,7 @@ func runs(t *testing.T, h *house) []ledger.Run {
 	return all
 }
 
-func TestDeadServerOnTheFirstNightPublishesNothing(t *testing.T) {
+func TestDeadServerOnTheFirstNight(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.server.Close()
@@ -219,7 +219,7 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 	}
 }
 
-func TestTrialShakyNetworkLosesNothing(t *testing.T) {
+func TestTrialShakyNetworkLosesNoRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHouse(t, smallWorld())
@@ -243,7 +243,7 @@ func shakes() []sim.Fault {
 	return rules
 }
 
-func TestInterruptedNightPublishesNothing(t *testing.T) {
+func TestInterruptedNightIsNotPublished(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.goodNight()
@@ -296,7 +296,7 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	}
 }
 
-func TestDryRunPublishesNothing(t *testing.T) {
+func TestDryRunIsNotPublished(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	h.cfg.DryRun = true

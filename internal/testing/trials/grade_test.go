@@ -132,9 +132,9 @@ func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
 	}
 }
 
-// TestTrialNoStreamIsExactThatWasNotReadOrProven changes details without a trace on any
+// TestTrialExactStreamsEqualTheService changes details without a trace on any
 // list: a table whose streams are all exact or repaired must equal the service.
-func TestTrialNoStreamIsExactThatWasNotReadOrProven(t *testing.T) {
+func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := richWorld()

@@ -26,8 +26,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestRepairsLoseNothing is a seeded sample of TestTortureRepairs.
-func TestRepairsLoseNothing(t *testing.T) {
+// TestRepairsRestoreAllIntactData is a seeded sample of TestTortureRepairs.
+func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
 	const sample, workers = 40, 2
 	r := newRepairs(t)

@@ -1,4 +1,4 @@
-"""Compares what an engine answers with what DuckDB has, row by row and value by value.
+"""Compares the results of an engine with the data in DuckDB, row by row and value by value.
 
 A job is a JSON file that the Go test wrote. A result is a line of JSON on standard output:
 what was compared, how many rows, how long the engine took, and the differences.
@@ -27,7 +27,7 @@ def say(**result):
 
 
 class Comparison:
-    """Knows DuckDB's side: a catalog, and answers as Parquet."""
+    """Compares with DuckDB: a catalog, or results as Parquet files."""
 
     def __init__(self, catalog=None):
         self.db = duckdb.connect()
@@ -37,7 +37,7 @@ class Comparison:
             self.db.execute(f"ATTACH '{quoted}' AS w (READ_ONLY); USE w")
 
     def check(self, what, want, ask, **how):
-        """Compares an answer with the SELECT want, and says what was found."""
+        """Compares a result with that of the SELECT want, and prints the differences."""
         say(what=what, **self.compare(want, ask, **how))
 
     def compare(self, want, ask, ordered=False, nearly=()):
@@ -46,7 +46,7 @@ class Comparison:
         begun = time.monotonic()
         try:
             got = ask(self.arrow_schema(want))
-        except Exception as problem:  # whatever the engine says is the finding
+        except Exception as problem:  # every error is a difference
             return {"rows": 0, "seconds": 0, "differences": [f"it fails: {str(problem)[:2000]}"]}
         seconds = time.monotonic() - begun
         return {"rows": got.num_rows, "seconds": round(seconds, 3), "differences": self.differences(want, got, ordered, nearly)}
