@@ -68,8 +68,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, err
 	}
 	current := have.Metadata().CurrentVersion()
-	// CreateView records this program's name of the catalog. Spark uses its own name if
-	// none is recorded.
+	// CreateView records this program's name of the catalog. Without a recorded
+	// name, Spark uses its own.
 	isSame := have.Metadata().CurrentSchema().Equals(columns)
 	if current.DefaultCatalog == "" && slices.Equal(current.Representations, texts) && isSame {
 		return false, nil

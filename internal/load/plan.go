@@ -66,7 +66,7 @@ type Priority int
 const (
 	// PriorityEvent is for details that an event named since they were read.
 	PriorityEvent Priority = iota
-	// PriorityLive is for details that change while their row in the list stays the same.
+	// PriorityLive is for details that may change without a change of their row in the list.
 	PriorityLive
 	// PriorityChanged is for details whose row in the list changed.
 	PriorityChanged
@@ -89,8 +89,8 @@ type Plan struct {
 	// counts the ids that keep their rows. Unread counts the ids for which the night had no
 	// time. Fetch and Recheck do not include them.
 	Fetch, Recheck, Carried, Unread int64
-	// Nights is how many nights ago the oldest carried detail was read. It is 0 if none is
-	// carried.
+	// Nights is how many nights ago the oldest carried detail was read. It is 0 if no detail
+	// is carried.
 	Nights int64
 }
 

@@ -1,4 +1,4 @@
--- Of an unchanged record of a list only the key is staged; its rows are read from main.
+-- Only the key of an unchanged record of a list is staged. Its rows are read from main.
 
 -- name: create_unchanged
 -- After the list was read: the keys of unchanged records, each once, without those of
@@ -6,7 +6,7 @@
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 
 -- name: view_unchanged
--- If no record was read twice.
+-- The same, if no record was read twice.
 CREATE VIEW {unchanged} AS SELECT id, seq FROM {same}
 
 -- name: find_outdated

@@ -19,7 +19,7 @@ FROM (
 
 -- name: named_ids
 -- Every id once, with the time of the newest row that names it, if rows have a time. Ids
--- that would change the path of the request are left out.
+-- that would change the path of a request, such as "..", are left out.
 SELECT id, max(named) AS named FROM ({rows}) WHERE id NOT IN ('', '.', '..') GROUP BY id
 
 -- name: naming_rows
@@ -69,13 +69,13 @@ CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN known IS DISTINCT FROM fin
 CASE WHEN event THEN {event} WHEN live THEN {live} WHEN new THEN {new} ELSE {settled} END
 
 -- name: priority_by_row
--- A detail whose list vouches for it is settled while its row stays the same, live or not.
+-- A detail whose list shows its changes is settled while its row is unchanged, live or not.
 CASE WHEN event THEN {event} WHEN live AND (new OR known IS DISTINCT FROM fingerprint) THEN {live}
     WHEN known IS DISTINCT FROM fingerprint AND NOT new THEN {changed} WHEN new THEN {new} ELSE {settled} END
 
 -- name: create_refresh_plan
 -- The plan of a refresh asks for given ids, known or not, and carries all others. The
--- fingerprint stays that of the night that read the lists.
+-- fingerprint is not changed, because a refresh reads no lists.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
     0 AS priority, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays

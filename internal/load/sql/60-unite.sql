@@ -38,7 +38,7 @@ coalesce(nullif(d.{column}, ''), nullif(l.{column}, ''), m.{column}, l.{column},
 coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 
 -- name: unite_items
--- The items of the details and, for records without a detail tonight, those of the list.
+-- The items of the details and, for records without a detail tonight, the items of the list.
 -- The rows of a record share its seq. An item of the list that does not contradict its
 -- stored row keeps that row, which may have more values.
 CREATE TABLE {desired} AS SELECT *, {fingerprint} AS row_hash FROM (

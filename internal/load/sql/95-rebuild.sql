@@ -78,7 +78,7 @@ DROP TABLE read_past
 CAST({column} AS {type})
 
 -- name: common_columns
--- The columns that this catalog and the other one both have.
+-- The columns that both catalogs have.
 SELECT a.column_name
 FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
 WHERE a.schema_name = {schema} AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'

@@ -130,7 +130,7 @@ func (s *Server) Requests() map[string]int {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone: nothing was stored
+		return // the client disconnected before the object was complete
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,7 +70,7 @@ type Trial struct {
 
 // Book is a folder of results. The zero value stores nothing.
 type Book struct {
-	// Docs is the folder of the page. Empty means that nothing is stored.
+	// Docs is the folder of the page. If it is empty, no results are stored.
 	Docs string
 	// Now is the clock for the dates.
 	Now func() time.Time

@@ -123,8 +123,8 @@ func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	}
 }
 
-// TestErrorInPlaceOfTokenInfo: an error object instead of the token's info is requested
-// again, and not read as a token without scopes.
+// TestErrorInPlaceOfTokenInfo returns an error object instead of the token's info. The request
+// must be repeated, and the object must not be read as a token without scopes.
 func TestErrorInPlaceOfTokenInfo(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), append(few(), "token")...)

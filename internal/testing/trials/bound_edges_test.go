@@ -17,20 +17,20 @@ import (
 	"placementsync/internal/plural"
 )
 
-// slow makes every answer take a fixed time on the clock of the bubble.
+// slow delays every response by a fixed time on the clock of the bubble.
 type slow struct {
 	service http.RoundTripper
-	takes   time.Duration
+	delay   time.Duration
 }
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
-	timer := time.NewTimer(s.takes)
+	timer := time.NewTimer(s.delay)
 	defer timer.Stop()
 	<-timer.C
 	return s.service.RoundTrip(r)
 }
 
-// newSlow returns a small world whose answers take a second each, one at a time.
+// newSlow returns a small world in which requests run one at a time and take a second each.
 func newSlow(t *testing.T) *boundedHouse {
 	t.Helper()
 	a := newAllotted(t, smallWorld(), few()...)
@@ -39,7 +39,8 @@ func newSlow(t *testing.T) *boundedHouse {
 	return a
 }
 
-// TestTimeEndsBeforeTheFirstList: such a night has nothing to publish.
+// TestTimeEndsBeforeTheFirstList runs nights whose time ends before a list was read. They must
+// fail without a publish.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	a := newSlow(t)
@@ -129,14 +130,14 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 			}
 		}
 	}
-	// The next id is taken while the request of the one before is in flight.
+	// The next id is chosen while the previous request is in progress.
 	if want := []int64{0, 0, 0, 1, 2}; !slices.Equal(lefts, want) {
 		t.Errorf("unread ids %v, want %v", lefts, want)
 	}
 }
 
 // TestTrialInterruptedNightPublishesStoredAnswers interrupts a bounded night and resumes it without
-// any time: the landed answers are published without further requests.
+// any time. The stored responses must be published without further requests.
 func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -283,7 +284,7 @@ func (a *boundedHouse) noted() []string {
 }
 
 // TestTrialOverdueSettledDetailsAreRead gives the nights no time to recheck. Details
-// may wait beyond their turn, but not beyond the number of nights in streams.recheck.
+// may be read later than planned, but not later than the nights in streams.recheck.
 func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -24,8 +24,8 @@ const perSecond = 10
 // boundedHouse is a house whose nights have a bounded time, on the clock of a bubble.
 type boundedHouse struct {
 	*house
-	// asked counts the requests of the last night by path and query, except ids that answer
-	// 404 and are still named: they are requested every night.
+	// asked counts the requests of the last night by path and query. It omits requests that
+	// got a 404, which are repeated every night while a list names their id.
 	asked map[string]int
 	// sent counts all requests of the night.
 	sent int
@@ -163,8 +163,8 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 		if noted := a.one("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); noted != strconv.FormatInt(left, 10) {
 			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, noted, left)
 		}
-		if foretold := res.Run.NightsLeft; foretold < int64(4-night) || foretold > int64(6-night) {
-			t.Errorf("night %d predicts %d more nights", night, foretold)
+		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
+			t.Errorf("night %d predicts %d more nights", night, predicted)
 		}
 		if (left == 0) != (night == 5) {
 			t.Fatalf("night %d left %d ids", night, left)
@@ -203,7 +203,7 @@ func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 		a.requireLists(ref)
 		a.requireListed("/orders", "orders", "status", "reference_number")
 		a.requireListed("/campaigns", "campaigns", "name")
-		a.requireWorkedOn(ref)
+		a.requireInProgress(ref)
 	}
 	if nights < 3 {
 		t.Errorf("everything was read in %d nights, so the test shows nothing", nights)
@@ -230,9 +230,9 @@ func (a *boundedHouse) requireListed(path, table string, columns ...string) {
 	}
 }
 
-// requireWorkedOn checks the articles without a live URL whose campaign changed recently:
-// their values must be current.
-func (a *boundedHouse) requireWorkedOn(ref *reference) {
+// requireInProgress checks that the values of articles in progress are current: those without a
+// live URL whose campaign changed recently.
+func (a *boundedHouse) requireInProgress(ref *reference) {
 	a.t.Helper()
 	held := ref.now()
 	lately := map[string]bool{}
@@ -267,8 +267,8 @@ func (a *boundedHouse) requireWorkedOn(ref *reference) {
 }
 
 // TestTrialDetailsGetAShareOfTheTime gives nights just the time for their
-// lists. A quarter of it must be spent on details, even if the live ones need more: every
-// id is read within some nights, and no list stays unread.
+// lists. A quarter of the time must be spent on details, even if live details need more. Every
+// id must be read within some nights, and no list may remain unread.
 func TestTrialDetailsGetAShareOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

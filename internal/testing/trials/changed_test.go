@@ -133,8 +133,8 @@ func TestTrialArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
 	res := h.goodNight()
 	h.requireValues(ref)
 	moved := 0
-	after, now := h.campaignRows(), h.statuses()
-	for article, status := range now {
+	after, newStatuses := h.campaignRows(), h.statuses()
+	for article, status := range newStatuses {
 		campaign := status[0]
 		if statuses[article] == status || statuses[article] == [2]string{} || rows[campaign] != after[campaign] {
 			continue
@@ -260,8 +260,8 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	}
 }
 
-// TestDetailsOfAnUnreadListAreRead breaks the list that shows the changes of details:
-// without it all of them are read.
+// TestDetailsOfAnUnreadListAreRead breaks the list that shows the changes of details. All
+// details must then be read.
 func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "product_listings", "products")
@@ -274,8 +274,8 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	}
 }
 
-// TestQuietNightRestoresALostFile: the rows of an unchanged table are in the catalog, so
-// a lost Parquet file can be written again.
+// TestQuietNightRestoresALostFile removes the Parquet file of an unchanged table. The next night
+// must write it again from the catalog.
 func TestQuietNightRestoresALostFile(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, sim.Options{Token: token}, "token", "tags", "disclaimers")

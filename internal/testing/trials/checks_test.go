@@ -86,7 +86,7 @@ func valueCases() []valueCase {
 	}
 }
 
-// TestFalseValuesAreHeld lets the service answer wrong values on one night after another,
+// TestFalseValuesAreHeld makes the service return wrong values on one night after another,
 // each alone and with the changes of a day. A fault of a hold check publishes nothing, and
 // the good night that follows publishes. One of a warn check is published and recorded.
 func TestFalseValuesAreHeld(t *testing.T) {

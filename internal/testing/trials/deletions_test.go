@@ -87,8 +87,8 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	}
 }
 
-// TestArticlesOfDeletedCampaignAreClosed: they are closed because of the response about their
-// campaign, as meta.deletions shows.
+// TestArticlesOfDeletedCampaignAreClosed deletes a campaign. Its articles must be closed with the
+// response about the campaign as evidence.
 func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")

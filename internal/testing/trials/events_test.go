@@ -73,7 +73,7 @@ func (m mailbox) deliver(d sim.Delivery, err error) {
 	status, err := sim.Deliver(m.t.Context(), m.client, m.url, d, hookSecret)
 	must(m.t, err)
 	if status != http.StatusNoContent {
-		m.t.Fatalf("event %s was answered %d", d.ID, status)
+		m.t.Fatalf("the response to event %s has status %d", d.ID, status)
 	}
 }
 
@@ -153,20 +153,20 @@ func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 		t.Skip("the world has no settled article with comments")
 	}
 	campaign := m.one("SELECT campaign_id FROM articles WHERE id = ?", article)
-	asked := m.watch(article, campaign)
+	requested := m.watch(article, campaign)
 	m.sameDay()
-	if got := asked(); len(got) != 0 {
+	if got := requested(); len(got) != 0 {
 		t.Fatalf("without an event %v was requested", got)
 	}
 	m.deliver(m.service.CommentChange(webhook.CommentArchived, article, 0))
 	m.at = m.at.Add(time.Minute)
 	m.sameDay()
 	want := []string{"/articles/A", "/articles/A/comments", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
-	if diff := cmp.Diff(want, asked()); diff != "" {
+	if diff := cmp.Diff(want, requested()); diff != "" {
 		t.Errorf("requests after the event (-want +got):\n%s", diff)
 	}
 	m.sameDay()
-	if got := asked(); len(got) != 0 {
+	if got := requested(); len(got) != 0 {
 		t.Errorf("a night later %v was requested again", got)
 	}
 }
@@ -241,7 +241,7 @@ func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	ids("a", "b")
 }
 
-func TestPrivateColumnsStayOutOfEvents(t *testing.T) {
+func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	t.Parallel()
 	for name, rules := range map[string][2][]string{
 		"dropped in the event table": {{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
@@ -306,8 +306,7 @@ func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// TestNightEmptiesTheInbox: closed segments are removed when their night has
-// published.
+// TestNightEmptiesTheInbox checks that a published night removes the closed segments.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, smallWorld(), eventStreams()...)
@@ -320,17 +319,17 @@ func TestNightEmptiesTheInbox(t *testing.T) {
 		return len(files)
 	}
 	if got := segments(); got != 5 {
-		t.Fatalf("%d segments wait, want 5", got)
+		t.Fatalf("%d segments exist, want 5", got)
 	}
 	m.cfg.DryRun = true
 	_, err := m.night()
 	must(t, err)
 	if got := segments(); got != 5 {
-		t.Errorf("after a dry run %d segments wait, want 5", got)
+		t.Errorf("after a dry run %d segments exist, want 5", got)
 	}
 	m.cfg.DryRun = false
 	m.goodNight()
 	if got := segments(); got != 1 {
-		t.Errorf("after the night %d segments wait, want the open one", got)
+		t.Errorf("after the night %d segments exist, want the open one", got)
 	}
 }

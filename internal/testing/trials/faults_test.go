@@ -25,7 +25,7 @@ import (
 // few returns enough streams for most faults: a list, and a list with its details.
 func few() []string { return []string{"product_listings", "orders", "order_details"} }
 
-func TestDeadServerLeavesTheLastSnapshot(t *testing.T) {
+func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)
 	var log lockedBuffer

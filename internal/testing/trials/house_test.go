@@ -256,10 +256,10 @@ func (h *house) path(parts ...string) string {
 // version once, because opening takes longer than most queries.
 func (h *house) catalog() *sql.DB {
 	h.t.Helper()
-	now, err := os.Stat(h.path("catalog.duckdb"))
+	current, err := os.Stat(h.path("catalog.duckdb"))
 	must(h.t, err)
-	if h.shown == nil || !os.SameFile(h.shown, now) {
-		h.opened, h.shown = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), now
+	if h.shown == nil || !os.SameFile(h.shown, current) {
+		h.opened, h.shown = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), current
 	}
 	return h.opened
 }

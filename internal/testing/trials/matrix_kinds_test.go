@@ -105,13 +105,13 @@ const noise = "zz_noise"
 const firstKey = `{"id":`
 
 // added inserts a field at the beginning of the first record of a body. A body without
-// records stays the same.
+// records is not changed.
 func added(body []byte, value string) []byte {
 	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+noise+`":`+value+`,"id":`), 1)
 }
 
-// twice duplicates the first field of the envelope and of each record. The second one
-// counts.
+// twice duplicates the first field of the envelope and of each record. The second value is the
+// right one.
 func twice(body []byte) []byte {
 	body = bytes.ReplaceAll(body, []byte(firstKey), []byte(`{"id":"another","id":`))
 	open := bytes.IndexByte(body, '{')
@@ -127,7 +127,7 @@ const (
 	bombUnits = 64
 )
 
-// bomb answers with a gigabyte of white space, compressed to a thousandth.
+// bomb returns a gigabyte of white space, compressed to a thousandth.
 func bomb() func(rw http.ResponseWriter, body []byte) {
 	var unit bytes.Buffer
 	pack := gzip.NewWriter(&unit)
@@ -141,7 +141,7 @@ func bomb() func(rw http.ResponseWriter, body []byte) {
 	}
 }
 
-// codedAs answers with a body in a content encoding.
+// codedAs returns a response in a content encoding.
 func codedAs(coding string, pack func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
 	return func(rw http.ResponseWriter, body []byte) {
 		rw.Header().Set("Content-Encoding", coding)
@@ -155,7 +155,7 @@ func zstdPacked(body []byte) []byte {
 	return pack.EncodeAll(body, nil)
 }
 
-// zstdBomb answers with a gigabyte of white space in frames that do not state their size.
+// zstdBomb returns a gigabyte of white space in frames that do not state their size.
 func zstdBomb() func(rw http.ResponseWriter, body []byte) {
 	var unit bytes.Buffer
 	pack, _ := zstd.NewWriter(&unit, zstd.WithEncoderConcurrency(1)) // only invalid options fail

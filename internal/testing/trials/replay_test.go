@@ -121,8 +121,8 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	}
 }
 
-// TestReplayAfterAKilledRollback: the rollback was killed before its ledger entry, so that
-// only its note shows which version readers see.
+// TestReplayAfterAKilledRollback kills a rollback before its ledger entry. Only its note then
+// shows which version readers see.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), few()...)

@@ -124,7 +124,7 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 }
 
 // TestTrialLostScopesKeepTheirRows removes scopes from a token between two nights. Tables that
-// it can no longer read stay as they were, and the others are updated.
+// it can no longer read keep their rows, and the others are updated.
 func TestTrialLostScopesKeepTheirRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

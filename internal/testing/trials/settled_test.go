@@ -34,11 +34,11 @@ func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 	}
 }
 
-// TestTrialDetailsBehindUnchangedRowsAreBounded changes values that only the details of orders
-// and campaigns contain, while their list rows stay the same. Tables with such values must
+// TestTrialDetailsOfUnchangedRowsAreBounded changes values that only the details of orders
+// and campaigns contain, while their list rows do not change. Tables with such values must
 // have a lower grade and a true age, and each detail is read again within the nights of
 // streams.recheck.
-func TestTrialDetailsBehindUnchangedRowsAreBounded(t *testing.T) {
+func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 4

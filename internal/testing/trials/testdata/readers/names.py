@@ -14,7 +14,7 @@ def failing(connection, database, prefix):
         "macros": connection.execute("""SELECT function_name || CASE WHEN len(parameters) = 1 THEN ? ELSE ? END FROM duckdb_functions()
             WHERE database_name = ? AND NOT internal""", [f"({LATER})", f"({EARLIER}, {LATER})", database]).fetchall(),
     }
-    said = {}
+    results = {}
     for kind, rows in found.items():
         names, failed = [name for name, in rows], []
         for name in names:
@@ -22,16 +22,16 @@ def failing(connection, database, prefix):
                 connection.execute(f"SELECT count(*) FROM {prefix}{name}").fetchall()
             except duckdb.Error:
                 failed.append(name)
-        said[kind] = "none" if names and failed == names else ", ".join(failed) or "all"
-    return said
+        results[kind] = "none" if names and failed == names else ", ".join(failed) or "all"
+    return results
 
 
-said = {}
+results = {}
 with duckdb.connect(catalog, read_only=True) as opened:
-    said["opened"] = failing(opened, "catalog", "")
+    results["opened"] = failing(opened, "catalog", "")
 with duckdb.connect() as own:
     own.execute(f"ATTACH '{catalog}' AS w (READ_ONLY)")
-    said["attached"] = failing(own, "w", "w.")
+    results["attached"] = failing(own, "w", "w.")
     own.execute("USE w")
-    said["attached and used"] = failing(own, "w", "")
-print(json.dumps(said))
+    results["attached and used"] = failing(own, "w", "")
+print(json.dumps(results))

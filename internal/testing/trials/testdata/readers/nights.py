@@ -1,4 +1,4 @@
-# What a process sees after a night that is published while it runs. It says which night
+# What a process sees after a night that is published while it runs. It prints which night
 # it began with, and waits for a line before it looks again.
 # usage: nights.py CATALOG
 import duckdb, json, os, sys
@@ -19,14 +19,14 @@ own, kept = duckdb.connect(), duckdb.connect(catalog, read_only=True)
 attached()
 print(newest(kept), flush=True)
 sys.stdin.readline()
-said = {"kept open": newest(kept)}
+results = {"kept open": newest(kept)}
 with duckdb.connect(catalog, read_only=True) as beside:
-    said["opened beside it"] = newest(beside)
+    results["opened beside it"] = newest(beside)
 with duckdb.connect(os.path.realpath(catalog), read_only=True) as resolved:
-    said["opened beside it by its real path"] = newest(resolved)
+    results["opened beside it by its real path"] = newest(resolved)
 own.execute("DETACH w")
-said["attached again"] = attached()
+results["attached again"] = attached()
 kept.close()
 with duckdb.connect(catalog, read_only=True) as again:
-    said["opened after it was closed"] = newest(again)
-print(json.dumps(said))
+    results["opened after it was closed"] = newest(again)
+print(json.dumps(results))
