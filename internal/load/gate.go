@@ -41,7 +41,7 @@ type MassDeleteError struct {
 func (e *MassDeleteError) Error() string {
 	advice := "the stored responses cannot confirm the deletions: start a new run, which reads the lists again"
 	if e.Reread {
-		advice = "a second reading of the lists confirmed the deletions: if the service deleted these records, run with --allow-mass-delete"
+		advice = "the lists were read a second time and confirm the deletions: if the service deleted these records, run with --allow-mass-delete"
 	}
 	return fmt.Sprintf("merge: %s; nothing was published, readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
 }

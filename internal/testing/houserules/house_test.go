@@ -15,12 +15,12 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{"a package imports what its row allows", ourImports},
-		{"a permission to import is used", unusedImports},
+		{"every allowed import is used", unusedImports},
 		{"a dependency is imported where it belongs", foreignImports},
-		{"functions and files can be read in one go", sizes},
+		{"functions and files have a limited size", sizes},
 		{"a package has no hidden state", hiddenState},
 		{"values enter SQL through one function", quoting},
-		{"the process is touched in cmd/sync alone", forbiddenNames},
+		{"only commands access the process", forbiddenNames},
 		{"tests do not sleep", sleeps},
 		{"make trials runs every trial", hiddenTrials},
 		{"what is cited can be read", citations},
@@ -42,7 +42,7 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// breach has invented files and the findings that a rule must have in them.
+// breach has invented files and the expected findings of a rule.
 type breach struct {
 	name  string
 	files map[string]string

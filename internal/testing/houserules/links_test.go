@@ -18,7 +18,7 @@ var (
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// links checks that a link leads to a file of the repository and, after a #, to one of its
+// links checks that a link points to a file of the repository and, after a #, to one of its
 // headings, and that a path or test in backquotes exists.
 func links(t tree) []finding {
 	tests := testNames(t)
@@ -49,7 +49,7 @@ func links(t tree) []finding {
 			}
 			for _, named := range namedTest.FindAllStringSubmatch(line, -1) {
 				if !tests[named[1]] {
-					found = append(found, finding{file.path, number, "there is no test " + named[1], "name the test that holds it today"})
+					found = append(found, finding{file.path, number, "there is no test " + named[1], "name an existing test"})
 				}
 			}
 			for _, link := range pageLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {

@@ -80,14 +80,14 @@ func logKeys(documented string) func(tree) []finding {
 		for s := range t.code() {
 			loggedKeys(s, func(key string, pos token.Pos) {
 				if _, ok := listed[key]; !ok {
-					found = append(found, s.find(pos, "use one that is listed, or explain it in "+page, "the log key %q is not listed", key))
+					found = append(found, s.find(pos, "use a listed key, or explain it in "+page, "the log key %q is not listed", key))
 				}
 				listed[key] = true
 			})
 		}
 		for key, used := range listed {
 			if !used {
-				found = append(found, finding{page, 1, "no line is logged with the key " + key, "take it out"})
+				found = append(found, finding{page, 1, "no line is logged with the key " + key, "remove it"})
 			}
 		}
 		return found
@@ -116,9 +116,9 @@ func TestLogKeysAreListed(t *testing.T) {
 	mustCatch(t, logKeys("| `run` | id |\n| `stream` | name |\n"), []breach{
 		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
-		{"an unknown key behind a level, and of a logger that is made", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
+		{"an unknown key after a level, and with a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed", "a/a.go:3: the log key \"no\" is not listed"}},
-		{"a key that nothing uses", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
+		{"an unused key", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
 			[]string{"docs/operations.md:1: no line is logged with the key stream"}},
 	})
 }

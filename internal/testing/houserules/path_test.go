@@ -10,9 +10,9 @@ import (
 
 var pathRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| `([^`]+)` \\|$")
 
-// TestThePathOfAValueIsTrue compares the table "path of a value" of the architecture with the
+// TestPathOfAValue compares the table "path of a value" of the architecture with the
 // code: each file declares the name in its row, and there are at most mostFiles files.
-func TestThePathOfAValueIsTrue(t *testing.T) {
+func TestPathOfAValue(t *testing.T) {
 	const mostFiles = 18
 	root := filepath.Join("..", "..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
@@ -36,6 +36,6 @@ func TestThePathOfAValueIsTrue(t *testing.T) {
 		}
 	}
 	if len(files) == 0 || len(files) > mostFiles {
-		t.Errorf("docs/ARCHITECTURE.md: the path of a value leads through %d files, want 1 to %d", len(files), mostFiles)
+		t.Errorf("docs/ARCHITECTURE.md: the path of a value has %d files, want 1 to %d", len(files), mostFiles)
 	}
 }

@@ -22,7 +22,7 @@ func bans() []ban {
 		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Args", "Stdin", "Stdout", "Stderr", "Exit"},
 			[]string{"cmd/sync", "cmd/lake"}, false, "take it as an argument from cmd/sync"},
 		{"fmt", []string{"Print", "Printf", "Println"},
-			[]string{"cmd/sync", "cmd/lake"}, false, "write to an io.Writer that is handed in"},
+			[]string{"cmd/sync", "cmd/lake"}, false, "write to an io.Writer argument"},
 		{"log/slog", []string{
 			"Debug", "DebugContext", "Info", "InfoContext", "Warn", "WarnContext", "Error", "ErrorContext",
 			"Log", "LogAttrs", "With", "Default", "SetDefault",
@@ -31,7 +31,7 @@ func bans() []ban {
 			[]string{"DefaultRegisterer", "DefaultGatherer", "Register", "MustRegister", "Unregister"},
 			nil, true, "take a *prometheus.Registry"},
 		{"github.com/prometheus/client_golang/prometheus/promhttp", []string{"Handler", "InstrumentMetricHandler"},
-			nil, true, "use promhttp.HandlerFor with the registry that is handed in"},
+			nil, true, "use promhttp.HandlerFor with a registry argument"},
 		{"github.com/prometheus/client_golang/prometheus/promauto",
 			[]string{"NewCounter", "NewCounterVec", "NewGauge", "NewGaugeVec", "NewHistogram", "NewHistogramVec"},
 			nil, true, "use promauto.With(registry)"},
@@ -92,8 +92,8 @@ func bubbles(s source) []*ast.CallExpr {
 	return calls
 }
 
-// hiddenTrials finds tests that neither "make test" nor "make trials" runs: the one skips
-// the tests that call requireTrials, the other runs those whose names begin with TestTrial.
+// hiddenTrials finds tests that neither "make test" nor "make trials" runs. "make test" skips
+// tests that call requireTrials, and "make trials" runs only tests named TestTrial.
 func hiddenTrials(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {

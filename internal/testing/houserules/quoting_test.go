@@ -21,7 +21,7 @@ func quoting(t tree) []finding {
 		for n := range ast.Preorder(s.file) {
 			text, ok := stringOf(n)
 			if ok && quotedVerb.MatchString(text) && sqlWord.MatchString(text) || quotesPiece(n) {
-				found = append(found, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "quotes of its own around a value in SQL"))
+				found = append(found, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "hand-written quotes around a value in SQL"))
 			}
 		}
 	}

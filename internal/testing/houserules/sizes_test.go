@@ -27,7 +27,7 @@ func sizes(t tree) []finding {
 				continue
 			}
 			if n := s.line(f.End()) - s.line(f.Pos()) + 1; n > longestFunction {
-				found = append(found, s.find(f.Pos(), "split it where a reader would look for the part",
+				found = append(found, s.find(f.Pos(), "move a part with its own name into a function",
 					"%s has %d lines, over %d", f.Name.Name, n, longestFunction))
 			}
 		}

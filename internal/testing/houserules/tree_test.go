@@ -20,7 +20,7 @@ import (
 // module is the import path of the root.
 const module = "placementsync"
 
-// tree has the files that rules check: those of the project, or those of a breach.
+// tree has the files that rules check: the files of the project or of a breach.
 type tree struct {
 	texts   []text   // .go, .sql and .md files, test data included
 	sources []source // .go files, test data excluded

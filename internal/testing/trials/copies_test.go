@@ -56,8 +56,8 @@ func fingerprintCopy(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night and copies the warehouse at each change of the disk from its
-// switch on. It returns the different copies in order.
+// copyEveryStep runs a night and copies the warehouse at each change of the disk after its
+// switch. It returns the copies that differ, in order.
 func (h *house) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	switched, dir, last := false, h.t.TempDir(), ""
@@ -164,9 +164,9 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 	}
 }
 
-// restoreTorn restores copies with files of two moments, as a slow copy has them: the
-// rebuild fails, or restores one of the two nights. With --skip-damaged, tables that are
-// older than the others have a lower grade.
+// restoreTorn restores copies with files of two points in time, like a slow copy. The rebuild
+// must fail or restore one of the two nights. With --skip-damaged, older tables must have a
+// lower grade.
 func (h *house) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const tries = 8

@@ -36,10 +36,10 @@ func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
 	}
 }
 
-// forget removes an order from its list and answers 404 for it. Order items still name it.
+// forget removes an order from its list and returns 404 for it. Order items still name it.
 func forget(id string) []sim.Fault { return forgetFrom("/orders", id) }
 
-// forgetFrom removes a record from a list and answers 404 for it.
+// forgetFrom removes a record from a list and returns 404 for it.
 func forgetFrom(route, id string) []sim.Fault {
 	return []sim.Fault{
 		{Path: route + "/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
@@ -116,8 +116,7 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 }
 
 // TestWithdrawnProduct withdraws products: their listings are closed as absent, products
-// that answer 404 are closed with that evidence, and products that were sold are still
-// described.
+// with a 404 are closed with that evidence, and sold products are still described.
 func TestWithdrawnProduct(t *testing.T) {
 	t.Parallel()
 	world := richWorld()

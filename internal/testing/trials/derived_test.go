@@ -10,9 +10,8 @@ import (
 )
 
 // derivedTables returns the tables of simple streams that tables() does not contain: each
-// column is the field with its name. So a new endpoint is part of every trial before
-// someone reads the specification a second time for it. An entry in tables_test.go, which
-// is independent of the stream, replaces the derived one.
+// column is the field with its name. Thus every trial includes a new endpoint before an
+// independent entry is written in tables_test.go, which replaces the derived entry.
 func derivedTables(listed []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {

@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestGradesStandOnEvidence checks grade, reason and numbers in meta.streams for a list of
+// TestGradesFollowFromEvidence checks grade, reason and numbers in meta.streams for a list of
 // 21 records.
-func TestGradesStandOnEvidence(t *testing.T) {
+func TestGradesFollowFromEvidence(t *testing.T) {
 	quiet := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
 		fault   sim.Fault
@@ -58,8 +58,8 @@ func TestGradesStandOnEvidence(t *testing.T) {
 	}
 }
 
-// TestUnprovenListDeletesNoRows serves a third of the records of a list: the others keep
-// their rows.
+// TestUnprovenListDeletesNoRows serves only a third of the records of a list. The rows of the
+// other records must be kept.
 func TestUnprovenListDeletesNoRows(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()

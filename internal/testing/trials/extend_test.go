@@ -30,9 +30,9 @@ func (h *house) blockSeries(table string) (unblock func()) {
 	}
 }
 
-// TestTrialUnwritableSeries: such nights end with exit code 3 and the reason. verify
-// describes their days correctly, retention keeps their versions, and the next night
-// completes them, as does rebuild --series.
+// TestTrialUnwritableSeries runs nights that cannot write the series. They end with exit code 3
+// and the reason. verify reports the incomplete days, retention keeps their versions, and the
+// next night or rebuild --series writes the missing files.
 func TestTrialUnwritableSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -171,8 +171,8 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	}
 }
 
-// TestColumnsOfABrokenEndpointAreKept breaks one of the two endpoints of orders: columns that
-// only it fills keep their last values.
+// TestColumnsOfABrokenEndpointAreKept breaks one of the two endpoints of orders. The columns that
+// only this endpoint fills must keep their last values.
 func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	for _, c := range []struct{ name, route, stream, column string }{
 		{"detail", "/orders/{order_id}", "order_details", "email"},

@@ -16,7 +16,7 @@ import (
 // noRecords is a well-formed page of a list without records.
 const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
 
-// emptied makes a list answer without records the given number of times. 0 means always.
+// emptied makes a list return no records the given number of times. 0 means always.
 func emptied(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }

@@ -40,8 +40,8 @@ func (r readings) note(h *house, at time.Time) {
 	h.service.ResetRequests()
 }
 
-// oldest returns when the oldest id that was not read at a time was read, in the format of
-// meta.streams. It is empty if all were read.
+// oldest returns the oldest reading time of the ids that were not read at a time, in the format
+// of meta.streams. It is empty if all were read.
 func (r readings) oldest(stream string, at time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
@@ -132,8 +132,8 @@ func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
 	}
 }
 
-// TestTrialExactStreamsEqualTheService changes details without a trace on any
-// list: a table whose streams are all exact or repaired must equal the service.
+// TestTrialExactStreamsEqualTheService changes details without a change of any list. A table
+// whose streams are all exact or repaired must equal the service.
 func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -37,7 +37,7 @@ type house struct {
 	server  *httptest.Server
 	cfg     pipeline.Config
 	// arrive is the function set by arriving. It is atomic because a request of an
-	// interrupted night may arrive while the next is prepared.
+	// interrupted night may arrive while the next night is prepared.
 	arrive atomic.Pointer[func(r *http.Request)]
 	// at is the time of the next or last night.
 	at time.Time
@@ -139,8 +139,8 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	return outcome.ExitCode()
 }
 
-// badNight runs a night that must fail with this exit code, publish nothing and leave the
-// last snapshot readable and unchanged.
+// badNight runs a night that must fail with this exit code. The last snapshot must remain
+// readable and unchanged.
 func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
 	before, held := h.latest(), h.snapshot()

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialSeriesIsWrittenFromTheCatalog removes parts of the series, or all of it, while the
-// catalog is intact: verify names one command, which restores it.
+// TestTrialSeriesIsWrittenFromTheCatalog removes parts of the series, or all of it. The catalog is
+// intact. verify must name one command, which restores the series.
 func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -71,7 +71,8 @@ func TestNightReportsDamage(t *testing.T) {
 	}
 }
 
-// TestDamageWithoutAVerifyIsRecorded: a night finds damage before any verify.
+// TestDamageWithoutAVerifyIsRecorded damages a file before any verify. The night must report
+// it.
 func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, smallWorld(), "tags", "token")

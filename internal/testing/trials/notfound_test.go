@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// notFound answers 404 for single records of an endpoint.
+// notFound returns faults that respond with 404 for single records of an endpoint.
 func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	for _, id := range ids {
 		faults = append(faults, sim.Fault{Path: prefix + id, Kind: sim.FaultStatus, Status: http.StatusNotFound})
@@ -45,8 +45,8 @@ func (h *house) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestGateStopsAnEndpointOf404s answers 404 for every article in a first night,
-// although its campaign names it: the gate stops the night.
+// TestGateStopsAnEndpointOf404s returns 404 for every article in a first night, although its
+// campaign names it. The gate must stop the night.
 func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	t.Parallel()
 	h := newArticles(t, 7)
@@ -59,7 +59,7 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	if want := "ids of articles were answered 404 although a list contains them"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q lacks %q", err, want)
 	}
-	// If the operator accepts it, the night is partial, and no table exact.
+	// If the operator accepts the loss, the night is partial, and no table is graded exact.
 	h.cfg.AllowMassDelete = true
 	partial := h.partialNight()
 	h.requireStream(partial.Run, "articles", fetch.BestEffort, "answered 404")

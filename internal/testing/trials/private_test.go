@@ -140,9 +140,9 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	})
 }
 
-// requireNowhere first finds every column with texts of the service, at least so many, and
-// then makes all of them private: the published files and the ledger must not contain the
-// texts.
+// requireNowhere first finds every column with texts of the service, which must be at least that
+// many. It then makes all of them private. The published files and the ledger must not contain
+// the texts.
 func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()
 	open := newCanaried(t, transform.Privacy{}, wanted)
