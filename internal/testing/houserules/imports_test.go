@@ -213,7 +213,7 @@ func hasCode(t tree, dir string) bool {
 // TestUnusedImportsAreFound checks that each allowed import is unused in a tree without
 // imports, and that a used one is not found.
 func TestUnusedImportsAreFound(t *testing.T) {
-	const arrow = "internal/config may import internal/nearest, and does not"
+	const arrow = "internal/config may import internal/nearest, but does not"
 	is := func(f finding) bool { return f.what == arrow }
 	if !slices.ContainsFunc(unusedImports(parseTree(t, nil)), is) {
 		t.Errorf("%q was not found in a tree without imports", arrow)

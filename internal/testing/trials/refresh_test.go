@@ -140,11 +140,11 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	before := m.latest()
 	article := m.lines("SELECT min(id) FROM articles")
 	m.deliver(raw("e", "article.status_changed", `{"article_id":"`+article[0]+`"}`))
-	m.service.SetFaults(sim.Fault{Path: "/articles/", Kind: sim.FaultStatus, Status: 500})
+	m.service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: 500})
 	m.at = m.at.Add(time.Hour)
-	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}})
-	if _, unread := errors.AsType[*pipeline.NothingError](err); !unread {
-		t.Errorf("the refresh ended with %v, want a NothingError", err)
+	res, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}})
+	if err == nil || res.Run.Outcome != ledger.Failed {
+		t.Errorf("the refresh ended %q with %v, want a failure", res.Run.Outcome, err)
 	}
 	if m.latest() != before {
 		t.Errorf("%s was published", m.latest())
