@@ -18,7 +18,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// auditOptions are the flags of audit.
 type auditOptions struct {
 	list, show bool
 	asOf       string

@@ -17,7 +17,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// backupOptions are the flags of backup.
 type backupOptions struct {
 	verify, readData, older bool
 }
@@ -28,7 +27,7 @@ func backupCommand(g *globals) *cobra.Command {
 		Use:   "backup",
 		Short: "Bring the backup in object storage up to date, or check it",
 		Long: "Mirror parquet/ and state/ to the bucket of the key backup. Only missing objects are sent.\n" +
-			"The previous backup stays until the new one is complete. run and serve do so after each\n" +
+			"The previous backup is kept until the new one is complete. run and serve do so after each\n" +
 			"night. rebuild --from restores it.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
 			"--read-data every byte. It changes nothing. If a newer manifest cannot be read, it fails;\n" +
@@ -59,7 +58,7 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		return verifyBackup(ctx, g, cfg, o)
 	}
 	entry, err := g.backUp(ctx, cfg)
-	if !errors.As(err, new(*warehouse.HeldError)) {
+	if !errors.As(err, new(*warehouse.LockedError)) {
 		err = errors.Join(err, g.recordFollow(ctx, cfg, entry))
 	}
 	if err == nil || entry.Outcome == ledger.Partial {

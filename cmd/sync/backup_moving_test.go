@@ -73,7 +73,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 }
 
 // TestBackupOfChangingSeriesFails changes the manifests of the series with each file that the
-// backup sends. The previous backup stays the newest.
+// backup sends. The previous backup must remain the newest.
 func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
 	d := newDepot(t)
@@ -87,7 +87,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	manifest, err := os.ReadFile(found[0])
 	fatal(t, err)
 	note := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
-	twin := func(n int) string {
+	copied := func(n int) string {
 		return filepath.Join(d.dir(), "parquet", ".meta", fmt.Sprintf("20300101T00000%dZ.json", n))
 	}
 	changes := 0
@@ -95,7 +95,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 			changes++
-			fatal(t, os.WriteFile(twin(changes), manifest, 0o600))
+			fatal(t, os.WriteFile(copied(changes), manifest, 0o600))
 			fatal(t, os.WriteFile(note(changes), []byte(fmt.Sprint(changes)), 0o600))
 		}
 		return false
@@ -109,7 +109,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)
 	}
 	for n := range changes {
-		fatal(t, errors.Join(os.Remove(twin(n+1)), os.Remove(note(n+1))))
+		fatal(t, errors.Join(os.Remove(copied(n+1)), os.Remove(note(n+1))))
 	}
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
 	if after := manifestsIn(d.store.Objects("store")); len(after) != 2 {

@@ -79,11 +79,11 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	d.store.Change("store", func(objects map[string][]byte) {
 		objects[damaged] = append([]byte(" "), objects[damaged][1:]...)
 	})
-	if said, err := d.verified(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
-		t.Errorf("verify says %q, and ended with %v", said, err)
+	if output, err := d.verified(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
+		t.Errorf("verify prints %q, and ended with %v", output, err)
 	}
-	if said, err := d.verified(t, backupOptions{older: true}); err != nil || !strings.Contains(said, "whole: "+older) || !strings.Contains(said, damaged) {
-		t.Errorf("verify --older says %q, and ended with %v", said, err)
+	if output, err := d.verified(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+older) || !strings.Contains(output, damaged) {
+		t.Errorf("verify --older prints %q, and ended with %v", output, err)
 	}
 	lost := d.dir() + ".lost"
 	fatal(t, os.Rename(d.dir(), lost))
@@ -107,8 +107,8 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	if !strings.Contains(d.out.String(), "no object is removed until this manifest can be read") {
 		t.Error("the log does not explain why objects are kept")
 	}
-	if said, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+d.shownRun(t)) {
-		t.Errorf("after %s, a newer backup is there, and verify says %q, %v", newest, said, err)
+	if output, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.shownRun(t)) {
+		t.Errorf("after %s, a newer backup is there, and verify prints %q, %v", newest, output, err)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damaged) })
 	fatal(t, d.night(t))
@@ -152,8 +152,8 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 		}
 	}
 	fatal(t, b.night(t))
-	if said, err := b.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+b.shownRun(t)) {
-		t.Errorf("the first machine finds %q, %v", said, err)
+	if output, err := b.verified(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+b.shownRun(t)) {
+		t.Errorf("the first machine finds %q, %v", output, err)
 	}
 
 	before := manifestsIn(a.store.Objects("store"))
@@ -169,8 +169,8 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 		t.Errorf("the manifests are %v, want %v", after, before)
 	}
 	fatal(t, runBackup(t.Context(), b.g, backupOptions{}))
-	if said, err := b.verified(t, backupOptions{}); err != nil {
-		t.Errorf("the next backup did not send what was gone: %q, %v", said, err)
+	if output, err := b.verified(t, backupOptions{}); err != nil {
+		t.Errorf("the next backup did not send what was gone: %q, %v", output, err)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	if n := strings.Count(d.out.String(), warning); n != 1 {
 		t.Errorf("the backup warned %d times, want once", n)
 	}
-	if said, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(said, "whole: "+d.shownRun(t)) || !strings.Contains(said, warning) {
-		t.Errorf("the warehouse shows %s, and verify says %q, %v", d.shownRun(t), said, err)
+	if output, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.shownRun(t)) || !strings.Contains(output, warning) {
+		t.Errorf("the warehouse shows %s, and verify prints %q, %v", d.shownRun(t), output, err)
 	}
 }

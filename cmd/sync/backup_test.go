@@ -342,7 +342,7 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 		}
 		return puts > 1
 	}
-	if err := export(); err == nil || !strings.Contains(err.Error(), "which stay in s3://store/for/them/2") {
+	if err := export(); err == nil || !strings.Contains(err.Error(), "from s3://store/for/them/2, which still contains them") {
 		t.Errorf("got %v", err)
 	}
 	d.store.Fail = nil

@@ -122,8 +122,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	for _, d := range p.Damage {
 		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair.Command())
 	}
-	if p.Held != nil {
-		fmt.Fprintf(w, "lock           %v\n", p.Held)
+	if p.Locked != nil {
+		fmt.Fprintf(w, "lock           %v\n", p.Locked)
 	}
 	if p.Stopped != nil {
 		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run starts from the beginning; "+
@@ -153,8 +153,8 @@ func planErr(p pipeline.Plan) error {
 	switch {
 	case p.Unwritable != nil:
 		return p.Unwritable
-	case p.Held != nil:
-		return p.Held
+	case p.Locked != nil:
+		return p.Locked
 	case p.TooFull():
 		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:

@@ -74,7 +74,7 @@ func TestCrashExitCode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
 	}
-	for how, says := range map[string]string{
+	for how, want := range map[string]string{
 		"panic": "panic: a mistake", "panic elsewhere": "nil pointer dereference", "fatal error": "unlock of unlocked mutex",
 		"abort in C": "SIGABRT: abort", "abort from outside": "SIGABRT",
 	} {
@@ -99,8 +99,8 @@ func TestCrashExitCode(t *testing.T) {
 			if !status.Signaled() || !expected || status.CoreDump() {
 				t.Errorf("it ended with %v, want SIGABRT without a core", ended)
 			}
-			if !strings.Contains(stderr.String(), says) {
-				t.Errorf("it says\n%.2000s\nwant %q", stderr.String(), says)
+			if !strings.Contains(stderr.String(), want) {
+				t.Errorf("stderr is\n%.2000s\nwant %q", stderr.String(), want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(cmd.Dir, "*")); len(left) > 0 {
 				t.Errorf("it left %v", left)

@@ -24,7 +24,6 @@ import (
 	"placementsync/internal/sim"
 )
 
-// demoOptions are the flags of demo.
 type demoOptions struct {
 	dir    string
 	nights int

@@ -97,7 +97,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 	for gate, err := range map[string]error{
 		"mass delete":  &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},
 		"verification": &warehouse.VerifyError{Run: "r", Table: "orders", Problem: "p"},
-		"nothing read": &pipeline.NothingError{},
+		"nothing read": &pipeline.NoDataError{},
 	} {
 		section, _, _ := strings.Cut(after(text, "### Gate: "+gate+"\n"), "\n### ")
 		quoted := regexp.MustCompile("`([^`]*nothing was published[^`]*)`").FindStringSubmatch(section)

@@ -11,7 +11,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// diffOptions are the flags of diff.
 type diffOptions struct {
 	tables  []string
 	outlet  string

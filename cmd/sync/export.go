@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// exportOptions are the flags of export.
 type exportOptions struct {
 	to, out, query, format, partition, asOf string
 	params                                  []string
@@ -33,8 +32,8 @@ func exportCommand(g *globals) *cobra.Command {
 			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.\n\n" +
 			"In a bucket, each export has a folder of its own. manifest.json at the prefix names the folder\n" +
 			"and its files. It is written last, so its readers always find one whole export. The files of\n" +
-			"the previous export stay until the next one. Files of a failed export are removed. The folder\n" +
-			"of a killed export is removed by an export a day later.\n\n" +
+			"the previous export are kept until the next one. Files of a failed export are removed.\n" +
+			"Leftovers of an interrupted export are removed by a later export, after a day.\n\n" +
 			"With -o, one table or query is written to a file, whose extension chooses the format: .parquet,\n" +
 			".csv, .xlsx, .json, .jsonl, .md or .txt.",
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
@@ -44,8 +43,8 @@ func exportCommand(g *globals) *cobra.Command {
 	f.StringVarP(&o.out, "output", "o", "", "write one table or query to a `file` atomically")
 	f.StringVar(&o.query, "query", "", "export the result of `SQL` or of a named query instead of tables")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter of the query: `name=value`; may be repeated")
-	f.StringVar(&o.format, "format", "", "parquet or csv; with -o any format of query. Defaults to the extension of the file of -o,\n"+
-		"else to parquet")
+	f.StringVar(&o.format, "format", "", "parquet or csv; with -o any format of query. Default: from the extension of the -o file,\n"+
+		"else parquet")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
 	asOfFlag(cmd, g, &o.asOf)
@@ -129,7 +128,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 			return e, err
 		}
 		if o.to != "" || o.partition != "" {
-			return e, command.UsageErr("-o writes one file, and excludes --to and --partition-by")
+			return e, command.UsageErr("-o cannot be combined with --to or --partition-by")
 		}
 		if o.query == "" && len(tables) == 0 {
 			return e, command.UsageErr("-o writes one table: name it, or a query with --query")
@@ -141,7 +140,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	case o.query != "" && len(tables) > 0:
 		return e, command.UsageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:
-		return e, command.UsageErr("--param is for --query")
+		return e, command.UsageErr("--param needs --query")
 	case o.query == "":
 		return e, nil
 	}

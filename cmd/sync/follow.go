@@ -50,7 +50,7 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	var problems []error
 	for _, work := range works {
 		entry, err := work(ctx, cfg)
-		if errors.As(err, new(*warehouse.HeldError)) {
+		if errors.As(err, new(*warehouse.LockedError)) {
 			log.Info("work after the night runs in another process", "work", entry.Kind)
 			continue
 		}

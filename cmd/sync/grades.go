@@ -14,12 +14,12 @@ import (
 )
 
 func (o *outputOptions) addGradesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.withGrades, "with-grades", false, "with --format json: write an object of snapshot, grades and rows; the grades list the\n"+
-		"source tables with their grade and its reason")
+	cmd.Flags().BoolVar(&o.withGrades, "with-grades", false, "with --format json: write one object with the snapshot, the rows, and the grade of every\n"+
+		"source table with its reason")
 }
 
-// writeGraded runs a query like writeResult. Then it says on stderr which tables behind the
-// answer were not read, are carried or not proven: an empty answer may mean any of it.
+// writeGraded runs a query and writes its result. It then prints to stderr the source tables
+// that are unread, carried or unproven, because these can be the reason for an empty result.
 func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
 	format, err := o.parseFormat()
 	if err != nil {
@@ -44,10 +44,10 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 		return rows, err
 	}
 	if line := query.DescribeSources(sources); line != "" && !g.Quiet {
-		fmt.Fprintln(g.stderr, query.OnScreen("behind this answer: "+line))
+		fmt.Fprintln(g.stderr, query.OnScreen("source tables: "+line))
 	}
 	if sourcesErr != nil && !g.Quiet {
-		fmt.Fprintln(g.stderr, query.OnScreen("the grades behind this answer are unknown: "+sourcesErr.Error()))
+		fmt.Fprintln(g.stderr, query.OnScreen("cannot read the grades of the source tables: "+sourcesErr.Error()))
 	}
 	return rows, nil
 }

@@ -21,7 +21,6 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// initOptions are the flags of init.
 type initOptions struct {
 	baseURL, tokenFile, tokenEnv, dir string
 	allowInsecure                     bool

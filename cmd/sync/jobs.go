@@ -119,7 +119,7 @@ func (j *jobs) Follow(ctx context.Context) {
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	at := j.s.g.now()
-	var found pipeline.Verified
+	var found pipeline.VerifyReport
 	err := j.s.hooks.inTurn(ctx, func() (err error) {
 		found, err = pipeline.Verify(ctx, j.night, true)
 		return err
@@ -127,7 +127,7 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	switch {
 	case ctx.Err() != nil:
 		return integrity.VerifyRecord{}, ctx.Err()
-	case errors.As(err, new(*warehouse.HeldError)):
+	case errors.As(err, new(*warehouse.LockedError)):
 		return integrity.VerifyRecord{}, err
 	}
 	result := found.Record(at)

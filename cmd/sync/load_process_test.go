@@ -77,16 +77,16 @@ func mainService() {
 		os.Exit(ledger.Failed.ExitCode())
 	}
 	fmt.Println(url)
-	for told := bufio.NewScanner(os.Stdin); told.Scan(); {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); { // each line advances the clock by a day
 		service.Advance(1)
 	}
-	_ = stop() // who waits for it has closed the input
+	_ = stop() // the parent has closed the input
 }
 
-// demoService is the handle of that process.
+// demoService is the handle of that process. Each line of input advances its clock by a day.
 type demoService struct {
-	url  string
-	told io.WriteCloser
+	url   string
+	input io.WriteCloser
 }
 
 func startService(t *testing.T, size worldSize) *demoService {
@@ -97,14 +97,14 @@ func startService(t *testing.T, size worldSize) *demoService {
 	must(t, err)
 	cmd := exec.Command(path, string(text))
 	s := &demoService{}
-	s.told, err = cmd.StdinPipe()
+	s.input, err = cmd.StdinPipe()
 	must(t, err)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	cmd.Stderr = os.Stderr
 	must(t, cmd.Start())
 	t.Cleanup(func() {
-		must(t, s.told.Close())
+		must(t, s.input.Close())
 		must(t, cmd.Wait())
 	})
 	if s.url, err = bufio.NewReader(out).ReadString('\n'); err != nil {
@@ -117,7 +117,7 @@ func startService(t *testing.T, size worldSize) *demoService {
 // age advances the service by a day repeatedly until the returned function is called.
 func (s *demoService) age(ctx context.Context, every time.Duration) (stop func()) {
 	return during(ctx, func(ctx context.Context) {
-		eachTime(ctx, every, func() { _, _ = fmt.Fprintln(s.told) }) // a service that ended fails the nights
+		eachTime(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // if the service has ended, the nights fail
 	})
 }
 
@@ -255,13 +255,13 @@ func (p *served) end(t *testing.T) {
 // run runs the program and returns its output.
 func (p *served) run(t *testing.T, args ...string) []byte {
 	t.Helper()
-	var printed, said bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	cmd := p.command(t, args...)
-	cmd.Stdout, cmd.Stderr = &printed, &said
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, &said)
+		t.Fatalf("%v: %v\n%s", args, err, &stderr)
 	}
-	return printed.Bytes()
+	return stdout.Bytes()
 }
 
 // events counts the rows of each event in the warehouse.

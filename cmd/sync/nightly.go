@@ -15,7 +15,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// runAndNotify runs one night and sends its alert or heartbeat.
 func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
 	if !night.DryRun {
@@ -24,7 +23,6 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 	return res, err
 }
 
-// notifyOfNight sends the alert or the heartbeat of a night.
 func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
 	sender := command.NewNotifier(cfg.Notify, version, night.Log)
 	// The result is also sent while the program is being stopped.
@@ -40,8 +38,8 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 }
 
 // pastRuns reads the ledger of an existing warehouse.
-func pastRuns(place warehouse.Config) ([]ledger.Run, error) {
-	wh, err := warehouse.Open(place)
+func pastRuns(cfg warehouse.Config) ([]ledger.Run, error) {
+	wh, err := warehouse.Open(cfg)
 	if err == nil {
 		err = wh.Folder.Exists()
 	}
@@ -51,11 +49,11 @@ func pastRuns(place warehouse.Config) ([]ledger.Run, error) {
 	return wh.Ledger.Runs()
 }
 
-// eventOf is the kind of alert for the end of a night. It is empty for a success, a held
-// lock, and a stop by the operator.
+// eventOf returns the kind of alert for a finished night. It is empty after a success, if
+// another run holds the lock, and after a stop by the operator.
 func eventOf(r ledger.Run, err error) string {
 	switch {
-	case errors.As(err, new(*warehouse.HeldError)) || r.Outcome == ledger.Interrupted:
+	case errors.As(err, new(*warehouse.LockedError)) || r.Outcome == ledger.Interrupted:
 		return ""
 	case errors.As(err, new(*pipeline.HoldError)):
 		return notify.Held
@@ -69,8 +67,8 @@ func eventOf(r ledger.Run, err error) string {
 	return ""
 }
 
-// newAlert returns an alert with a short cause, the streak of such nights, and the time of
-// the current snapshot. The log and the ledger contain the full error.
+// newAlert returns an alert with a shortened error, the number of consecutive nights with this
+// outcome, and the time of the current snapshot. The log and the ledger contain the full error.
 func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
 		SnapshotAt: ledger.SnapshotOf(past)}

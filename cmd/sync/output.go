@@ -31,7 +31,7 @@ type outputOptions struct {
 func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "table (on a pipe: plain aligned text), vertical, csv, json, jsonl or markdown; with -o also\n"+
-		"parquet or xlsx. Defaults to the extension of the file of -o, else to table")
+		"parquet or xlsx. Default: from the extension of the -o file, else table")
 	f.BoolVar(&o.bom, "bom", false, "start CSV with a byte order mark, so that Excel recognizes UTF-8")
 	f.BoolVar(&o.vertical, "vertical", false, "write one column a line: --format vertical")
 	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")

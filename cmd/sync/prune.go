@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// pruneOptions are the flags of prune.
 type pruneOptions struct {
 	dryRun  bool
 	version string

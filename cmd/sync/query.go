@@ -16,7 +16,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// queryOptions are the flags of query.
 type queryOptions struct {
 	file      string
 	list, sql bool

@@ -24,7 +24,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// rawOptions are the flags of raw.
 type rawOptions struct {
 	stream string
 	param  string

@@ -21,7 +21,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
-	told := slices.Concat(scriptCommands(t), ciCommands(t))
+	tested := slices.Concat(scriptCommands(t), ciCommands(t))
 	for _, place := range []struct {
 		name  string
 		lines []string
@@ -39,7 +39,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 				}
 				shown++
 				command[0] = filepath.Base(command[0])
-				if !slices.ContainsFunc(told, func(other []string) bool { return slices.Equal(command, other) }) {
+				if !slices.ContainsFunc(tested, func(other []string) bool { return slices.Equal(command, other) }) {
 					t.Errorf("a command is shown that is not tested: %s\nadd it to cmd/sync/testdata/script or trials, word for word", line)
 				}
 			}

@@ -17,7 +17,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// rebuildOptions are the flags of rebuild.
 type rebuildOptions struct {
 	skipDamaged bool
 	acceptLoss  bool
@@ -122,7 +121,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 }
 
 // showRebuilt prints the published version and all losses.
-func showRebuilt(g *globals, r pipeline.Rebuilt) error {
+func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	if r.Runs > 0 {
 		fmt.Fprintf(g.stdout, "published %s from the snapshot of %s and the changes that %s recorded\n", r.Manifest.RunID,
 			r.Last.Format(time.DateTime), plural.Count(r.Runs, "run"))

@@ -17,7 +17,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 		Short: "Point readers at an earlier version, in one step",
 		Long: "Point readers at an earlier version: the one before the newest, or the version of RUN.\n" +
 			"Days that later versions added to the Parquet series are removed from it. The later\n" +
-			"versions stay until keep_versions drops them, so that another rollback can undo this one.\n" +
+			"versions are kept until keep_versions drops them, so that another rollback can undo this one.\n" +
 			"The next night builds on the current version.",
 		Args:              atMostOneRun,
 		ValidArgsFunction: completer{g}.completeRun(keptVersions),

@@ -7,7 +7,6 @@ import (
 	"placementsync/internal/dictionary"
 )
 
-// schemaOptions are the flags of schema.
 type schemaOptions struct {
 	all    bool
 	format string

@@ -35,7 +35,7 @@ func serveCommand(g *globals) *cobra.Command {
 		Long: "Run nights by the schedule of the configuration, one at a time, until it is stopped.\n\n" +
 			"SIGTERM or an interrupt stops it gracefully: a night that is publishing finishes first; a\n" +
 			"night that is reading stops, and the next night resumes it. A second signal ends it at once.\n" +
-			"SIGHUP reads the configuration again. If it has errors, the old one stays in force.",
+			"SIGHUP reads the configuration again. If it has errors, the old one remains in use.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("probe") {

@@ -66,9 +66,9 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	case r.Outcome == ledger.Partial:
 		verdict = "published, partial: " + query.OnScreen(r.Why())
 	case r.Held:
-		verdict = "held by its checks, nothing published, the last snapshot stays"
+		verdict = "held by its checks, nothing published; readers keep the last snapshot"
 	case r.Outcome != ledger.Complete:
-		verdict = "nothing published, the last snapshot stays"
+		verdict = "nothing published; readers keep the last snapshot"
 	}
 	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
 		r.ID, verdict, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),

@@ -15,7 +15,7 @@ func TestSummaryCounts(t *testing.T) {
 	streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 1000}, {Stream: "files", Grade: "carried_forward", Reason: "why"}}
 	for outcome, want := range map[ledger.Outcome]string{
 		ledger.Complete:    `(?s)^stream +rows are +rows .*\norders +proven +1000 .*\nfiles +carried `,
-		ledger.Interrupted: `(?s)^stream +records are +records .*\norders +proven +1000 .*\nfiles +not read +0 .*nothing published, the last snapshot stays`,
+		ledger.Interrupted: `(?s)^stream +records are +records .*\norders +proven +1000 .*\nfiles +not read +0 .*nothing published; readers keep the last snapshot`,
 		ledger.Failed:      `(?s)^stream +records are +records `,
 	} {
 		var out bytes.Buffer

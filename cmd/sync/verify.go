@@ -19,7 +19,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// verifyOptions are the flags of verify.
 type verifyOptions struct {
 	readData bool
 	format   string
@@ -68,7 +67,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	show := showVerified
 	if o.format == "json" {
-		show = func(w io.Writer, v pipeline.Verified) error {
+		show = func(w io.Writer, v pipeline.VerifyReport) error {
 			return writeJSON(w, verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
 				append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
 		}
@@ -85,7 +84,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	return nil
 }
 
-func showVerified(w io.Writer, v pipeline.Verified) error {
+func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, d := range v.Damage {
 		lost := ""
 		if d.Lost {
@@ -113,7 +112,7 @@ func showVerified(w io.Writer, v pipeline.Verified) error {
 	return err
 }
 
-// verified is the JSON form of pipeline.Verified.
+// verified is the JSON form of pipeline.VerifyReport.
 type verified struct {
 	Result   string             `json:"result"`
 	ReadData bool               `json:"read_data"`

@@ -59,7 +59,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	results, err := watcher{g}.runAll(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// An entry means that all watches ran.
-	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.HeldError)) {
+	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
 		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.now(), entry, results, err)))
 	}
 	if len(results) > 0 && err != nil && ctx.Err() == nil {

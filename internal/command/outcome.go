@@ -113,7 +113,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err),
 		!errors.As(err, new(*workError)):
 		return ledger.Misused
-	case errors.As(err, new(*warehouse.HeldError)):
+	case errors.As(err, new(*warehouse.LockedError)):
 		return ledger.Held
 	case ctx.Err() != nil:
 		return ledger.Interrupted

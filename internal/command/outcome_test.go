@@ -19,7 +19,7 @@ import (
 func TestOutcomeOf(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	failed, held := errors.New("disk"), fmt.Errorf("lock: %w", &warehouse.HeldError{})
+	failed, held := errors.New("disk"), fmt.Errorf("lock: %w", &warehouse.LockedError{})
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error

@@ -12,7 +12,7 @@ import (
 
 // TestProblemsOfRules checks that problems of a caller's rule are sorted among the others
 // with line and value, that a value from the environment is shown as written in the file,
-// and that a value with a problem gets no second one.
+// and that a value with a problem is reported once.
 func TestProblemsOfRules(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const text = "api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n  page_size: 0\nstreams:\n  include: [orders, odrers, \"${CONCURRENCY}\"]\n  exclude: [\"${UNSET}\"]\n"

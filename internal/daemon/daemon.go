@@ -63,7 +63,7 @@ type Program interface {
 	// HookResults returns the number of webhook deliveries by result since the start. All
 	// results are present from the start.
 	HookResults() map[string]uint64
-	// Reload reads the configuration again. After an error the old settings stay in force.
+	// Reload reads the configuration again. After an error the old settings remain in use.
 	Reload() (Settings, error)
 }
 
@@ -90,13 +90,13 @@ type Settings struct {
 type Jobs interface {
 	// Night runs one night. The returned run counts even with an error. After ctx ends, a
 	// night that is publishing finishes, and a night that is reading stops, to be resumed
-	// by the next one. A *warehouse.HeldError means that it did not start.
+	// by the next one. A *warehouse.LockedError means that it did not start.
 	Night(ctx context.Context) (ledger.Run, error)
 	// Follow runs the work after a published night, such as backups. The next night does
 	// not wait for it. After ctx ends it stops, and continues after the next night.
 	Follow(ctx context.Context)
 	// Verify checks every byte of the warehouse and records the result. Of the errors it
-	// returns only a *warehouse.HeldError and the error of ctx; others are recorded in the
+	// returns only a *warehouse.LockedError and the error of ctx; others are recorded in the
 	// result.
 	Verify(ctx context.Context) (integrity.VerifyRecord, error)
 	// Inspect reads the state of the warehouse. It is called every minute and after each

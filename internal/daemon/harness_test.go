@@ -161,7 +161,7 @@ func (h *harness) recorded(run func(ctx context.Context) (ledger.Run, error)) fu
 		if n.Outcome == ledger.Complete || n.Outcome == ledger.Partial {
 			n.SnapshotAt = began
 		}
-		if !errors.As(err, new(*warehouse.HeldError)) {
+		if !errors.As(err, new(*warehouse.LockedError)) {
 			h.record(n)
 		}
 		return n, err

@@ -35,7 +35,7 @@ func describeSource(name string) string {
 }
 
 // inspectionAge is how long an inspection is shown. A new one starts every checkEvery, so
-// an older one means that the disk does not respond.
+// an older measurement means that the disk does not respond.
 const inspectionAge = 15 * time.Minute
 
 // usageAge is how long a measurement of the disk usage is used for the same version. A

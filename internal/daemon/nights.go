@@ -212,7 +212,7 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 func (s *scheduler) endNight(e ending) {
 	s.working = false
 	now := s.d.cfg.Now()
-	if errors.As(e.err, new(*warehouse.HeldError)) {
+	if errors.As(e.err, new(*warehouse.LockedError)) {
 		e.night.Outcome = ledger.Held
 		s.retry = now.Add(s.d.cfg.HeldRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)

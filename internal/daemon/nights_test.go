@@ -99,7 +99,7 @@ func TestNightRetriesHeldLock(t *testing.T) {
 		tries := 0
 		h := newHarness(t, func(context.Context) (ledger.Run, error) {
 			if tries++; tries <= 2 {
-				return ledger.Run{}, fmt.Errorf("publish: %w", &warehouse.HeldError{Run: "20000101T015900Z"})
+				return ledger.Run{}, fmt.Errorf("publish: %w", &warehouse.LockedError{Run: "20000101T015900Z"})
 			}
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
@@ -115,7 +115,7 @@ func TestNightRetriesHeldLock(t *testing.T) {
 
 func TestRetryEndsAtNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, &warehouse.HeldError{} })
+		h := newHarness(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, &warehouse.LockedError{} })
 		h.cfg.HeldRetry = 20 * time.Hour
 		h.run()
 		time.Sleep(26*time.Hour + time.Minute)

@@ -55,10 +55,10 @@ func TestProbeRejectsOtherPrograms(t *testing.T) {
 		"an endless answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("ok ", 1<<16))) },
 	} {
 		other := httptest.NewServer(answer)
-		said, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")
+		text, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")
 		other.Close()
 		if err == nil {
-			t.Errorf("%s: the probe returned %q", name, said)
+			t.Errorf("%s: the probe returned %q", name, text)
 		}
 		if _, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, ""); err == nil {
 			t.Errorf("%s: the probe of a stopped server succeeded", name)

@@ -71,7 +71,7 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 func (s *scheduler) endVerify(ctx context.Context, v verification) {
 	s.verifying = false
 	log := s.d.cfg.Log
-	if errors.As(v.err, new(*warehouse.HeldError)) {
+	if errors.As(v.err, new(*warehouse.LockedError)) {
 		s.verifyRetry = s.d.cfg.Now().Add(s.d.cfg.HeldRetry)
 		log.Warn("verify waits for another run", "until", s.verifyRetry, "error", v.err)
 		return

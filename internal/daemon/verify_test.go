@@ -76,7 +76,7 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 		h.set.VerifySchedule = schedule(t, "0 1 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
-				return integrity.VerifyRecord{}, &warehouse.HeldError{PID: 1, Run: "x"}
+				return integrity.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
 			}
 			return failed, nil
 		}

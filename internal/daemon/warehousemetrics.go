@@ -36,7 +36,7 @@ func hookMetrics() []metric {
 				emit(float64(n), result)
 			}
 		}},
-		{"inbox_bytes", "Webhook events that no night has published yet.", nil, false,
+		{"inbox_bytes", "Size of the webhook events that are not published yet.", nil, false,
 			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.InboxBytes)) })},
 		{"inbox_limit_bytes", "Limit of the inbox. Absent without a limit.", nil, false,
 			ifRead(SourceInbox, func(s scrape, emit emitter) {
@@ -44,12 +44,12 @@ func hookMetrics() []metric {
 					emit(float64(limit))
 				}
 			})},
-		{"inbox_full_since_timestamp_seconds", "Time since which the full inbox rejects deliveries. 0 if it has room.", nil, false,
+		{"inbox_full_since_timestamp_seconds", "Time when the inbox became full. 0 if it is not full.", nil, false,
 			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.Inbox.FullSince)) })},
 	}
 }
 
-// verifyMetrics include verifications by the command verify.
+// verifyMetrics also count manual runs of the command verify.
 func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
 	each := func(collect func(v integrity.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
@@ -73,7 +73,7 @@ func verifyMetrics() []metric {
 					emit(v.Seconds, depth)
 				}
 			})},
-		{"last_verify_damaged_files", "Damaged files that were found by the last verification and by later nights.", depthLabel, false,
+		{"last_verify_damaged_files", "Damaged files found by the last verification and by later nights.", depthLabel, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				files := len(v.Damaged)
 				if v.NightDamage != nil {
@@ -83,7 +83,7 @@ func verifyMetrics() []metric {
 					emit(float64(files), depth)
 				}
 			})},
-		{"last_verify_result", "1 for the result of the last verification, 0 for the others. The result failed means that it could not check the warehouse.", []string{"depth", "result"}, false,
+		{"last_verify_result", "1 for the result of the last verification, 0 for the others. failed: the verification could not finish.", []string{"depth", "result"}, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.Damaged, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
@@ -102,11 +102,11 @@ func followMetrics() []metric {
 	}
 	kind := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of the work after a night. 0 before the first one.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
-		{"follow_last_duration_seconds", "Duration of the last work after a night.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
-		{"follow_failures", "Failures of the work after a night since its last success.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
-		{"follow_behind", "1 if the last work after a night failed.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
-		{"follow_info", "The run that the last work after a night processed, always 1.", []string{"kind", "run"}, false,
+		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (lake, backup). 0 before the first one.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
+		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
+		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
+		{"follow_behind", "1 if the last run of this post-publish task failed.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
+		{"follow_info", "The night that this post-publish task processed last, always 1.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.Follows {
 					emit(1, f.Last.Kind, f.Last.Version)

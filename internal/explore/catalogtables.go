@@ -11,24 +11,25 @@ import (
 	"placementsync/internal/query"
 )
 
-// index contains the state of the narrow in-memory tables of the catalog page. They are created
-// by the first request for the catalog of a snapshot, and count towards its memory limit.
+// index tracks the creation of the narrow in-memory tables of the catalog page. The first
+// catalog request of a snapshot creates them. They count towards the memory limit of the
+// snapshot.
 type index struct {
-	// done is closed when the tables are created or when creating them failed with err.
+	// done is closed after the tables were created, or after this failed with err.
 	done chan struct{}
 	err  error
-	// recent is a cache of counts, for sorting and paging.
-	mu     sync.Mutex // guards recent
+
+	mu sync.Mutex // guards recent
+	// recent is a cache of counts, so that sorting and paging need not count again.
 	recent []filterCounts
 }
 
-// filterCounts are the counts of a filter.
 type filterCounts struct {
 	filter string
 	counts counts
 }
 
-// maxRecent is the number of cached filters.
+// maxRecent is the maximum number of cached filters.
 const maxRecent = 32
 
 var errNotReady = errors.New("the catalog of the snapshot is being prepared")
@@ -39,9 +40,9 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// startIndex returns the index of a snapshot. The first call starts building it in the
-// background. Building continues if this request ends, because a search while typing cancels most
-// of its requests. A failed index is built again, after increasing intervals.
+// startIndex returns the index of a snapshot. The first call starts to create the tables in the
+// background. This continues if the request ends, because a search while typing cancels most
+// of its requests. After an error the tables are created again, with increasing intervals.
 func (s *openSnapshot) startIndex(ctx context.Context) *index {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -87,7 +88,7 @@ func (ix *index) hasFailed() bool {
 }
 
 // useIndex returns the index of a snapshot. It returns errNotReady if the index is not built
-// within the time wait.
+// within wait.
 func (s *openSnapshot) useIndex(ctx context.Context, wait time.Duration) (*index, error) {
 	ix := s.startIndex(ctx)
 	timer := time.NewTimer(wait)
@@ -110,7 +111,6 @@ func (ix *index) build(ctx context.Context, db *query.DB) error {
 	return db.Derive(ctx, string(text))
 }
 
-// cachedCounts returns the counts of a filter from the cache.
 func (ix *index) cachedCounts(filter string) (counts, bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -123,7 +123,7 @@ func (ix *index) cachedCounts(filter string) (counts, bool) {
 	return found.counts, true
 }
 
-// cacheCounts adds counts to the cache and removes the least recently used ones.
+// cacheCounts adds counts to the cache. If it is full, it removes the least recently used counts.
 func (ix *index) cacheCounts(filter string, c counts) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

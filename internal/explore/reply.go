@@ -38,7 +38,7 @@ type htmlPage struct {
 	Status int
 	// Reload is the number of seconds after which the browser reloads the page. 0 means never.
 	Reload int
-	// More lists scripts in addition to those of all pages.
+	// More lists scripts in addition to the common scripts of all pages.
 	More []string
 }
 
@@ -146,7 +146,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
 	f := frame{htmlPage: p, Snapshot: v.snapshot, AsOf: v.params.Get(asOfKey), Newest: v.newestAddress(),
-		Frame: page.Frame{Title: p.Heading + " – placementsync", Name: "workbench", Refresh: p.Reload, Folder: assetFolder, Scripts: append([]string{"page.js", "htmx.min.js"}, p.More...)}}
+		Frame: page.Frame{Title: p.Heading + " – placementsync", Name: "workbench", Refresh: p.Reload, AssetPath: assetFolder, Scripts: append([]string{"page.js", "htmx.min.js"}, p.More...)}}
 	for _, t := range tabs() {
 		f.Tabs = append(f.Tabs, page.Tab{Name: t.Name, Link: f.Link(t.Path), Current: t.Name == v.route.tab})
 	}

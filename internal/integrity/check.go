@@ -187,7 +187,7 @@ func (c *checker) checkVersion(run string) {
 			if c.inv.hasCopy(m.Meta.FileSum) || !isSuperseded && c.inv.intactCatalogs[run] {
 				repair = MendSeries
 			}
-			report(m.Meta.File, problem, "a copy of what the run changed in meta and past", repair)
+			report(m.Meta.File, problem, "a copy of the run's changes to meta and past", repair)
 		}
 	}
 	if m.Entry != nil {
@@ -386,7 +386,7 @@ func (c *checker) checkLedger() {
 
 // checkNotes checks the notes of unfinished runs, and lists the drafts of killed runs.
 func (c *checker) checkNotes() {
-	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.AsidePath()} {
+	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.OneShotPath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -411,8 +411,8 @@ func (c *checker) checkNotes() {
 
 // isLockedByOther reports whether another process holds the lock.
 func (c *checker) isLockedByOther() bool {
-	var held *warehouse.HeldError
-	return errors.As(c.w.Folder.Held(), &held) && held.PID != os.Getpid()
+	var locked *warehouse.LockedError
+	return errors.As(c.w.Folder.CheckUnlocked(), &locked) && locked.PID != os.Getpid()
 }
 
 // checkRows reads every row of the catalog that readers see, and compares main with its Parquet

@@ -11,7 +11,7 @@ import "placementsync/internal/warehouse"
 type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
-	// Problem is what is wrong with the file, Cost the data that is lost or in danger.
+	// Problem describes the damage, Cost the data that is lost or in danger.
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
 	// Repair is the command that repairs the file. Lost means that no copy of its content is

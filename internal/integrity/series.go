@@ -128,7 +128,7 @@ func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifes
 
 func unfinishedDay(day, run string) Damage {
 	d := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Problem: "it is not complete: it has files and no manifest",
-		Cost: "nothing that was published before it", Day: day, Unfinished: true}
+		Cost: "no earlier published data", Day: day, Unfinished: true}
 	if run != "" {
 		d.Problem = "it is not complete: run " + run + " was writing it"
 	}

@@ -43,7 +43,7 @@ func (e *MassDeleteError) Error() string {
 	if e.Reread {
 		advice = "the lists were read a second time and confirm the deletions: if the service deleted these records, run with --allow-mass-delete"
 	}
-	return fmt.Sprintf("merge: %s; nothing was published, readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
+	return fmt.Sprintf("merge: %s; nothing was published; readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
 }
 
 // checkLosses compares the deletions of each table with the limits.

@@ -53,10 +53,10 @@ type Frame struct {
 	Refresh int
 	// Scripts are the names of the script assets, in the order of execution.
 	Scripts []string
-	// Folder is the URL path of the assets, such as "/explore/assets/".
-	Folder string
-	// Inline contains the assets for a page that is one file and loads no other. If it is nil,
-	// the page links to the assets in Folder.
+	// AssetPath is the URL path of the assets, such as "/explore/assets/".
+	AssetPath string
+	// Inline contains the assets of a single-file page. If it is nil, the page links to the
+	// assets below AssetPath.
 	Inline Assets
 }
 
@@ -101,10 +101,10 @@ func hashSource(text string) string {
 // ChartScripts returns the names of the assets that draw charts.
 func ChartScripts() []string { return []string{"echarts.min.js", "charts.js"} }
 
-// Parse parses the layout, the shared templates and the named files. more are functions for
-// the named files besides those of this package.
-func Parse(from fs.FS, more template.FuncMap, names ...string) (*template.Template, error) {
-	t, err := template.New("layout").Funcs(funcs()).Funcs(more).ParseFS(files, "assets/*.html")
+// Parse parses the layout, the shared templates and the named files. extra adds template
+// functions for the named files.
+func Parse(from fs.FS, extra template.FuncMap, names ...string) (*template.Template, error) {
+	t, err := template.New("layout").Funcs(funcs()).Funcs(extra).ParseFS(files, "assets/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func funcs() template.FuncMap {
 }
 
 // Tone returns the CSS class for an outcome, a standing or a grade. It returns "" for any other
-// word, so that a text of the service cannot become a class name.
+// word, so that text from the service is never used as a class name.
 func Tone(word any) string {
 	switch fmt.Sprint(word) {
 	case string(ledger.Complete), string(ledger.Proven), "exact", "ready":
@@ -168,7 +168,7 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 		}
 		for _, name := range names {
 			mediaType := map[string]string{".css": "text/css", ".js": "text/javascript", "": "text/plain"}[path.Ext(name)]
-			if mediaType == "" || strings.HasSuffix(name, ".entry.js") {
+			if mediaType == "" || strings.HasSuffix(name, ".entry.js") { // .entry.js is the source of a bundle
 				continue
 			}
 			text, err := fs.ReadFile(from, name)

@@ -70,7 +70,7 @@ func TestPolicyAllowsOnlyInlineAssets(t *testing.T) {
 }
 
 func TestLinkedPageHasNoInlineAssets(t *testing.T) {
-	text := render(t, testPage{Frame: page.Frame{Title: "<T>", Name: "workbench", Folder: "/a/", Scripts: []string{"page.js"}, Refresh: 3,
+	text := render(t, testPage{Frame: page.Frame{Title: "<T>", Name: "workbench", AssetPath: "/a/", Scripts: []string{"page.js"}, Refresh: 3,
 		Tabs: []page.Tab{{Name: "One", Link: "/1"}, {Name: "Two", Link: "/2", Current: true}}}})
 	for _, want := range []string{`<link rel="stylesheet" href="/a/page.css">`, `<script src="/a/page.js" defer></script>`, `content="3"`, "<title>&lt;T&gt;</title>",
 		`<a href="/1">One</a><a href="/2" aria-current="page">Two</a>`, `id="theme"`} {
@@ -83,7 +83,7 @@ func TestLinkedPageHasNoInlineAssets(t *testing.T) {
 			t.Errorf("the page contains %q", bad)
 		}
 	}
-	if still := render(t, testPage{Frame: page.Frame{Folder: "/a/"}}); strings.Contains(still, "<script") || strings.Contains(still, "theme") || strings.Contains(still, "refresh") {
+	if still := render(t, testPage{Frame: page.Frame{AssetPath: "/a/"}}); strings.Contains(still, "<script") || strings.Contains(still, "theme") || strings.Contains(still, "refresh") {
 		t.Error("a page without scripts contains a script or a control that needs one")
 	}
 }

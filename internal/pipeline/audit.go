@@ -13,17 +13,17 @@ import (
 	"placementsync/internal/query"
 )
 
-// HoldError says that checks of severity hold failed. The run was not published; its version
+// HoldError means that checks of severity hold failed. The run was not published. Its version
 // is kept as the held night.
 type HoldError struct {
 	Run string
-	// Checks are those that failed.
+	// Checks are the failed checks.
 	Checks []ledger.Check
 }
 
 func (e *HoldError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published, the last snapshot stays", e.Run, plural.Count(len(e.Checks), "check"))
+	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published; readers keep the last snapshot", e.Run, plural.Count(len(e.Checks), "check"))
 	var names []string
 	for _, c := range e.Checks {
 		names = append(names, c.Name)
@@ -38,7 +38,7 @@ func (e *HoldError) Error() string {
 }
 
 // audit runs the checks on the draft after the merge, and writes their results into meta.
-// Checks that hold the night are a *HoldError. The stage must be closed.
+// If a check holds the night, it returns a *HoldError. The stage must be closed.
 func (n *night) audit(ctx context.Context) error {
 	if len(n.cfg.Checks.List()) == 0 {
 		return nil

@@ -14,19 +14,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// A night reads for a time, which Config.MaxDuration bounds. When it is over
-// nothing more is begun; what is on its way comes to its end, and the night
-// merges and publishes what it has. What was not read keeps its rows, and since
-// nothing is noted of it, the next night plans to read it again.
+// Config.MaxDuration limits the time in which a night reads. After it no new list or id is
+// requested. Requests in progress end normally, and the night merges and publishes the records
+// read so far. Unread lists and ids keep their rows, and the next night plans them again.
 
-// UnreadError says that the time of a night was over before a stream was read
-// whole, so that the rest keeps its last rows.
+// UnreadError means that the time of a night was over before a stream was read
+// completely. The unread records keep their last rows.
 type UnreadError struct {
 	Stream string
-	// Unread of Planned ids were left; both are 0 for a list, which was not begun.
+	// Unread of Planned ids were not read. Both are 0 for a list.
 	Unread, Planned int64
-	// Bound is the time that the night had; 0: it asked for nothing, since it
-	// replays what an earlier one had read.
+	// Bound is the time limit of the night. It is 0 for a replay, which reads only the
+	// answers of an earlier run.
 	Bound time.Duration
 }
 
@@ -36,12 +35,12 @@ func (e *UnreadError) Error() string {
 		when = "by the run that is replayed"
 	}
 	if e.Planned == 0 {
-		return "the list was not read " + when + ": it was not begun, its last rows stay"
+		return "the list was not read " + when + ": it was not begun, its last rows are kept"
 	}
 	return fmt.Sprintf("%s of %s %s were not read %s", plural.Number(e.Unread), plural.Number(e.Planned), plural.Noun(e.Planned, "id"), when)
 }
 
-// formatDuration writes a time without its zeros: 6h, not 6h0m0s.
+// formatDuration formats a duration without zero minutes and seconds: 6h, not 6h0m0s.
 func formatDuration(d time.Duration) string {
 	text := d.String()
 	if before, zero := strings.CutSuffix(text, "m0s"); zero {
@@ -53,12 +52,12 @@ func formatDuration(d time.Duration) string {
 	return text
 }
 
-// detailShare is the part of the time that is reserved for details when the night before
-// left some unread: a quarter. Lists alone would leave the same ids unread each night.
+// A quarter of the time (1/detailShare) is reserved for details if the night before left some
+// unread. Otherwise slow lists would leave the same ids unread each night.
 const detailShare = 4
 
-// timeLeft is how long a night may go on to begin lists, or details. hasEnd is false where
-// it may go on for ever. listsEnded is when the last list was read, and 0 before.
+// timeLeft returns how long a night may still start lists, or details. hasEnd is false without
+// a limit. listsEnded is the time at which the last list was read. It is 0 before.
 func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (left time.Duration, hasEnd bool) {
 	share := bound / detailShare
 	switch {
@@ -67,27 +66,27 @@ func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (l
 	case reserve && !detail:
 		bound -= share
 	case reserve && listsEnded > bound-share:
-		bound = listsEnded + share // a list that was begun in time ended late
+		bound = listsEnded + share // a list that was started in time ended late
 	}
 	return bound - elapsed, true
 }
 
-// isOver reports whether the time to begin lists, or details, is over. A replay has none.
+// isOver reports whether the time to start lists, or details, is over. A replay has no time.
 func (r *reader) isOver(detail bool) bool {
 	elapsed := time.Since(r.began)
-	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.isShort)
+	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.lastWasShort)
 	return !r.night.mode.asksService() || hasEnd && left <= 0 || detail && r.until > 0 && elapsed >= r.until
 }
 
-// mayRead reports whether the night may read a list, or one id of a stream.
-// What has landed in an earlier attempt costs no time, and is read at any time.
+// mayRead reports whether the night may read a list, or one id of a stream. Answers that
+// landed in an earlier attempt need no request, and are always read.
 func (r *reader) mayRead(s stream.Stream, param string) bool {
 	return !r.isOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
 
-// lookBack finds out whether time was short for the last night, so that this one reserves
-// some for details and begins with the lists that were left.
-func (r *reader) lookBack() error {
+// readLastNight finds out whether the time was too short for the last night. If so, this night
+// reserves time for details, and starts with the unread lists.
+func (r *reader) readLastNight() error {
 	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
 		return nil
 	}
@@ -97,13 +96,13 @@ func (r *reader) lookBack() error {
 	}
 	r.last, r.hasLast = lastSnapshot(runs)
 	unread, _ := r.last.Unread()
-	r.isShort = unread > 0
+	r.lastWasShort = unread > 0
 	return nil
 }
 
-// listsFirst orders streams: the lists that a run could not read, the other lists, and then
-// the rest as it was.
-func listsFirst(streams []stream.Stream, last ledger.Run) []stream.Stream {
+// orderStreams puts the lists that the last run could not read first, then the other lists.
+// The other streams keep their order.
+func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
 		left := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {
 			return was.Stream == s.Name && was.Lacking && !ledger.WasRead(was.Grade)
@@ -121,7 +120,7 @@ func listsFirst(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	return ordered
 }
 
-// unreadErr is why the night leaves ids of a stream, or a list, for a later one.
+// unreadErr returns the error for a list, or ids of a stream, that a later night reads.
 func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError {
 	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Bound: r.night.cfg.MaxDuration}
 	if !r.night.mode.asksService() {
@@ -130,7 +129,7 @@ func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError 
 	return e
 }
 
-// gradeUnread grades a stream of details of which the night did not ask for all ids.
+// gradeUnread grades a stream of details if the night did not request all ids.
 func (r *reader) gradeUnread(ctx context.Context, one *streamResult) error {
 	plan, err := r.night.stage.Details.MarkUnread(ctx, one.stream)
 	if err != nil {
@@ -151,8 +150,8 @@ func (r *reader) gradeUnread(ctx context.Context, one *streamResult) error {
 	return nil
 }
 
-// forecastNights says how many more nights what is unread will take: one night
-// reads as much as this one did of what is not asked for again each night.
+// forecastNights estimates in how many nights the unread ids will be read, at the pace of this
+// night. The pace leaves out ids that every night requests.
 func (r *reader) forecastNights(ctx context.Context) error {
 	if !slices.ContainsFunc(r.done, func(one streamResult) bool { return one.unread > 0 }) {
 		return nil
@@ -165,8 +164,9 @@ func (r *reader) forecastNights(ctx context.Context) error {
 	return nil
 }
 
-// forecast enters how many more nights each stream takes, at so many ids a night, and
-// returns the highest number. The streams are read one after the other.
+// forecast adds the number of further nights to the reason of each stream with unread ids, and
+// returns the highest number. pace is in ids per night. The streams are read one after the
+// other.
 func (done results) forecast(pace int64) (nights int64) {
 	unread := int64(0)
 	for i := range done {
@@ -181,12 +181,11 @@ func (done results) forecast(pace int64) (nights int64) {
 	return nights
 }
 
-// turnsAhead are the turns whose details are read, of all streams, before any stream is read
-// to its end. Time may be short when it was for the last night, or no night has shown yet
-// that it is enough: then what is being worked on comes before all else, and what was never
-// read before what is only read again. A night that could not read anything else is
-// followed by one that begins with what was never read, and then reads the oldest first.
-func turnsAhead(last ledger.Run, hasLast bool, details Details) []load.Priority {
+// firstRounds returns the priorities whose details are read, for all streams, before any stream
+// is read completely. It returns nil if the last night had enough time. Otherwise changed
+// records come first, then new ones. If the last night had time for nothing else, this one
+// starts with the ids that were never read, and then reads the oldest first.
+func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority {
 	unread, _ := last.Unread()
 	switch {
 	case hasLast && unread == 0 && details != AllDetails:
@@ -197,15 +196,14 @@ func turnsAhead(last ledger.Run, hasLast bool, details Details) []load.Priority 
 	return []load.Priority{load.PriorityChanged, load.PriorityNew}
 }
 
-// readAhead reads the turns ahead. With NeverRead and OldestFirst each stream has an equal
-// share of the time that is left. The streams that it returns were begun, and are read to their end in
-// their turn.
-func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
+// readFirstRounds reads the details of firstRounds. With NeverRead and OldestFirst each stream has
+// an equal share of the remaining time. It returns the streams that it started to read.
+func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, error) {
 	n, begun := r.night, map[string]*received{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return begun, nil
 	}
-	for _, last := range turnsAhead(r.last, r.hasLast, n.mode.details) {
+	for _, last := range firstRounds(r.last, r.hasLast, n.mode.details) {
 		for i, s := range n.cfg.Streams {
 			if r.isOver(true) || !s.IsDetail() || last == load.PriorityChanged && s.Life == 0 {
 				continue
@@ -219,7 +217,7 @@ func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 			}
 			if last == load.NeverRead || last == load.OldestFirst {
 				elapsed := time.Since(r.began)
-				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.isShort)
+				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastWasShort)
 				r.until = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
 			}
 			err := r.readStream(ctx, one, last)
@@ -231,7 +229,7 @@ func (r *reader) readAhead(ctx context.Context) (map[string]*received, error) {
 				continue
 			}
 			n.cfg.Watch.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
-			// Others can be asked for by the ids in what is staged.
+			// Staged rows can contain the ids of other streams.
 			if err := one.sink.flushAll(ctx); err != nil {
 				return nil, err
 			}

@@ -12,7 +12,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTimeLeft holds how long lists and details may be begun, to the nanosecond.
 func TestTimeLeft(t *testing.T) {
 	const bound, hour = 8 * time.Hour, time.Hour
 	for name, c := range map[string]struct {
@@ -21,16 +20,16 @@ func TestTimeLeft(t *testing.T) {
 		want                       time.Duration
 		hasEnd                     bool
 	}{
-		"without a bound":                     {elapsed: 99 * hour, reserve: true},
-		"a list":                              {bound: bound, elapsed: hour, want: 7 * hour, hasEnd: true},
-		"a list at the end":                   {bound: bound, elapsed: bound, want: 0, hasEnd: true},
-		"a detail":                            {bound: bound, elapsed: 7 * hour, listsEnded: 7 * hour, detail: true, want: hour, hasEnd: true},
-		"a detail behind late lists":          {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, want: -hour, hasEnd: true},
-		"a list with a reserve":               {bound: bound, elapsed: 5 * hour, reserve: true, want: hour, hasEnd: true},
-		"a list at the reserve":               {bound: bound, elapsed: 6 * hour, reserve: true, want: 0, hasEnd: true},
-		"a detail in the reserve":             {bound: bound, elapsed: 6 * hour, listsEnded: 6 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
-		"a detail behind a list that is late": {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
-		"a detail behind early lists":         {bound: bound, elapsed: 2 * hour, listsEnded: hour, detail: true, reserve: true, want: 6 * hour, hasEnd: true},
+		"without a bound":            {elapsed: 99 * hour, reserve: true},
+		"a list":                     {bound: bound, elapsed: hour, want: 7 * hour, hasEnd: true},
+		"a list at the end":          {bound: bound, elapsed: bound, want: 0, hasEnd: true},
+		"a detail":                   {bound: bound, elapsed: 7 * hour, listsEnded: 7 * hour, detail: true, want: hour, hasEnd: true},
+		"a detail after late lists":  {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, want: -hour, hasEnd: true},
+		"a list with a reserve":      {bound: bound, elapsed: 5 * hour, reserve: true, want: hour, hasEnd: true},
+		"a list at the reserve":      {bound: bound, elapsed: 6 * hour, reserve: true, want: 0, hasEnd: true},
+		"a detail in the reserve":    {bound: bound, elapsed: 6 * hour, listsEnded: 6 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
+		"a detail after a late list": {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
+		"a detail after early lists": {bound: bound, elapsed: 2 * hour, listsEnded: hour, detail: true, reserve: true, want: 6 * hour, hasEnd: true},
 	} {
 		left, hasEnd := timeLeft(c.bound, c.elapsed, c.listsEnded, c.detail, c.reserve)
 		if left != c.want || hasEnd != c.hasEnd {
@@ -39,13 +38,13 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-func TestTheTimeIsOverAtItsEnd(t *testing.T) {
+func TestIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {
 			kind         string
 			bound, until time.Duration
 			detail       bool
-			// over is after how long the time is over, -1: never.
+			// over is the time after which isOver is true, or -1 for never.
 			over time.Duration
 		}{
 			"a night":             {ledger.Night, 3 * time.Second, 0, true, 3 * time.Second},
@@ -67,32 +66,32 @@ func TestTheTimeIsOverAtItsEnd(t *testing.T) {
 	})
 }
 
-func TestTurnsAhead(t *testing.T) {
+func TestFirstRounds(t *testing.T) {
 	run := func(unread, nights int64) ledger.Run {
 		return ledger.Run{NightsLeft: nights, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
 	}
-	usual := []load.Priority{load.PriorityChanged, load.PriorityNew}
-	starved := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
+	normal := []load.Priority{load.PriorityChanged, load.PriorityNew}
+	neverReadFirst := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	for name, c := range map[string]struct {
 		last    ledger.Run
 		hasLast bool
 		details Details
 		want    []load.Priority
 	}{
-		"the first night":                   {ledger.Run{}, false, ChangedDetails, usual},
+		"the first night":                   {ledger.Run{}, false, ChangedDetails, normal},
 		"the last night read all":           {run(0, 0), true, ChangedDetails, nil},
-		"all details are wanted":            {run(0, 0), true, AllDetails, usual},
-		"one id was left":                   {run(1, 1), true, ChangedDetails, usual},
-		"one id was left, without progress": {run(1, 0), true, ChangedDetails, starved},
-		"all, without progress":             {run(9, 0), true, AllDetails, starved},
+		"all details are wanted":            {run(0, 0), true, AllDetails, normal},
+		"one id was left":                   {run(1, 1), true, ChangedDetails, normal},
+		"one id was left, without progress": {run(1, 0), true, ChangedDetails, neverReadFirst},
+		"all, without progress":             {run(9, 0), true, AllDetails, neverReadFirst},
 	} {
-		if got := turnsAhead(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
+		if got := firstRounds(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-func TestListsThatWereLeftComeFirst(t *testing.T) {
+func TestUnreadListsComeFirst(t *testing.T) {
 	last := ledger.Run{Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "exact", Lacking: false},
 		{Stream: "files", Grade: "carried_forward", Lacking: true},
@@ -108,10 +107,10 @@ func TestListsThatWereLeftComeFirst(t *testing.T) {
 		return all
 	}
 	known := stream.AllWithEvents()
-	if got, want := names(listsFirst(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
+	if got, want := names(orderStreams(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
 		t.Errorf("after no night: %v, want %v", got, want)
 	}
-	got := names(listsFirst(known, last))
+	got := names(orderStreams(known, last))
 	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(known), func(n string) bool { return n == "files" || n == "folders" })...)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -125,9 +124,9 @@ func TestForecast(t *testing.T) {
 	for name, c := range map[string]struct {
 		unread []int64
 		pace   int64
-		want   []int64 // nights of each stream; 0: nothing is said
+		want   []int64 // nights of each stream, 0 without a forecast
 	}{
-		"nothing is left":            {[]int64{0, 0}, 5, []int64{0, 0}},
+		"no id is left":              {[]int64{0, 0}, 5, []int64{0, 0}},
 		"no pace":                    {[]int64{7}, 0, []int64{0}},
 		"one id":                     {[]int64{1}, 5, []int64{1}},
 		"just one night":             {[]int64{5}, 5, []int64{1}},
@@ -151,7 +150,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-func TestDurationsArePlain(t *testing.T) {
+func TestUnreadErrorMessages(t *testing.T) {
 	for d, want := range map[time.Duration]string{6 * time.Hour: "6h", 90 * time.Minute: "1h30m", time.Second: "1s", 1500 * time.Millisecond: "1.5s",
 		10 * time.Minute: "10m", time.Hour + time.Second: "1h0m1s", 0: "0s", 100 * time.Hour: "100h"} {
 		if got := formatDuration(d); got != want {
@@ -159,8 +158,8 @@ func TestDurationsArePlain(t *testing.T) {
 		}
 	}
 	for e, want := range map[UnreadError]string{
-		{Bound: time.Hour}: "the list was not read within run.max_duration (1h): it was not begun, its last rows stay",
-		{}:                 "the list was not read by the run that is replayed: it was not begun, its last rows stay",
+		{Bound: time.Hour}: "the list was not read within run.max_duration (1h): it was not begun, its last rows are kept",
+		{}:                 "the list was not read by the run that is replayed: it was not begun, its last rows are kept",
 		{Unread: 1, Planned: 1, Bound: time.Hour}: "1 of 1 id were not read within run.max_duration (1h)",
 		{Unread: 1200, Planned: 1300, Bound: 0}:   "1,200 of 1,300 ids were not read by the run that is replayed",
 	} {

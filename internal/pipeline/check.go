@@ -12,33 +12,33 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Plan is what a night would do.
+// Plan describes the next night.
 type Plan struct {
 	Token Token
-	// Took is how long the service took to say who we are.
+	// Took is the response time of the token request.
 	Took time.Duration
-	// Latest is the run that readers see; empty before the first.
+	// Latest is the run that readers see. It is empty before the first.
 	Latest string
-	// FreeBytes is the room on the warehouse's disk; -1: unknown. NeedBytes is
-	// what a night may take of it: what the newest version takes, and as much
-	// again for the draft that becomes the next one; 0 before the first.
+	// FreeBytes is the free space on the warehouse's disk, or -1 if unknown. NeedBytes is
+	// the space that a night may need: the size of the newest version, and the same
+	// again for the draft of the next one. It is 0 before the first version.
 	FreeBytes, NeedBytes int64
-	// Unwritable says why a run could not write; nil: it could.
+	// Unwritable is the error of a test write. It is nil if a run could write.
 	Unwritable error
-	// Damage is what structure and sizes of the warehouse show to be damaged. While
-	// a run is at work nothing is looked at.
+	// Damage lists the damage that the structure and the file sizes show. It is not
+	// checked during a run.
 	Damage []integrity.Damage
-	// Stopped is the last run, if a gate stopped it; nil: none did.
+	// Stopped is the last run, if a gate stopped it, and otherwise nil.
 	Stopped *ledger.Run
-	// Held says which run is at work now; nil: none.
-	Held    *warehouse.HeldError
+	// Locked describes the run that holds the lock. It is nil if no run does.
+	Locked  *warehouse.LockedError
 	Streams []Planned
-	// Requests is how many the last night made for the streams that would
-	// run now; 0 before the first. Unknown counts those that were never read.
+	// Requests is how many requests the last night made for the streams that would be read
+	// now. It is 0 before the first. Unknown counts the streams that were never read.
 	Requests int64
 	Unknown  int
-	// Unread counts the ids that the last night had no time for, in so many
-	// streams, which takes about NightsLeft nights more; 0: unknown.
+	// Unread counts the ids that the last night had no time for, UnreadStreams their
+	// streams. NightsLeft estimates in how many nights they are read. It is 0 if unknown.
 	Unread        int64
 	UnreadStreams int
 	NightsLeft    int64
@@ -47,15 +47,15 @@ type Plan struct {
 // Planned is the plan for one stream.
 type Planned struct {
 	Name string
-	// Skip is why it would not be read; empty: it would.
+	// Skip is the reason for which the stream would not be read. It is empty if it would.
 	Skip string
-	// LastRequests is what it took in the last run that read it, answers that
-	// had landed before included; -1: never.
+	// LastRequests is the number of requests in the last run that read the stream,
+	// including answers that had landed before. It is -1 if no run has read it.
 	LastRequests int64
 }
 
-// Check asks the service who we are, looks at the warehouse and says what a night would
-// do. It changes nothing: where a run would write it makes a file and removes it.
+// Check reads the token info from the service, checks the warehouse and plans the next night.
+// To test whether a run could write, it creates files and removes them. It changes nothing else.
 func Check(ctx context.Context, cfg Config) (Plan, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -84,11 +84,11 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.NeedBytes, err = wh.Versions.MeasureNext(); err != nil {
 		return p, err
 	}
-	if err := wh.Folder.Held(); err != nil && !errors.As(err, &p.Held) {
+	if err := wh.Folder.CheckUnlocked(); err != nil && !errors.As(err, &p.Locked) {
 		return p, err
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
-	if p.Held == nil {
+	if p.Locked == nil {
 		found, err := integrity.Check(ctx, wh, false)
 		if err != nil && !errors.As(err, new(*warehouse.NoneError)) {
 			return p, err
@@ -98,8 +98,8 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	return p, p.planStreams(cfg, wh)
 }
 
-// TooFull reports whether the disk is surely too full for a night: for the draft, or
-// for what a first night takes at least.
+// TooFull reports whether the disk is certainly too full for the draft of a night, or for the
+// smallest first night.
 func (p Plan) TooFull() bool {
 	const least = 16 << 20
 	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
@@ -119,7 +119,7 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	}
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {
-			continue // nothing is asked for
+			continue // events need no requests
 		}
 		one := Planned{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
 		if one.Skip == "" {
@@ -133,7 +133,7 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	return nil
 }
 
-// lastSnapshot is the newest night with a snapshot.
+// lastSnapshot returns the newest night with a snapshot.
 func lastSnapshot(runs []ledger.Run) (last ledger.Run, ok bool) {
 	for _, r := range slices.Backward(runs) {
 		if r.IsNight() && !r.SnapshotAt.IsZero() {
@@ -143,7 +143,8 @@ func lastSnapshot(runs []ledger.Run) (last ledger.Run, ok bool) {
 	return last, false
 }
 
-// lastRequests is how many requests a stream took when it was last read; -1: never.
+// lastRequests returns how many requests a stream took when it was last read, or -1 if it was
+// never read.
 func lastRequests(runs []ledger.Run, stream string) int64 {
 	for _, r := range slices.Backward(runs) {
 		for _, s := range r.Streams {

@@ -18,17 +18,16 @@ import (
 	"placementsync/internal/transform"
 )
 
-// batchRows is when a decoder hands its rows on, unless the configuration says
-// otherwise. Batches between 4,000 and 20,000 rows load best; near DuckDB's row
-// group size they make it rewrite.
+// batchRows is the default of Config.BatchRows. Batches of 4,000 to 20,000 rows load fastest.
+// Larger ones, near DuckDB's row group size, make it rewrite row groups.
 const batchRows = 8_192
 
-// batchBytes is when it does so earlier, since what was decoded of so many bytes
-// lies in memory: records can be large.
+// batchBytes is the size of the decoded bodies after which a decoder stages fewer rows.
+// Records can be large, and decoded rows are in memory.
 const batchBytes = 32 << 20
 
-// errStage marks errors of the warehouse while a stream is read: they end the
-// night, since no other stream could be loaded either.
+// errStage marks errors of the warehouse while a stream is read. They end the
+// night, because no other stream could be loaded either.
 var errStage = errors.New("stage rows")
 
 // stageErr marks an error of the warehouse; nil stays nil.
@@ -39,8 +38,8 @@ func stageErr(err error) error {
 	return fmt.Errorf("%w: %w", errStage, err)
 }
 
-// sink decodes the bodies of one stream and stages their rows. Its decoders
-// are as many as can run at once; a body waits for a free one.
+// sink decodes the bodies of one stream and stages their rows. It has one decoder per
+// processor; a body waits for a free decoder.
 type sink struct {
 	night    *night
 	stream   stream.Stream
@@ -55,9 +54,9 @@ type sink struct {
 	recall   recall
 }
 
-// decoder knows how many bytes of bodies it holds the rows of.
 type decoder struct {
 	*transform.Decoder
+	// held is the size of the bodies whose rows are not staged yet, in bytes.
 	held int
 }
 
@@ -78,8 +77,8 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	return k, nil
 }
 
-// readBody is the fetch.Reader of the stream: it says what a body holds, after its
-// rows are decoded. A body that is no answer leaves no row and is asked for again.
+// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns its
+// facts. A malformed body gives no rows and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
 		k.night.cfg.Watch.countAnswer(r, *r.Previous)
@@ -126,10 +125,9 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 	return d.Decode(r.Body, origin)
 }
 
-// flushDecoders stages what decoders hold. They hold rows of other bodies than the one
-// that filled them, so that the end of one walk must not cut it short; and an
-// error of the stage is kept for flushAll, since a walk that has failed already
-// would not report it.
+// flushDecoders stages the rows of decoders. They contain rows of several walks, so the end of
+// one walk must not cancel it. An error is also kept for flushAll, because a walk that has
+// already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
@@ -140,12 +138,12 @@ func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	return err
 }
 
-// stageRows hands over the rows of decoders table by table: what remains at the end
-// of a small stream is mostly one statement a table.
+// stageRows stages the rows of decoders table by table. For a small stream this is mostly one
+// statement per table.
 func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	err := k.night.waitOpened(ctx)
 	if err == nil {
-		err = k.leaveOutRecords()
+		err = k.prepareSkips()
 	}
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
@@ -174,7 +172,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	return err
 }
 
-// flushAll stages what all decoders hold, unless staging has failed before.
+// flushAll stages the rows of all decoders, unless staging has failed before.
 func (k *sink) flushAll(ctx context.Context) error {
 	if k.broken != nil {
 		return k.broken
@@ -182,7 +180,7 @@ func (k *sink) flushAll(ctx context.Context) error {
 	return k.flushDecoders(ctx, k.all...)
 }
 
-// stageFindings adds what a decoder found to the drift of the night and stages the
+// stageFindings adds the drift that a decoder found to that of the night, and stages its
 // rejects.
 func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails asks for every id that the plan of the night wants read, up to a
-// turn, except for those that it asked for before.
+// readDetails reads the planned ids of a stream up to a priority, without the ids that were
+// read in an earlier round.
 func (r *reader) readDetails(ctx context.Context, one *received, last load.Priority) error {
 	s, stage := one.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s, one.details.Stream != "")
@@ -37,7 +37,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Prior
 	}
 	part, err := r.client.Details(ctx, s, ids, one.sink.readBody)
 	if err == nil {
-		err = r.doubtEmptyAnswers(ctx, s, &part)
+		err = r.judgeEmptyAnswers(ctx, s, &part)
 	}
 	d := addDetails(one.details, part)
 	one.details = d
@@ -59,7 +59,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Prior
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
 		func() (err error) {
-			if last == load.PrioritySettled { // now all lists that may name an id have been read
+			if last == load.PrioritySettled { // all lists that may name an id have been read
 				one.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
 			}
 			return err
@@ -68,7 +68,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Prior
 		return stageErr(err)
 	}
 	one.cover, one.ids = load.ByID, plan.Fetch+plan.Carried+plan.Unread
-	if !r.night.mode.isRefresh() { // it carries the grade of the last night
+	if !r.night.mode.isRefresh() { // a refresh keeps the grade of the last night
 		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
 	}
 	r.done.gradeDetails(&one.streamResult, d)
@@ -79,7 +79,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Prior
 	return stageErr(err)
 }
 
-// planDetails decides which details are asked for in this run, or decides so again.
+// planDetails decides which details are read in this run. again is set for later rounds.
 func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
 	n := r.night
 	if n.mode.isRefresh() {
@@ -93,9 +93,9 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (
 	return decide(ctx, s, rereading, r.done.wasRead)
 }
 
-// doubtEmptyAnswers decides about ids that were answered by an empty object: where
-// entries are known, or other rows show that there are some, it proves nothing.
-func (r *reader) doubtEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
+// judgeEmptyAnswers decides about ids that were answered with an empty object. If the catalog
+// has entries for an id, or other rows refer to such entries, the answer is not accepted.
+func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.Bare) == 0 {
 		return nil
 	}
@@ -107,12 +107,12 @@ func (r *reader) doubtEmptyAnswers(ctx context.Context, s stream.Stream, d *fetc
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
 		d.Grade = d.Grade.Worse(fetch.BestEffort)
-		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have entries; their stored rows stay", len(doubted))
+		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have entries; their stored rows are kept", len(doubted))
 	}
 	return nil
 }
 
-// addDetails adds up what became of a stream's ids in two parts of a night.
+// addDetails adds up the results of a stream in two rounds.
 func addDetails(a, b fetch.Details) fetch.Details {
 	if worse := b.Grade.Worse(a.Grade); worse != b.Grade {
 		b.Grade, b.Reason = a.Grade, a.Reason
@@ -142,19 +142,19 @@ type PartError struct {
 }
 
 func (e *PartError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s failed, their last rows stay; first: %v", e.Stream, e.Failed, plural.Count(e.Asked, "id"), e.First)
+	return fmt.Sprintf("read %s: %d of %s failed, their last rows are kept; first: %v", e.Stream, e.Failed, plural.Count(e.Asked, "id"), e.First)
 }
 
 // Unwrap returns why the first id failed.
 func (e *PartError) Unwrap() error { return e.First }
 
-// NotFoundError says that more ids were answered 404 than records can have been deleted
-// between a list and its details: the list names them, so that their rows stay.
+// NotFoundError means that too many ids of a list were answered 404 to be explained by deletions
+// since the list was read. Their rows are kept.
 type NotFoundError struct {
 	Stream      string
 	Kept, Asked int64
 }
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s were answered 404 although a list contains them; their rows stay", e.Stream, e.Kept, plural.Count(e.Asked, "id"))
+	return fmt.Sprintf("read %s: %d of %s were answered 404 although a list contains them; their rows are kept", e.Stream, e.Kept, plural.Count(e.Asked, "id"))
 }

@@ -9,19 +9,18 @@ import (
 	"placementsync/internal/transform"
 )
 
-// driftKinds bounds the distinct drift of a night, and driftSets what records can
-// show of it at once: a service that makes names of ids would otherwise fill the
-// memory.
+// driftKinds limits the drift entries of a night, and driftSets the sets of entries that occur
+// together in a record. Otherwise a service that uses ids as names could fill the memory.
 const (
 	driftKinds = 20_000
 	driftSets  = 20_000
 )
 
-// drift collects what all decoders saw that the schema does not know.
+// drift collects the schema drift that all decoders find.
 type drift struct {
 	mu      sync.Mutex
 	entries map[driftKey]int
-	// first are the places of the first records.
+	// first is the place of the first record with each entry.
 	first []transform.Place
 	sets  map[string]int
 	night load.Drifts
@@ -31,8 +30,8 @@ type driftKey struct{ table, path, kind string }
 
 func newDrift() *drift { return &drift{entries: map[driftKey]int{}, sets: map[string]int{}} }
 
-// addFindings merges what one decoder found, and returns its records by the numbers
-// that the sets have in this night.
+// addFindings merges the drift that one decoder found. It returns the records with drift, each
+// with the number of its set in this night.
 func (d *drift) addFindings(found transform.Findings) []stream.DriftCarrier {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +52,8 @@ func (d *drift) addFindings(found transform.Findings) []stream.DriftCarrier {
 	return carriers
 }
 
-// entryNumber finds or adds an entry.
+// entryNumber returns the number of an entry, and adds a new entry. Beyond driftKinds, new
+// entries of one table and kind share an entry.
 func (d *drift) entryNumber(one transform.Drift) int {
 	key := driftKey{one.Table, one.Path, one.Kind}
 	i, ok := d.entries[key]
@@ -75,8 +75,8 @@ func (d *drift) entryNumber(one transform.Drift) int {
 	return i
 }
 
-// setNumbers finds or adds the set of some entries. Beyond driftSets it returns those
-// of the single members.
+// setNumbers returns the number of a set of entries, and adds a new set. Beyond driftSets it
+// returns one set per member instead.
 func (d *drift) setNumbers(of, entries []int) []int {
 	members := make([]int, len(of))
 	for i, at := range of {

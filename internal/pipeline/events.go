@@ -19,23 +19,23 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Webhook events are read after the lists and before the details, which they can make
-// live. They are landed like answers, so that a run can be resumed or replayed with them,
-// and are removed from the inbox when the run has published. An id that meta.webhook_events
-// has is not read again, whether the service repeated the event or it is landed in two runs.
+// Webhook events are read after the lists, and before the details, because they can make
+// details live. They are landed like answers, so that a run can be resumed or replayed with
+// them, and are removed from the inbox after the run was published. An event whose id is in
+// meta.webhook_events is not loaded again. This covers repeated deliveries and events that
+// landed in two runs.
 
-// Events are staged in batches that are bounded in number and in bytes.
+// Events are staged in batches of at most so many events and about so many bytes.
 const (
 	eventBatch      = 1000
 	eventBatchBytes = 8 << 20
 )
 
-// withheldBody stands for the body of a rejected event that may hold private
-// values.
+// withheldBody replaces the body of a rejected event that may contain private values.
 const withheldBody = `"(withheld: the event may hold private columns)"`
 
-// takeEvents lands the inbox, opens the sinks of the streams of events and stages the events
-// that no earlier night has.
+// takeEvents lands the inbox, opens the sinks of the event streams and stages the events that
+// no earlier night has loaded.
 func (n *night) takeEvents(ctx context.Context) error {
 	folders, err := n.landEvents(ctx)
 	if err != nil {
@@ -63,16 +63,17 @@ func (n *night) takeEvents(ctx context.Context) error {
 	return n.stageEvents(ctx, batch, routes)
 }
 
-// eventRoute is where the events of a topic go: without a sink, to meta.webhook_events alone.
+// eventRoute is the destination of the events of a topic. All events are in
+// meta.webhook_events; without a sink they have no other rows.
 type eventRoute struct {
 	sink *sink
-	// private says that the bodies may hold private values.
+	// private is set if the bodies may contain private values.
 	private bool
 }
 
-// newEventRoutes opens the sinks of the streams of events and returns the routes by
-// topic. The empty topic stands for all topics without a stream: their events may be about
-// anything that is private.
+// newEventRoutes opens the sinks of the event streams and returns the routes by topic. The
+// empty topic stands for all topics without a stream. Their events may contain any private
+// value.
 func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 	n.eventSinks = map[string]*sink{}
 	routes := map[string]eventRoute{}
@@ -96,8 +97,8 @@ func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 	return routes, nil
 }
 
-// stageEvents turns the new events of a batch into rows of their streams and of
-// meta.webhook_events. Of several deliveries of one event the first counts.
+// stageEvents stages the new events of a batch as rows of their streams and of
+// meta.webhook_events. Only the first delivery of an event counts.
 func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes map[string]eventRoute) error {
 	if len(batch) == 0 {
 		return nil
@@ -133,8 +134,8 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	return n.stage.Events.Add(ctx, rows)
 }
 
-// readInbox numbers the events of several folders. Times are as exact as the
-// catalog stores them.
+// readInbox reads and numbers the events of several folders. Times are truncated to the
+// precision of the catalog.
 func readInbox(folders []string) iter.Seq2[stream.Event, error] {
 	return func(yield func(stream.Event, error) bool) {
 		seq := uint64(0)
@@ -150,9 +151,8 @@ func readInbox(folders []string) iter.Seq2[stream.Event, error] {
 	}
 }
 
-// landEvents gives the folders of events that the snapshot may lack: what this
-// run landed, and what runs did that it does not build on, since they were
-// rolled back or did not publish.
+// landEvents lands the inbox. It returns the folders of events that the snapshot may lack: that
+// of this run, and those of runs that were rolled back or not published.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.asksService() {
 		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
@@ -182,8 +182,8 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	return append(folders, folder), nil
 }
 
-// gradeEvents grades a stream of events. Nothing is proven about it, since a delivery that
-// never came cannot be detected.
+// gradeEvents grades a stream of events. It is never proven, because missed deliveries cannot
+// be detected.
 func (n *night) gradeEvents(ctx context.Context, one *received) error {
 	some, err := n.stage.Events.HasRows(ctx, one.stream.Root().Name)
 	if err != nil {
@@ -197,8 +197,8 @@ func (n *night) gradeEvents(ctx context.Context, one *received) error {
 	return nil
 }
 
-// stageEvent stages the rows of one event, or rejects it: a body that is no event of
-// its topic would be no better the second time.
+// stageEvent stages the rows of one event. An invalid body becomes a reject, because it cannot
+// be requested again.
 func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (outcome string, err error) {
 	record, err := webhook.EventRecord(e)
 	if err == nil {
@@ -234,33 +234,33 @@ func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error
 	return k.flushDecoders(ctx, d)
 }
 
-// privacyOf returns the privacy rules of a stream. For events they are those of their
-// table and of the table which describes the same things, so that what is private
-// there is private here.
+// privacyOf returns the privacy rules of a stream. For events these are the rules of their
+// table and of the tables with the same kind of records.
 func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	if !s.IsEvents() {
 		return n.cfg.Privacy
 	}
 	drop := n.privateColumns(s, n.cfg.Privacy.Drop)
-	own := transform.Privacy{Key: n.cfg.Privacy.Key}
+	privacy := transform.Privacy{Key: n.cfg.Privacy.Key}
 	for _, column := range n.privateColumns(s, n.cfg.Privacy.Hash) {
 		switch c, _ := n.wh.Catalog.Definition(s.Root().Name).Column(column); {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
-			own.Hash = append(own.Hash, s.Root().Name+"."+column)
+			privacy.Hash = append(privacy.Hash, s.Root().Name+"."+column)
 		default: // only texts can be hashed
 			drop = append(drop, column)
 		}
 	}
 	for _, column := range drop {
-		own.Drop = append(own.Drop, s.Root().Name+"."+column)
+		privacy.Drop = append(privacy.Drop, s.Root().Name+"."+column)
 	}
-	return own
+	return privacy
 }
 
-// privateColumns are the columns of a stream of events that rules hold for. A rule about
-// a column that only the other table has withholds the unknown fields, where the
-// value could be. The text of a comment and its rich form are one value.
+// privateColumns returns the columns of an event stream that the rules cover. If a rule names
+// a column that only a table of the same kind has, the column extra is private, because the
+// value could be there. The plain text and the rich text of a comment are always private
+// together.
 func (n *night) privateColumns(s stream.Stream, rules []string) []string {
 	def := n.wh.Catalog.Definition(s.Root().Name)
 	var columns []string

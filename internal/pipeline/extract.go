@@ -16,31 +16,32 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reader asks the service for the streams of a night, one after the other.
+// reader reads the streams of a night from the service, one after the other.
 type reader struct {
 	night  *night
 	client *fetch.Client
 	token  Token
-	// began is when this attempt at the run did, on the real clock. listsEnded is how long
-	// after it the last list was read, and until how long after it details of the stream
-	// that is being read are begun; 0 of both: not yet, and no such bound.
+	// began is the start of this attempt at the run, on the real clock. The next two are
+	// durations since then. listsEnded is when the last list was read, or 0 before that.
+	// until is when the reader stops to request details of the current stream, or 0
+	// without a limit.
 	began             time.Time
 	listsEnded, until time.Duration
-	// last is the last night with a snapshot, and isShort whether its time was short.
-	last             ledger.Run
-	hasLast, isShort bool
-	// done is added to by the finisher, and may be read after its waitFinished.
+	// last is the last night with a snapshot. lastWasShort is set if it left unread ids.
+	last                  ledger.Run
+	hasLast, lastWasShort bool
+	// done is filled by the finisher, and may be read after waitFinished.
 	done results
 }
 
-// received is a stream that was asked for all it has, with the rows that its
-// decoders still hold and the error that ended it, if one did.
+// received is a stream after its requests. Its decoders can contain rows that are not staged
+// yet.
 type received struct {
 	streamResult
-	sink *sink // nil: it was not asked for
-	// details adds up what became of the ids of a stream that is read in parts.
+	sink *sink // nil if the stream was not requested
+	// details adds up the results of a stream that is read in several rounds.
 	details fetch.Details
-	// took is how long reading and staging it have taken so far.
+	// took is the time for reading and staging so far.
 	took time.Duration
 	err  error
 }
@@ -49,33 +50,33 @@ func newReceived(s stream.Stream) *received {
 	return &received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
-// extract reads the streams one after the other, lists before details, each
-// with all workers at once: the shorter a walk, the less can change under it,
-// and the governor is fully used either way. Only what makes the rest
-// pointless is an error; a stream that fails is a result.
+// extract reads the streams one after the other, lists before details. All workers read the
+// same stream, because in a short walk fewer records change. The request rate is fully used
+// either way. The error of a single stream is part of its result. extract returns only errors
+// that would affect all other streams.
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
-	behind := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
-	go behind.run(ctx, end)
-	err := r.readStreams(ctx, behind)
-	finishErr := behind.close() // the finisher adds to r.done until then
+	f := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
+	go f.run(ctx, end)
+	err := r.readStreams(ctx, f)
+	finishErr := f.close() // the finisher adds to r.done until then
 	if err = cmp.Or(finishErr, err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
 	return r.forecastNights(ctx)
 }
 
-func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
+func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	n := r.night
-	if err := r.lookBack(); err != nil {
+	if err := r.readLastNight(); err != nil {
 		return err
 	}
 	var begun map[string]*received
-	for _, s := range listsFirst(n.cfg.Streams, r.last) {
-		// What details are asked for is known when the lists are finished.
+	for _, s := range orderStreams(n.cfg.Streams, r.last) {
+		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
-			if err := cmp.Or(behind.waitFinished(), n.waitOpened(ctx)); err != nil {
+			if err := cmp.Or(f.waitFinished(), n.waitOpened(ctx)); err != nil {
 				return err
 			}
 		}
@@ -87,7 +88,7 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 		if s.IsDetail() && begun == nil {
 			var err error
 			r.listsEnded = time.Since(r.began)
-			if begun, err = r.readAhead(ctx); err != nil {
+			if begun, err = r.readFirstRounds(ctx); err != nil {
 				return err
 			}
 		}
@@ -100,13 +101,13 @@ func (r *reader) readStreams(ctx context.Context, behind *finisher) error {
 				return err
 			}
 		}
-		behind.open.Add(1)
-		behind.queue <- *one
+		f.open.Add(1)
+		f.queue <- *one
 	}
 	return nil
 }
 
-// isWanted reports whether a stream is to be read in this run, and enters why not.
+// isWanted reports whether a stream is read in this run. If not, it sets the reason.
 func (r *reader) isWanted(one *streamResult) bool {
 	s, mode := one.stream, r.night.mode
 	reason := r.night.cfg.skipReason(r.token, s)
@@ -122,8 +123,8 @@ func (r *reader) isWanted(one *streamResult) bool {
 	return reason == ""
 }
 
-// readStream asks one stream for all it has, details up to a turn. The error is one
-// that ends the night; any other stays with the stream.
+// readStream reads one list, or the details of a stream up to a priority. It returns errors
+// that end the night, and sets the others in one.err.
 func (r *reader) readStream(ctx context.Context, one *received, last load.Priority) (err error) {
 	s, began := one.stream, time.Now()
 	defer func() { one.took += time.Since(began) }()
@@ -152,7 +153,7 @@ func (r *reader) readStream(ctx context.Context, one *received, last load.Priori
 	return nil
 }
 
-// listParam fills the path of a list; most have no parameter.
+// listParam returns the parameter in the path of a list. Most lists have none.
 func (r *reader) listParam(s stream.Stream) string {
 	if strings.Contains(s.Path, "{team_id}") {
 		return r.token.TeamID
@@ -160,27 +161,25 @@ func (r *reader) listParam(s stream.Stream) string {
 	return ""
 }
 
-// endsNight reports whether an error would meet every other stream, too. A disk that
-// could not store an answer is one, even for a moment: the service is not to blame,
-// and the next run resumes.
+// endsNight reports whether an error would affect every other stream, too. This includes any
+// failure to store an answer on disk: the service is not the cause, and the next run resumes.
 func endsNight(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.As(err, new(*fetch.AuthError)) ||
 		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
 }
 
-// finisher finishes streams in the order in which they were read, while the next
-// lists are being asked for: DuckDB sorts out copies of records meanwhile, time in
-// which the allowed requests would lie idle.
+// finisher finishes streams in the order in which they were read, while the next lists are
+// requested. DuckDB removes duplicate records meanwhile, so that the request rate is used.
 type finisher struct {
 	reader *reader
 	queue  chan received
 	ended  chan struct{}
 	open   sync.WaitGroup
-	// err is what ended the night; it may be read after waitFinished.
+	// err is the error that ended the night. It may be read after waitFinished.
 	err error
 }
 
-// run finishes streams until close. It calls end when what it met ends the night.
+// run finishes streams until close. It calls end after an error that ends the night.
 func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 	defer close(f.ended)
 	for one := range f.queue {
@@ -193,7 +192,7 @@ func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// waitFinished returns when all streams that were read are finished.
+// waitFinished waits until all queued streams are finished.
 func (f *finisher) waitFinished() error {
 	f.open.Wait()
 	return f.err
@@ -205,7 +204,7 @@ func (f *finisher) close() error {
 	return f.err
 }
 
-// finishStream stages what is left of a stream and decides what it proves.
+// finishStream stages the remaining rows of a stream and grades it.
 func (f *finisher) finishStream(ctx context.Context, one received) error {
 	n, r := f.reader.night, &one.streamResult
 	err := n.waitOpened(ctx)
@@ -216,7 +215,7 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	if one.sink == nil {
 		err = f.carryRows(ctx, r)
 		if err == nil && n.mode.leavesStream(r.stream) {
-			// A refresh leaves it with its grade and reason, too.
+			// A refresh also keeps its grade and reason.
 			var last ledger.Stream
 			var known bool
 			if last, known, err = n.draft.LastGrade(ctx, r.stream.Name); known {
@@ -228,7 +227,7 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 		if err == nil || one.sink.broken != nil {
 			err = errors.Join(err, one.sink.flushAll(ctx))
 		}
-		// Passes over a list overlap; its records are those it has ids for.
+		// Passes over a list overlap, so records with ids are counted by distinct ids.
 		r.rows, r.rejects = cmp.Or(r.distinct, one.sink.count.Load()), one.sink.rejects.Load()
 		if err != nil {
 			err = f.judgeError(ctx, r, err)
@@ -256,14 +255,14 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	return nil
 }
 
-// logStream writes the line of a stream. What nobody chose or delivered is not worth one,
-// nor are those of a refresh, which is about a few records.
+// logStream logs the result of a stream. Streams that were not chosen or received no events
+// are logged at level debug, as are all streams of a refresh.
 func (f *finisher) logStream(ctx context.Context, one received) {
 	n, r, level, what := f.reader.night, one.streamResult, slog.LevelInfo, "stream read"
 	standing, reason := ledger.StandingOf(string(r.evidence.Grade)), r.evidence.Reason
 	switch standing {
 	case ledger.Proven:
-		reason = "" // it is evidence, which meta.streams has
+		reason = "" // the evidence is in meta.streams
 	case ledger.NotRead, ledger.Carried:
 		what = "stream not read"
 	}
@@ -281,8 +280,8 @@ func (f *finisher) logStream(ctx context.Context, one received) {
 		"standing", string(standing), "grade", string(r.evidence.Grade), "took", one.took, "reason", reason)
 }
 
-// judgeError decides what an error means for the night: an end for all, a skipped
-// stream, or one whose last rows are carried.
+// judgeError decides whether an error ends the night. If not, it carries the last rows of the
+// stream, or skips a stream without rows.
 func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) error {
 	var scope *fetch.ScopeError
 	switch {
@@ -299,8 +298,8 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 	return f.carryRows(ctx, r)
 }
 
-// carryRows leaves the last rows of a stream that was not read. Without any it is
-// skipped: nothing missing is passed off as empty.
+// carryRows keeps the last rows of a stream that was not read. A stream without rows is graded
+// skipped, so that it does not look empty.
 func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	n := f.reader.night
 	since, ok, err := n.draft.LastProven(ctx, r.stream.Name)
@@ -309,8 +308,8 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	}
 	r.cover = load.Carried
 	if r.stream.Completes != "" {
-		// The list goes on without its details: the plan decides which of them
-		// still describe their record.
+		// The list is loaded without its details. The plan decides which details
+		// still match their record.
 		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {
 			return err
 		}

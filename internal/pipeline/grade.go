@@ -15,35 +15,35 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// streamResult is what one stream came to in this run.
+// streamResult is the result of one stream in this run.
 type streamResult struct {
 	stream   stream.Stream
 	cover    load.Coverage
 	evidence fetch.Evidence
-	// ids counts all that a stream of details could be asked for; asked, found and missed
-	// those that were asked for, that were answered with a record and that failed.
+	// ids counts all known ids of a stream of details. Of these, asked were requested, found
+	// were answered with a record, and missed failed.
 	ids, asked, found, missed int64
 	// kept counts the ids that were answered 404 although a list names them.
 	kept int64
-	// carried counts the ids whose rows the plan leaves as they are, rechecked those
-	// that were read again although settled.
+	// carried counts the ids whose rows are kept without a request, rechecked the settled
+	// ids that were read again.
 	carried, rechecked int64
 	// unread counts the ids that the night had no time for.
 	unread int64
-	// distinct counts the records by their ids; 0 where they have none.
+	// distinct counts the distinct record ids. It is 0 for records without ids.
 	distinct int64
-	// rejects counts values and records that did not fit.
+	// rejects counts invalid values and records.
 	rows, rejects int64
-	// failed is why a stream that should have been read was not.
+	// failed is the error because of which the stream, or a part of it, was not read.
 	failed error
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
-	// held is what the snapshot holds of the stream, and is known once merged is set.
+	// held counts the stream's rows in the snapshot. It is set with merged, after the merge.
 	held   load.Held
 	merged bool
 }
 
-// results are what the streams came to, in the order in which they were finished.
+// results contains the streams in the order in which they were finished.
 type results []streamResult
 
 // wasRead reports whether a stream was read in this run.
@@ -51,7 +51,7 @@ func (done results) wasRead(name string) bool {
 	return slices.ContainsFunc(done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
 }
 
-// coverage is how much of each stream was read.
+// coverage returns how much of each stream was read, by name.
 func (done results) coverage() map[string]load.Coverage {
 	cover := map[string]load.Coverage{}
 	for _, r := range done {
@@ -60,8 +60,7 @@ func (done results) coverage() map[string]load.Coverage {
 	return cover
 }
 
-// outcome is partial when a stream failed, so that its rows are those of an
-// earlier night or are missing.
+// outcome is partial if a stream failed: its rows are from an earlier night, or are missing.
 func (done results) outcome() ledger.Outcome {
 	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failed != nil }) {
 		return ledger.Partial
@@ -69,8 +68,8 @@ func (done results) outcome() ledger.Outcome {
 	return ledger.Complete
 }
 
-// requireAny ends a night in which nothing could be read. What the token says of
-// itself is no data of the service, unless it is all that was chosen.
+// requireAny returns an error if no stream could be read. The stream of the token counts only
+// if it is the only chosen one.
 func (done results) requireAny(tokenOnly bool) error {
 	var reasons []string
 	for _, r := range done {
@@ -80,14 +79,14 @@ func (done results) requireAny(tokenOnly bool) error {
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
 	}
-	return &NothingError{reasons}
+	return &NoDataError{reasons}
 }
 
-// tableGrade is the worst grade of the streams that fill a table. A carried detail makes
-// old only the tables of Stream.OnlyInDetail: the list shows all of the others. Where the token
-// may read a list and not its details, the list grades its own table, with a note
-// of what it lacks; what stands inside the records may be left out of a list, so
-// that nothing is proven about it.
+// tableGrade returns the worst grade of the streams that fill a table. A carried detail lowers
+// only the tables of Stream.OnlyInDetail, because the list shows all columns of the others. If
+// the token can read a list but not its details, the grade of the list counts for its own
+// table, with a note about the missing details. Tables nested in the records are then
+// best_effort, because a list may omit them.
 func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	for _, r := range done {
 		s := r.stream
@@ -106,8 +105,8 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	return grade, note
 }
 
-// findAges enters how many rows the snapshot holds of every stream and how old the
-// oldest are, after the merge.
+// findAges sets the number of rows of every stream in the snapshot, and the age of the oldest.
+// It is called after the merge.
 func (done results) findAges(ctx context.Context, n *night) error {
 	held, err := n.stage.CountHeld(ctx, done.coverage())
 	if err != nil {
@@ -128,8 +127,8 @@ func (done results) findAges(ctx context.Context, n *night) error {
 	return nil
 }
 
-// gradeDetails grades a stream of details by what its answers prove, and by the streams
-// that named its ids: no better than the worst of these.
+// gradeDetails limits the grade of a stream of details to the worst grade of the streams that
+// name its ids.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, p := range done {
 		namesIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
@@ -156,8 +155,8 @@ func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	}
 }
 
-// gradeCarried lowers a stream of whose ids some were not read in this run. That their
-// row in a list did not change proves nothing of the columns that the row does not show.
+// gradeCarried lowers the grade of a stream if some ids were not read in this run. An
+// unchanged list row does not prove the columns that only the details have.
 // recheck is Config.Recheck.
 func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
 	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
@@ -178,12 +177,11 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	}
 }
 
-// ordinaryNotFound is how many ids of a list may always be answered 404, and ordinaryShare
-// which part of those asked for, in percent: so many can have been deleted since the list
-// was read.
+// Up to ordinaryNotFound ids of a list, or ordinaryShare percent of the requested ones, may be
+// answered 404: so many can have been deleted since the list was read.
 const ordinaryNotFound, ordinaryShare = 3, 1
 
-// gradeKept lowers a stream of which ids were answered 404 that a list names.
+// gradeKept lowers the grade of a stream if ids that a list names were answered 404.
 func (r *streamResult) gradeKept() {
 	if r.kept == 0 {
 		return
@@ -202,8 +200,8 @@ func (r *streamResult) gradeKept() {
 	}
 }
 
-// lossesByNotFound are the streams of which more ids that a list names were answered 404
-// than a night may delete.
+// lossesByNotFound returns the streams with more 404 answers, for ids that a list names, than
+// a night may delete.
 func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range done {
 		table := r.stream.Root().Name
@@ -214,8 +212,8 @@ func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) 
 	return losses
 }
 
-// capGrade grades a stream of which a refresh read a part: no better than it was,
-// and as old as its other rows.
+// capGrade grades a stream of which a refresh read a part. The grade is not better than
+// before, and the age is that of the other rows.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {

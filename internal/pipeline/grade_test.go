@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// resultOf is what a stream of the catalog came to.
+// resultOf returns the result of a stream of the catalog.
 func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage) streamResult {
 	t.Helper()
 	s, ok := stream.Find(stream.AllWithEvents(), name)
@@ -24,9 +24,8 @@ func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage)
 	return streamResult{stream: s, cover: cover, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
 }
 
-// TestCarriedDetailsAreAsOldAsTheirBound holds the border between bounded and best_effort,
-// night by night.
-func TestCarriedDetailsAreAsOldAsTheirBound(t *testing.T) {
+// TestGradeCarried checks the border between bounded and best_effort, in nights.
+func TestGradeCarried(t *testing.T) {
 	for name, c := range map[string]struct {
 		was     fetch.Grade
 		plan    load.Plan
@@ -34,14 +33,14 @@ func TestCarriedDetailsAreAsOldAsTheirBound(t *testing.T) {
 		want    fetch.Grade
 		reason  string
 	}{
-		"nothing is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "was"},
+		"no id is carried":               {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "was"},
 		"carried since the last night":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
 		"in the last night of the bound": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 7 nights ago"},
 		"one night later":                {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were answered whole; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
 		"never read again":               {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were answered whole; 2 settled ones are not read again (streams.recheck is 0)"},
 		"each night":                     {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
 		"repaired becomes bounded":       {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
-		"what failed stays":              {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "was"},
+		"a failed stream":                {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "was"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.was, Reason: "was"}}
 		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
@@ -51,8 +50,8 @@ func TestCarriedDetailsAreAsOldAsTheirBound(t *testing.T) {
 	}
 }
 
-// TestAnswersOf404ThatAListContradicts holds which number of them is ordinary.
-func TestAnswersOf404ThatAListContradicts(t *testing.T) {
+// TestGradeKept checks how many 404 answers for ids of a list are allowed.
+func TestGradeKept(t *testing.T) {
 	for _, c := range []struct {
 		was         fetch.Grade
 		kept, asked int64
@@ -94,8 +93,9 @@ func TestAnswersOf404ThatAListContradicts(t *testing.T) {
 	}
 }
 
-// TestTheGateCountsAnswersOf404 compares them with all ids of the stream, asked or not.
-func TestTheGateCountsAnswersOf404(t *testing.T) {
+// TestLossesByNotFound compares the number of 404 answers with all ids of the stream, including
+// ids that were not requested.
+func TestLossesByNotFound(t *testing.T) {
 	limits := load.Limits{Share: 0.2, Rows: 50, Confirmed: func(table string) bool { return table == "outlets" }}
 	for _, c := range []struct {
 		stream    string
@@ -117,9 +117,9 @@ func TestTheGateCountsAnswersOf404(t *testing.T) {
 	}
 }
 
-// TestDetailsAreNoBetterThanTheListsThatNamedThem holds the grade and the reason of streams
-// of details for every grade of a list that names their ids.
-func TestDetailsAreNoBetterThanTheListsThatNamedThem(t *testing.T) {
+// TestGradeDetails checks the grade and the reason of streams of details for every grade of a
+// list that names their ids.
+func TestGradeDetails(t *testing.T) {
 	for from, want := range map[fetch.Grade]fetch.Grade{
 		fetch.Exact: fetch.Exact, fetch.Repaired: fetch.Repaired, fetch.Bounded: fetch.Bounded, fetch.BestEffort: fetch.BestEffort,
 		fetch.CarriedForward: fetch.BestEffort, fetch.Skipped: fetch.BestEffort,
@@ -150,13 +150,12 @@ func TestDetailsAreNoBetterThanTheListsThatNamedThem(t *testing.T) {
 	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
 	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, Failures: []fetch.Failure{{ID: "a", Err: errors.New("broken")}}})
 	part, ok := errors.AsType[*PartError](r.failed)
-	if !ok || part.Failed != 2 || part.Asked != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows stay; first: broken" {
+	if !ok || part.Failed != 2 || part.Asked != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows are kept; first: broken" {
 		t.Errorf("a stream of which ids failed: %v: %s", r.failed, r.evidence.Reason)
 	}
 }
 
-// TestTheGradeOfATable is the worst of the streams that fill it.
-func TestTheGradeOfATable(t *testing.T) {
+func TestTableGrade(t *testing.T) {
 	for name, c := range map[string]struct {
 		list, detail fetch.Grade
 		beyond       []string // as the literal has it: nil
@@ -191,7 +190,7 @@ func TestTheGradeOfATable(t *testing.T) {
 	}
 }
 
-func TestTheOutcomeOfResults(t *testing.T) {
+func TestOutcomeOfResults(t *testing.T) {
 	whole, failed := resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "files", fetch.CarriedForward, load.Carried)
 	failed.failed = errors.New("503")
 	skipped := resultOf(t, "tags", fetch.Skipped, load.Carried)
@@ -205,16 +204,16 @@ func TestTheOutcomeOfResults(t *testing.T) {
 	}
 	done := results{whole, failed}
 	if !done.wasRead("orders") || done.wasRead("files") || done.wasRead("articles") {
-		t.Error("what was read is not what was read")
+		t.Error("wasRead is not true for exactly the stream that was read")
 	}
 	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, done.coverage()); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
 	}
 }
 
-// TestANightNeedsSomethingThatWasRead: the token, webhook events and details of which none
-// was asked for are no data of the service.
-func TestANightNeedsSomethingThatWasRead(t *testing.T) {
+// TestRequireAny checks that the token, webhook events and details without requests do not count
+// as data.
+func TestRequireAny(t *testing.T) {
 	token := resultOf(t, "token", fetch.Exact, load.Whole)
 	asked := resultOf(t, "order_details", fetch.Exact, load.ByID)
 	asked.asked = 1
@@ -223,7 +222,7 @@ func TestANightNeedsSomethingThatWasRead(t *testing.T) {
 		tokenOnly bool
 		enough    bool
 	}{
-		"nothing":                {nil, false, false},
+		"no stream":              {nil, false, false},
 		"the token":              {results{token}, false, false},
 		"the token is all":       {results{token}, true, true},
 		"a list":                 {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
@@ -233,15 +232,15 @@ func TestANightNeedsSomethingThatWasRead(t *testing.T) {
 		"no detail":              {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
 		err := c.done.requireAny(c.tokenOnly)
-		nothing, ok := errors.AsType[*NothingError](err)
-		if ok == c.enough || ok && len(nothing.Reasons) != len(c.done) {
+		noData, ok := errors.AsType[*NoDataError](err)
+		if ok == c.enough || ok && len(noData.Reasons) != len(c.done) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestWhatDetailsAddUpTo unites the answers of two parts of a night.
-func TestWhatDetailsAddUpTo(t *testing.T) {
+// TestAddDetails adds up the results of two rounds.
+func TestAddDetails(t *testing.T) {
 	a := fetch.Details{Stream: "s", Asked: 3, Found: 1, Gone: []string{"a"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b"},
 		Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
 	b := fetch.Details{Stream: "s", Asked: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Rejected: 2, Grade: fetch.Exact, Reason: "second"}

@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// LossError says that a rebuild would publish less than readers have.
+// LossError means that a rebuild would publish less than readers have.
 type LossError struct {
-	// Version is the one that readers see.
+	// Version is the version that readers see.
 	Version string
 	Losses  []integrity.HoldingLoss
 }
@@ -21,25 +21,25 @@ func (e *LossError) Error() string {
 	for _, l := range e.Losses {
 		fmt.Fprintf(&b, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
 	}
-	b.WriteString("\nplacementsync verify names the commands that restore more; placementsync rebuild --accept-loss publishes it all the same")
+	b.WriteString("\nplacementsync verify names the commands that restore more; placementsync rebuild --accept-loss publishes despite the loss")
 	return b.String()
 }
 
-// refuseLoss compares what was built with the catalog that readers see, if that can be read:
-// snapshots, runs and closed rows and, when both show the same snapshot, current rows. A
-// damaged catalog counts as far as it can be read, because readers read it, too.
-func (b *rebuild) refuseLoss(ctx context.Context) error {
+// checkLoss compares the number of snapshots, runs and closed rows with the catalog that
+// readers see. If both have the same snapshot, it also compares current rows. The readable
+// parts of a damaged catalog count, because readers use them, too.
+func (b *rebuild) checkLoss(ctx context.Context) error {
 	latest, ok, err := b.wh.Versions.Latest()
 	if err != nil || !ok || b.cfg.AcceptLoss {
 		return nil //nolint:nilerr // readers see no version
 	}
-	now, err := integrity.CountVersion(ctx, b.wh, latest)
+	before, err := integrity.CountVersion(ctx, b.wh, latest)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if !b.isCatalogWhole() {
-			b.cfg.Log.Warn("the catalog that readers see cannot be read: what is rebuilt is not compared with it", "run", latest, "error", err)
+			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", latest, "error", err)
 			return nil
 		}
 		return fmt.Errorf("rebuild: compare with version %s: %w; nothing was published", latest, err)
@@ -48,7 +48,7 @@ func (b *rebuild) refuseLoss(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rebuild: count the rebuilt rows: %w; nothing was published", err)
 	}
-	if losses := now.Losses(after); len(losses) > 0 {
+	if losses := before.Losses(after); len(losses) > 0 {
 		return &LossError{latest, losses}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// mending is the state of one MendSeries.
+// mending is the state of a call of MendSeries.
 type mending struct {
 	repair
 	cfg    Config
@@ -28,11 +28,11 @@ type mending struct {
 	draft *warehouse.Draft
 }
 
-// MendSeries restores what is damaged or missing in the Parquet series, in the changes of
-// meta and past beside it, and in the files of versions other than the catalog: from copies
-// where there are any, and else from the history in the newest intact catalog. When the index
-// of the series is lost, it restores the days that retention keeps. It returns the restored
-// files. The error names those that it could not restore, which are left as they are.
+// MendSeries restores damaged and missing files of the Parquet series, of the recorded changes
+// of meta and past, and of versions, except for catalogs. It uses intact copies, or else the
+// history in the newest intact catalog. If the index of the series is lost, it restores the
+// days that retention keeps. It returns the restored files. The error names the files that it
+// could not restore. These are not changed.
 func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
@@ -82,7 +82,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 	return m.done.Files, errors.Join(err, m.leftErr(lost), m.addDays(ctx, keep))
 }
 
-// leftErr names files that have no copy, and that no intact catalog has the rows of.
+// leftErr returns an error for files whose rows are in no intact copy or catalog.
 func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, one := range lost {
@@ -91,10 +91,10 @@ func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	return errors.Join(all...)
 }
 
-// writeMeta writes all of meta and past of the catalog beside the series, so that the chain
-// of changes begins there.
+// writeMeta writes all of meta and past of the catalog to the recorded changes. Later changes
+// are relative to this file.
 func (m *mending) writeMeta(ctx context.Context) error {
-	m.draft.Previous = "" // what the file has is relative to nothing
+	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 	return err
 }
 
-// writeFile writes a file of a day from history.
+// writeFile writes a file of a day from the history in the catalog.
 func (m *mending) writeFile(ctx context.Context, one warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
 	if i < 0 {
@@ -127,8 +127,8 @@ type daySnapshot struct {
 	at  time.Time
 }
 
-// addDays writes the days of which no manifest is left from history, with the runs, rows and
-// grades that meta has of them.
+// addDays restores the days without a manifest from history, with the runs, row counts and
+// grades in meta.
 func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	if len(m.done.Days) == 0 && !m.done.AllDays {
 		return nil
@@ -175,7 +175,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	return err
 }
 
-// addDay writes a day from the manifest of its run, if one is left, or from history alone.
+// addDay restores a day from the manifest of its run, or without one only from history.
 func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 	done, ok, err := m.mender.MendDay(ctx, s.run)
 	m.done.Files = append(m.done.Files, done.Files...)

@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Details says which single records a night reads.
+// Details selects the details that a night reads.
 type Details string
 
 // The values of Details.
@@ -16,37 +16,37 @@ const (
 	NoDetails      Details = "none" // lists only
 )
 
-// runMode is what kind of run this is. It is made once, at the start, and asked for
-// whatever the kinds do differently.
+// runMode is the kind of a run with its parameters. Its methods contain all differences
+// between the kinds.
 type runMode struct {
-	// kind is warehouse.Night, Refresh or Replay.
+	// kind is ledger.Night, Refresh or Replay.
 	kind    string
 	details Details
 	dryRun  bool
-	// resumed is the run that a night resumes; nil: it is a new one.
+	// resumed is the note of the run that is resumed. It is nil for a new run.
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets
-	// source is the run whose landed answers a replay reads; empty: none. base is the
-	// version that it builds on, which is found under the lock.
+	// A replay reads the landed answers of the run source. It builds on the version base,
+	// which is determined under the lock.
 	source, base string
 }
 
 // asksService reports whether the run uses the network.
 func (m runMode) asksService() bool { return m.kind != ledger.Replay }
 
-// isResumable reports whether a later run may take this one up.
+// isResumable reports whether a later run may resume this one.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
 
-// isRefresh reports whether the run reads its targets and the events alone, and
-// leaves everything else as the last snapshot has it.
+// isRefresh reports whether the run reads only its targets and the events. All other rows
+// are those of the last snapshot.
 func (m runMode) isRefresh() bool { return m.kind == ledger.Refresh }
 
-// leavesStream reports whether a stream that is not read keeps the grade and the age
-// that it had, as in a refresh.
+// leavesStream reports whether a stream keeps its grade and age if it is not read, as in a
+// refresh.
 func (m runMode) leavesStream(s stream.Stream) bool { return m.isRefresh() && !s.IsEvents() }
 
-// targetIDs are the ids that a refresh asks a stream for.
+// targetIDs returns the ids that a refresh reads from a stream.
 func (m runMode) targetIDs(s stream.Stream) []string {
 	switch s.Life {
 	case stream.AsArticle:
@@ -57,13 +57,13 @@ func (m runMode) targetIDs(s stream.Stream) []string {
 	return nil
 }
 
-// afterStop says how a run that was stopped goes on.
+// afterStop describes what happens after this run was stopped.
 func (m runMode) afterStop() string {
 	switch {
 	case m.isRefresh():
-		return "the last snapshot stays, and the next night reads the records of this refresh"
+		return "readers keep the last snapshot, and the next night reads the records of this refresh"
 	case !m.isResumable():
-		return "the last snapshot stays: begin again"
+		return "readers keep the last snapshot: begin again"
 	}
 	return "what has landed is kept, run again to resume"
 }

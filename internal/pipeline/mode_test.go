@@ -28,7 +28,7 @@ func idleConfig(t *testing.T, details pipeline.Details) pipeline.Config {
 	}
 }
 
-func TestUnknownDetailsAreRefused(t *testing.T) {
+func TestUnknownDetailsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, details := range []pipeline.Details{"", "chnaged", "ALL"} {
 		cfg := idleConfig(t, details)
@@ -37,12 +37,12 @@ func TestUnknownDetailsAreRefused(t *testing.T) {
 			t.Errorf("details %q: got %v", details, err)
 		}
 		if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "state")); err == nil {
-			t.Errorf("details %q: the refused run made a folder", details)
+			t.Errorf("details %q: the run created a folder", details)
 		}
 	}
 }
 
-func TestAStopIsSaidInOneLine(t *testing.T) {
+func TestStopMessage(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("stopped by an interrupt (SIGINT)")
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestAStopIsSaidInOneLine(t *testing.T) {
 		want  string
 	}{
 		{false, cause, "stopped by an interrupt (SIGINT); what has landed is kept, run again to resume"},
-		{true, cause, "stopped by an interrupt (SIGINT); the last snapshot stays: begin again"},
+		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: begin again"},
 		{false, nil, "stopped before its end; what has landed is kept, run again to resume"},
 	} {
 		cfg := idleConfig(t, pipeline.ChangedDetails)

@@ -1,10 +1,10 @@
-// Package pipeline is one night: the only place where fetch, transform, load
+// Package pipeline runs a night. It is the only package in which fetch, transform, load
 // and warehouse meet. Reading order: Run in this file, then resume, preflight,
-// extract, decode and publish; mode says what a refresh and a replay do differently.
+// extract, decode and publish. The file mode has the differences of a refresh and a replay.
 //
-// A runner takes a run from its lock to its ledger entry. Its reader asks for the
-// streams, the finisher behind it decides what each of them proves, and all of them
-// work on one night: the draft of a version and the stage of its rows.
+// A runner executes a run, from taking the lock to writing the ledger entry. Its reader
+// requests the streams. Its finisher grades each of them while the next one is read. They
+// share one night: the draft of a version and the stage of its rows.
 //
 // It must not know configuration files, flags, schedules or terminals: cmd
 // wires those to it.
@@ -31,31 +31,30 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Config is what a night needs to know.
+// Config configures a night.
 type Config struct {
 	Warehouse warehouse.Config
 	Fetch     fetch.Config
-	// Streams are all that the warehouse has tables for, lists before details.
+	// Streams are all streams with tables in the warehouse, lists before details.
 	Streams []stream.Stream
 	// Chosen names the streams to read; the others keep their rows.
 	Chosen []string
-	// Details says which single records are read.
+	// Details selects the details to read.
 	Details Details
-	// LiveDays is how long after its last change a parent is live, and
-	// Recheck the number of nights within which settled details are read
-	// again; 0: never.
+	// LiveDays is the number of days for which a parent is live after its last change.
+	// Settled details are read again within Recheck nights. A Recheck of 0 means never.
 	LiveDays, Recheck int
-	// BatchRows is the number of rows after which a decoder stages them; 0: 8,192,
-	// which loads best. It does not change what is loaded.
+	// BatchRows is the number of rows after which a decoder stages them. Defaults to 8,192,
+	// which loads fastest. It does not change the result.
 	BatchRows int
 	// KnownRecords is the length of a list from which on unchanged records are not
-	// staged; 0: 1,000. It does not change what is loaded.
+	// staged. Defaults to 1,000. It does not change the result.
 	KnownRecords int
-	// TeamID is the team of the partner. Empty: taken from the token.
+	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.
 	Privacy transform.Privacy
-	// Limits are the gates. AllowMassDelete believes a mass deletion that a
+	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion that a
 	// second reading of the lists confirms.
 	Limits          load.Limits
 	AllowMassDelete bool
@@ -63,75 +62,74 @@ type Config struct {
 	// them; 0 means no bound.
 	Checks       checks.Set
 	CheckTimeout time.Duration
-	// AcceptLoss lets Rebuild publish less than readers have.
+	// AcceptLoss allows Rebuild to publish less than readers have.
 	AcceptLoss bool
-	// DryRun extracts and gates, and publishes nothing.
+	// DryRun extracts and checks the limits, but does not publish.
 	DryRun bool
-	// FinishCommit completes a merge and a publish that have begun when ctx ends;
-	// without it the night ends there too.
+	// FinishCommit completes a merge and a publish that have begun when ctx ends.
+	// Without it they are cancelled, too.
 	FinishCommit bool
-	// ResumeMaxAge is how old a run that did not publish may be to be resumed: its
-	// answers are used and not asked for a second time. 0: never.
+	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
+	// answers are used and not requested again. 0 means never.
 	ResumeMaxAge time.Duration
-	// Build tells programs of the same version apart: what another one decoded is not
-	// recalled.
+	// Build distinguishes programs of the same version. A night does not skip unchanged
+	// records that another build decoded.
 	Build string
-	// Fresh begins a new run even if one waits to be resumed.
+	// Fresh starts a new run even if an earlier one could be resumed.
 	Fresh bool
-	// MaxDuration bounds how long a run reads, on the real clock from the start of
-	// this attempt; 0: no bound. After it no list and no detail is asked for, and
-	// what was read is published.
+	// MaxDuration limits the time for reading, on the real clock from the start of
+	// this attempt. After it no list and no detail is requested, and the records read
+	// so far are published. 0 means no limit.
 	MaxDuration time.Duration
 	// Watch, if set, is updated with the progress of the night.
 	Watch *Watch
-	// Now gives the snapshot's time. Waiting and latencies are measured on the
-	// real clock in fetch.
+	// Now returns the time of the snapshot. fetch measures waits and latencies on the
+	// real clock.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Result is what a night did. A partial night is a result and not an error:
-// Run.Outcome and the grades in Run.Streams say what is missing and why.
+// Result is the result of a night. A partial night is a result and not an error:
+// Run.Outcome and the grades in Run.Streams show what is missing and why.
 type Result struct {
 	Run      ledger.Run
 	Changes  []load.Change
 	Manifest warehouse.Manifest
 }
 
-// NothingError says that no stream could be read, so that there is nothing to
-// publish.
-type NothingError struct{ Reasons []string }
+// NoDataError means that no stream could be read. The night was not published.
+type NoDataError struct{ Reasons []string }
 
-func (e *NothingError) Error() string {
-	msg := "extract: no stream could be read; nothing was published, the last snapshot stays"
+func (e *NoDataError) Error() string {
+	msg := "extract: no stream could be read; nothing was published; readers keep the last snapshot"
 	for _, r := range e.Reasons {
 		msg += "\n  " + r
 	}
 	return msg
 }
 
-// night is what a run works on: the draft of its version, the stage of its rows, and
-// what it has seen so far.
+// night is the state of a run: the draft of its version, the stage of its rows, and
+// its findings so far.
 type night struct {
 	cfg  Config
 	mode runMode
 	wh   *warehouse.Warehouse
-	// run is the entry of the ledger, as far as it is known.
+	// run is the ledger entry. It is completed during the run.
 	run ledger.Run
 	// draft and stage may be used once waitOpened has returned.
 	draft   *warehouse.Draft
 	stage   *load.Stage
 	opening *opening
-	// drift is added to by all decoders.
+	// drift collects the schema drift that all decoders find.
 	drift *drift
 	// inbox holds the webhook events of this run.
 	inbox webhook.Batch
-	// eventSinks are the sinks of the streams of events. It is nil until the inbox was read.
+	// eventSinks are the sinks of the event streams. It is nil until the inbox was read.
 	eventSinks map[string]*sink
 }
 
-// faultPoint calls Config.Warehouse.Step, if set (fault injection). An error is one
-// that the disk would give there.
+// faultPoint calls Config.Warehouse.Step, if set (fault injection). Its errors stand for
+// disk errors at this point.
 func (n *night) faultPoint(name string) error {
 	if n.cfg.Warehouse.Step == nil {
 		return nil
@@ -139,19 +137,18 @@ func (n *night) faultPoint(name string) error {
 	return n.cfg.Warehouse.Step(name)
 }
 
-// opening makes the draft and its stage while the first list is being asked for:
-// copying a catalog takes a second a gigabyte, and creating one as long, time in which
-// the allowed requests would lie idle.
+// opening creates the draft and its stage while the first list is requested. Copying a
+// catalog takes about a second per gigabyte, in which the request rate would not be used.
 type opening struct {
 	done chan struct{}
 	// err may be read when done is closed.
 	err error
 }
 
-// openBehind starts the opening. The context that it returns ends when the opening
-// fails: what is fetched then could not be staged. closeAll waits for the opening,
-// closes stage and draft, and reports the first cause alone.
-func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAll func(err error) error) {
+// startOpening creates the draft and the stage in the background. If that fails, the returned
+// context is cancelled, because fetched records could not be staged. closeAll waits for it,
+// closes both and returns the first error.
+func (n *night) startOpening(parent context.Context) (ctx context.Context, closeAll func(err error) error) {
 	o := &opening{done: make(chan struct{})}
 	n.opening, n.draft, n.stage = o, nil, nil
 	ctx, cancel := context.WithCancelCause(parent)
@@ -180,7 +177,7 @@ func (n *night) openBehind(parent context.Context) (ctx context.Context, closeAl
 			err = errors.Join(err, n.stage.Close(context.WithoutCancel(parent)))
 		}
 		if n.draft != nil {
-			// Publish empties the draft; on every other path it is dropped.
+			// Publish empties the draft. After an error it is dropped here.
 			err = errors.Join(err, n.draft.Discard())
 		}
 		if o.err != nil && errors.Is(err, o.err) {
@@ -200,11 +197,11 @@ func (n *night) waitOpened(ctx context.Context) error {
 	}
 }
 
-// runner takes a run from its lock to its entry in the ledger.
+// runner executes a run, from taking the lock to writing the ledger entry.
 type runner struct {
 	night *night
 	lock  *warehouse.Lock
-	// reader is nil until the service can be asked.
+	// reader is nil until execute has opened the landing.
 	reader *reader
 	// reread are the streams that were read a second time because of a gate.
 	reread map[string]bool
@@ -212,11 +209,11 @@ type runner struct {
 	published bool
 }
 
-// Run executes one night: lock, preflight, extract, gate, merge, publish. It
-// returns what the night did, also together with an error. Errors that decide
-// something: *warehouse.HeldError (another run is at work), *fetch.AuthError,
-// *load.MassDeleteError, *warehouse.VerifyError, *NothingError. After an error
-// the last snapshot is untouched and the landed answers are kept.
+// Run executes one night: lock, preflight, extract, gate, merge, publish. The
+// Result is also set if there is an error. Callers can tell these errors apart:
+// *warehouse.LockedError (another run holds the lock), *fetch.AuthError,
+// *load.MassDeleteError, *warehouse.VerifyError, *NoDataError and *HoldError. After an
+// error the last snapshot is unchanged and the landed answers are kept.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -231,12 +228,13 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// snapshotTime is the time of a run that starts now.
+// snapshotTime returns the snapshot time of a run that starts now.
 func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// startRun names a run that builds the snapshot of a time, and takes the lock for it.
+// startRun takes the lock, and chooses the id of a run that builds the snapshot of the given
+// time.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
-	// Any other value would silently read all or nothing.
+	// Any other value would silently read all details or none.
 	if !slices.Contains([]Details{ChangedDetails, AllDetails, NoDetails}, mode.details) {
 		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", mode.details)
 	}
@@ -245,7 +243,7 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 	if err != nil {
 		return nil, wh.Folder.FullErr(err)
 	}
-	// Under the lock, or another run of this second may take the same id.
+	// Without the lock another run of this second could take the same id.
 	id, err := wh.Ledger.NewRunID(snapshot)
 	if err == nil {
 		err = lock.Name(id, now)
@@ -258,14 +256,14 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
 
-// finishRun enters a run in the ledger and releases the lock.
+// finishRun writes the ledger entry of a run and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
 	var after *warehouse.AfterSwitchError
 	if r.published {
 		errors.As(err, &after)
 	}
-	err = wh.Folder.FullErr(r.ignoreOncePublished(err))
+	err = wh.Folder.FullErr(r.logIfPublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
@@ -277,14 +275,14 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	}
 	recorded := wh.Ledger.Record(res.Run)
 	if recorded == nil && r.night.mode.kind != ledger.Replay {
-		// A replay writes no note and recovers none: one that is there is of another run.
-		recorded = wh.Ledger.FinishAside()
+		// A replay writes no note and recovers none: an existing note belongs to another run.
+		recorded = wh.Ledger.FinishOneShot()
 	}
-	return res, wh.Folder.FullErr(errors.Join(err, r.ignoreOncePublished(recorded), r.lock.Release()))
+	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recorded), r.lock.Release()))
 }
 
-// stoppedError says why a run was stopped and how it goes on. What only follows from
-// the stop is not repeated; what else went wrong is.
+// stoppedError reports why a run was stopped and what happens next. Its message omits the
+// errors that follow from the stop, and contains all others.
 type stoppedError struct {
 	cause, err error
 	after      string
@@ -304,7 +302,7 @@ func (e *stoppedError) Error() string {
 // errorsBesideStop lists the joined errors that do not follow from a stop.
 func errorsBesideStop(err, cause error) (others []string) {
 	if err == errStage {
-		return nil // says only where the other one was met
+		return nil // it only marks where the joined error occurred
 	}
 	if !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
 		if warehouse.IsInterrupted(err) {
@@ -317,7 +315,7 @@ func errorsBesideStop(err, cause error) (others []string) {
 		return errorsBesideStop(e.Unwrap(), cause)
 	case interface{ Unwrap() []error }:
 		if !strings.Contains(err.Error(), "\n") {
-			return nil // one error that wraps two, and not two that are joined
+			return nil // one error that wraps two; joined errors are on separate lines
 		}
 		for _, one := range e.Unwrap() {
 			others = append(others, errorsBesideStop(one, cause)...)
@@ -326,13 +324,12 @@ func errorsBesideStop(err, cause error) (others []string) {
 	return others
 }
 
-// Unwrap returns why the run was stopped, and what it met then.
+// Unwrap returns the cause of the stop and the errors after it.
 func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// ignoreOncePublished turns an error behind the publish into a line of the log: the run is
-// what it published, partial where a step of the publish itself failed, and the next one
-// completes what is left.
-func (r *runner) ignoreOncePublished(err error) error {
+// logIfPublished logs an error of a published run, and returns nil. The snapshot is visible,
+// and the next run completes the remaining steps.
+func (r *runner) logIfPublished(err error) error {
 	if err == nil || !r.published {
 		return err
 	}
@@ -344,7 +341,7 @@ func warnIncomplete(log *slog.Logger, run string, err error) {
 	log.Warn("published, but a later step failed; the next run completes it", "run", run, "error", err)
 }
 
-// inOrder calls the steps up to the first that fails.
+// inOrder calls the steps until one of them fails.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -354,7 +351,8 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// execute asks the service, or a landing, for everything and publishes it.
+// execute reads all streams from the service, or from a landing for a replay, and publishes
+// them.
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
@@ -365,7 +363,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
 	if lost := landing.Damaged(); lost > 0 {
-		n.cfg.Log.Warn("lines of the journal are damaged: a run asks again for their answers, a replay goes without them", "damaged", lost)
+		n.cfg.Log.Warn("lines of the journal are damaged: a run requests their answers again, a replay omits them", "damaged", lost)
 	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
@@ -384,16 +382,16 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	if r.reader.token, err = checkToken(ctx, client, n.cfg.TeamID); err != nil {
 		return res, err
 	}
-	if err := r.admitToken(r.reader.token.describeAccess()); err != nil {
+	if err := r.checkAccess(r.reader.token.describeAccess()); err != nil {
 		return res, err
 	}
-	return r.readUntilBelieved(ctx)
+	return r.publishWithRereads(ctx)
 }
 
-// readAndPublish reads all streams into a stage of their own and publishes it.
+// readAndPublish reads all streams into a new stage and publishes it.
 func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	n := r.night
-	ctx, closeAll := n.openBehind(ctx)
+	ctx, closeAll := n.startOpening(ctx)
 	defer func() { err = closeAll(err) }()
 	if err := r.reader.extract(ctx); err != nil {
 		return res, err
@@ -401,13 +399,14 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	if n.cfg.FinishCommit {
 		ctx = context.WithoutCancel(ctx)
 	}
-	// From here on memory is DuckDB's, which does not know what decoding left.
+	// DuckDB needs the memory from here on, and does not count memory that Go has not
+	// returned to the system.
 	debug.FreeOSMemory()
 	return r.publish(ctx)
 }
 
-// closeEntry completes the ledger's entry of a run that ends with err: with what each
-// stream proved and cost.
+// closeEntry completes the ledger entry of a run that ends with err. It adds the grade and
+// the cost of each stream.
 func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))

@@ -12,8 +12,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Token is what the service says of the caller's token (spec 2.1).
-// The token itself is not part of it.
+// Token is the token info of the service (spec 2.1), without the token itself.
 type Token struct {
 	Type   string
 	Scopes []string
@@ -23,13 +22,13 @@ type Token struct {
 // tokenPath is asked before anything else (spec 2.1, spec 5).
 const tokenPath = "/auth/token"
 
-// describeAccess names what a token can read.
+// describeAccess describes the rights of a token, for the note of a run.
 func (t Token) describeAccess() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
 }
 
-// checkToken asks who we are, which decides what can be read at all. A run that
-// is resumed asks again: its token may have been changed since.
+// checkToken requests the token info, which decides which streams can be read. A resumed run
+// requests it again, because the token may have been changed.
 func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
 	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -46,9 +45,9 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 	return t, nil
 }
 
-// parseToken reads the answer of GET /auth/token. The type of team_id is not
-// documented: a number is as good as a text. An object with neither type nor scopes is
-// refused: it would pass for a token without any.
+// parseToken parses the answer of GET /auth/token. The type of team_id is not documented, so it
+// may be a number or a string. An object with neither type nor scopes is an error, because it
+// would look like a token without rights.
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
 		Type   *string         `json:"token_type"`
@@ -74,16 +73,15 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
-// provesAccess reports whether the token's type and scopes say that it may read a
-// stream, so that a 403 is a fault. Otherwise the stream was tried, and a 403
-// is the answer.
+// provesAccess reports whether the token's type and scopes allow the stream, so that a 403 is
+// an error. Otherwise a 403 is an expected answer.
 func (t Token) provesAccess(s stream.Stream) bool {
 	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
 }
 
-// skipReason says why a stream is not read tonight; empty when it is. A token that
-// bypasses the checks, a type that the spec does not list, and a stream whose scope is
-// not shown are tried, and learn from a 403 (spec 5).
+// skipReason returns why a stream is not read tonight, or "" if it is read. If the type of the
+// token or the scope of the stream is not in the spec, the stream is read, and the service may
+// answer 403 (spec 5).
 func (c Config) skipReason(t Token, s stream.Stream) string {
 	var missing []string
 	if t.Type == "custom" || t.Type == "read_only" {
@@ -91,7 +89,7 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 	}
 	switch {
 	case s.IsEvents():
-		return "" // they cost no request, and wait nowhere else
+		return "" // events need no request, and are only in the inbox
 	case !slices.Contains(c.Chosen, s.Name):
 		return ledger.ReasonNotChosen
 	case s.IsDetail() && c.Details == NoDetails:

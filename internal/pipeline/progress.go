@@ -11,25 +11,25 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Watch shows the progress of one night after the other. The zero value is ready, and
-// safe for concurrent use. Nothing is counted for a nil Watch.
+// Watch shows the progress of the current run. It can be used for several runs, one after the
+// other. The zero value is ready and safe for concurrent use. A nil Watch ignores updates.
 type Watch struct {
 	mu       sync.Mutex
-	client   *fetch.Client // nil: no night is at work
-	now      ledger.Progress
-	expected []int64         // requests of each stream in the last night; -1: never read
+	client   *fetch.Client // nil if no run is in progress
+	current  ledger.Progress
+	expected []int64         // requests of each stream in the last night, -1 if it was never read
 	byID     map[string]bool // streams that are read id by id
 }
 
-// Progress returns how far the night is that runs now; false: none does.
+// Progress returns the progress of the current run. It returns false if no run is in progress.
 func (w *Watch) Progress() (ledger.Progress, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.client == nil {
 		return ledger.Progress{}, false
 	}
-	p := w.now
-	p.Streams = slices.Clone(w.now.Streams)
+	p := w.current
+	p.Streams = slices.Clone(w.current.Streams)
 	var all fetch.Telemetry
 	for _, t := range w.client.Telemetry() {
 		if t.Requests > 0 && (all.First.IsZero() || t.First.Before(all.First)) {
@@ -47,8 +47,8 @@ func (w *Watch) Progress() (ledger.Progress, bool) {
 	return p, true
 }
 
-// perSecond is the rate since the first request; 0 in its first second, which shows
-// the burst and not the rate.
+// perSecond returns the request rate since the first request. It is 0 in the first second,
+// which contains the burst.
 func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	span := now.Sub(t.First)
 	if t.Requests == 0 || span < time.Second {
@@ -57,8 +57,8 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimateRest enters how many requests are still needed, and how long they take.
-// overall is the rate of the night so far: most streams are too short for a rate.
+// estimateRest sets the number of remaining requests and their duration. overall is the rate
+// of the night so far, for streams that are too short for a rate of their own.
 func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {
@@ -98,35 +98,35 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 	return &p.Streams[i]
 }
 
-// beginRun shows the progress of a run; runs are the past ones.
+// beginRun starts to show the progress of a run. runs are the earlier runs.
 func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.client, w.expected, w.byID = client, nil, map[string]bool{}
-	w.now = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
+	w.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
 	for _, s := range n.cfg.Streams {
-		w.now.Streams = append(w.now.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
+		w.current.Streams = append(w.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
 		w.expected = append(w.expected, lastRequests(runs, s.Name))
 	}
 }
 
-// endRun shows that no run is at work.
+// endRun shows that no run is in progress.
 func (w *Watch) endRun() {
 	w.update("", func(*ledger.StreamProgress) { w.client = nil })
 }
 
 func (w *Watch) setPhase(text string) {
-	w.update("", func(*ledger.StreamProgress) { w.now.Phase = text })
+	w.update("", func(*ledger.StreamProgress) { w.current.Phase = text })
 }
 
-// update changes a stream, or, without a name, the run as a whole.
+// update calls write for a stream. With an empty name it calls write(nil), to change the run.
 func (w *Watch) update(name string, write func(s *ledger.StreamProgress)) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := findStream(&w.now, name)
+	s := findStream(&w.current, name)
 	if s != nil || name == "" {
 		write(s)
 	}
@@ -134,21 +134,21 @@ func (w *Watch) update(name string, write func(s *ledger.StreamProgress)) {
 
 func (w *Watch) setReading(s stream.Stream) {
 	w.update(s.Name, func(p *ledger.StreamProgress) {
-		p.State, w.now.Phase = ledger.Reading, "reading "+s.Name
+		p.State, w.current.Phase = ledger.Reading, "reading "+s.Name
 	})
 }
 
-// setPlanned says how many single records a stream will be asked for.
+// setPlanned sets the number of details that will be requested.
 func (w *Watch) setPlanned(s stream.Stream, total int64) {
 	w.update(s.Name, func(p *ledger.StreamProgress) { p.Total, w.byID[s.Name] = total, true })
 }
 
-// countAnswer counts an answer. Each pass over a list begins anew.
+// countAnswer counts an answer. Each pass over a list starts from zero.
 func (w *Watch) countAnswer(r fetch.Response, page stream.PageFacts) {
 	w.update(r.Stream, func(p *ledger.StreamProgress) {
 		switch {
 		case w.byID[r.Stream]:
-			if r.Pass <= 1 && r.Page <= 1 { // what belongs to one id may have pages
+			if r.Pass <= 1 && r.Page <= 1 { // one id may have several pages
 				p.Done++
 			}
 			p.Rows += int64(page.Records)

@@ -15,13 +15,14 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// A gate stops what looks like a mass deletion, since a service that answers with
-// half of its records shows the same. Before it decides, whatever shows the loss
-// is read a second time in the same run: answers that landed before are not
-// believed again, neither now nor by --allow-mass-delete.
+// A gate stops a night with an unusual number of deletions, because a service that returns half
+// of its records looks the same. Before a gate stops the night, the streams with the loss are
+// requested a second time in the same run, without their landed answers. --allow-mass-delete
+// also accepts only a loss that the second reading confirms.
 
-// readUntilBelieved reads and publishes, and reads again what a gate doubts.
-func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
+// publishWithRereads reads and publishes. If a gate stops the night, it reads the streams with
+// the loss a second time.
+func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	n := r.night
 	for {
 		res, err := r.readAndPublish(ctx)
@@ -31,11 +32,11 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 		}
 		var again []string
 		for _, l := range loss.Losses {
-			doubted := r.streamsReadOnce(l.Table)
+			doubted := r.streamsNotReread(l.Table)
 			if l.NotFound && len(doubted) > 0 {
-				doubted = append(doubted, r.listsOf(l.Table)...)
+				doubted = append(doubted, r.listsNaming(l.Table)...)
 			}
-			if len(doubted) == 0 { // reading others would not change the verdict on this table
+			if len(doubted) == 0 { // reading other streams would not change the loss of this table
 				again = nil
 				break
 			}
@@ -50,41 +51,40 @@ func (r *runner) readUntilBelieved(ctx context.Context) (Result, error) {
 			r.reread[name] = true
 			r.reader.client.Refetch(name)
 		}
-		// Streams that no gate doubts are answered from the landing.
+		// The other streams are read again from the landing.
 		r.reader.done, n.drift, n.eventSinks = nil, newDrift(), nil
 	}
 }
 
-// streamsReadOnce lists the streams of a table that were read in this run and not a
-// second time.
-func (r *runner) streamsReadOnce(table string) []string {
+// streamsNotReread lists the streams of a table that were read exactly once in this run.
+func (r *runner) streamsNotReread(table string) []string {
 	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
 		return !r.reader.done.wasRead(name) || r.reread[name]
 	})
 }
 
-// listsOf are the streams that were read in this run and name ids for the details of a
-// table.
-func (r *runner) listsOf(table string) (names []string) {
+// listsNaming returns the streams that name ids for the details of a table and were read
+// exactly once in this run.
+func (r *runner) listsNaming(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
 		for _, ref := range s.Parents {
 			if ref.Lists() && ref.Table != table {
-				names = append(names, r.streamsReadOnce(ref.Table)...)
+				names = append(names, r.streamsNotReread(ref.Table)...)
 			}
 		}
 	}
 	return names
 }
 
-// publish takes the staged rows through the gates into a version and makes it
-// visible. A dry run stops behind the gates.
+// publish checks the limits, merges the staged rows into a version and publishes it. A dry
+// run ends after the merge.
 func (r *runner) publish(ctx context.Context) (Result, error) {
 	n, done := r.night, r.reader.done
 	n.cfg.Watch.setPhase("merging")
 	limits := n.cfg.Limits
 	limits.Confirmed = func(table string) bool {
-		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
+		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsNotReread(table)) == 0)
 	}
 	if losses := done.lossesByNotFound(limits); len(losses) > 0 {
 		return Result{}, &load.MassDeleteError{Losses: losses}
@@ -147,7 +147,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	return Result{Changes: changes, Manifest: m}, err
 }
 
-// writeFiles writes the tables of main and the changes of meta at the same time.
+// writeFiles writes the tables of main and the changes of meta in parallel.
 func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files []warehouse.ManifestTable, err error) {
 	n := r.night
 	writing, ctx := errgroup.WithContext(ctx)
@@ -161,8 +161,8 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 	return files, writing.Wait()
 }
 
-// reportDamage logs and records the damaged files of the version before, in whose place the
-// draft has new ones.
+// reportDamage logs and records damaged files of the previous version. The draft contains new
+// ones.
 func (n *night) reportDamage() {
 	found := n.draft.DamagedFiles()
 	if len(found) == 0 {
@@ -171,15 +171,15 @@ func (n *night) reportDamage() {
 	var files []string
 	for _, d := range found {
 		files = append(files, d.File)
-		n.cfg.Log.Warn("a published file is damaged; this run writes it anew, and placementsync verify --read-data finds what else is", "files", d.File, "error", d.Problem)
+		n.cfg.Log.Warn("a published file is damaged; this run writes it again, and placementsync verify --read-data finds other damage", "files", d.File, "error", d.Problem)
 	}
 	if err := integrity.SaveNightDamage(n.wh.Folder, n.run.ID, n.cfg.Now(), files); err != nil {
 		n.cfg.Log.Warn("result of verify not stored", "error", err)
 	}
 }
 
-// writeEvidence writes into meta what the night saw besides its rows. Runs that are in
-// the ledger alone, the failed ones, are added to the catalog here.
+// writeEvidence writes rejects, events and the summary of the night into meta. It also adds the
+// failed runs, which are only in the ledger.
 func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
 	if _, err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
@@ -195,8 +195,8 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
 }
 
-// ledgerRow puts what a stream proved and what it cost side by side; allowed is the
-// rate of requests a second that it may use, 0: no limit.
+// ledgerRow returns the ledger row of a stream, with its evidence and its cost. allowed is the
+// allowed request rate, per second. 0 means no limit.
 func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence
 	row := ledger.Stream{
@@ -211,7 +211,7 @@ func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Strea
 	if !r.merged {
 		row.Rows = r.rows
 	}
-	// The first request of the span came from the burst.
+	// The first request does not count: the burst allowed it.
 	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
 		row.RateUsed = float64(t.Requests-1) / (span * allowed)
 	}

@@ -19,34 +19,35 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Rebuilt is what Rebuild came to.
-type Rebuilt struct {
+// RebuildResult describes the version that Rebuild published.
+type RebuildResult struct {
 	Snapshots int
 	First     time.Time
 	Last      time.Time
 	Manifest  warehouse.Manifest
-	// Passed is what was damaged or missing, and skipped.
+	// Passed lists the skipped damaged and missing files.
 	Passed []integrity.Damage
-	// Unused is what is damaged or missing in the series and was not needed.
+	// Unused lists damaged and missing files of the series that were not needed.
 	Unused []integrity.Damage
 	// Unfinished are days that were being written when the warehouse was copied.
 	Unfinished []integrity.Damage
-	// Lost is the newest run in the ledger, where the series has no complete day of it.
+	// Lost is the newest run in the ledger, if it is newer than the series. Otherwise it
+	// is empty.
 	Lost string
-	// Between counts the snapshots from First to Last that meta knows and the
-	// series has no day of: history is coarser there.
+	// Between counts the snapshots in meta, from First to Last, that have no day in the
+	// series. History is coarser there.
 	Between int
-	// Meta is set where the tables of meta were restored.
+	// Meta is set if the tables of meta were restored.
 	Meta bool
-	// Runs is how many runs recorded the rows that they closed; these make up all of
-	// history. Zero means that history was found by comparing the snapshots.
+	// Runs is the number of runs from whose closed rows history was restored. Zero means
+	// that it was copied from the catalog or restored by comparing the snapshots.
 	Runs int
 }
 
-// SeriesError says that the series or the copies of meta are damaged.
+// SeriesError means that the series or the copies of meta are damaged.
 type SeriesError struct {
 	Found []integrity.Damage
-	// Whole is set where the catalog that readers see is whole.
+	// Whole is set if the catalog that readers see is undamaged.
 	Whole bool
 }
 
@@ -63,33 +64,32 @@ func (e *SeriesError) Error() string {
 	return b.String()
 }
 
-// Rebuild builds the catalog from the retained Parquet series and the changes of meta and
-// past beside it, and publishes it: current rows from the newest day, closed rows and meta
-// from the changes of all runs. Where the runs of an earlier program recorded no closed rows,
-// history is as fine as the series, one version a day. Every file is compared with the
-// checksum in its manifest; damaged and missing ones are a *SeriesError, or skipped with
-// skipDamaged.
-func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (Rebuilt, error) {
+// Rebuild builds the catalog from the retained Parquet series and the recorded changes of meta
+// and past, and publishes it. Current rows come from the newest day, closed rows and meta from
+// the changes of all runs. If an earlier program recorded no closed rows, history has one
+// version per day of the series. Every file is compared with the checksum in its manifest.
+// Damaged and missing files are a *SeriesError, or are skipped with skipDamaged.
+func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
-		return Rebuilt{}, err
+		return RebuildResult{}, err
 	}
 	b := &rebuild{repair: r, cfg: cfg, skip: skipDamaged}
 	b.run = ledger.Run{ID: r.id, Kind: ledger.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
-	return b.Rebuilt, errors.Join(r.wh.Folder.FullErr(err), r.lock.Release())
+	return b.RebuildResult, errors.Join(r.wh.Folder.FullErr(err), r.lock.Release())
 }
 
-// repair is work on a warehouse that reads nothing from the service.
+// repair is a run that repairs the warehouse without requests to the service.
 type repair struct {
 	wh   *warehouse.Warehouse
 	lock *warehouse.Lock
-	// id is a run id of its own, and at the time of its start.
+	// id is the run id, at the start time.
 	id string
 	at time.Time
 }
 
-// beginRepair takes the lock of a warehouse that exists.
+// beginRepair takes the lock of an existing warehouse.
 func beginRepair(cfg Config) (r repair, err error) {
 	if r.wh, err = warehouse.Open(cfg.Warehouse); err != nil {
 		return r, err
@@ -98,7 +98,7 @@ func beginRepair(cfg Config) (r repair, err error) {
 	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
 		return r, err
 	}
-	// Under the lock, or another run of this second may take the same id.
+	// Without the lock another run of this second could take the same id.
 	if r.id, err = r.wh.Ledger.NewRunID(r.at); err == nil {
 		err = r.lock.Name(r.id, r.at)
 	}
@@ -110,22 +110,23 @@ func beginRepair(cfg Config) (r repair, err error) {
 
 // rebuild is the state of one Rebuild.
 type rebuild struct {
-	Rebuilt
+	RebuildResult
 	repair
 	cfg   Config
 	draft *warehouse.Draft
 	skip  bool
 	run   ledger.Run
-	// knownPast is set when history did not have to be found by comparing snapshots.
+	// knownPast is set if closed rows were restored from records or from the catalog. It is
+	// not set if they have to be computed by comparing snapshots.
 	knownPast bool
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
-	// until is the time of the snapshot that each table has its rows from.
+	// until is the time of the snapshot from which each table has its rows.
 	until map[string]time.Time
 }
 
-// olderTables are the tables with the rows of an earlier snapshot than the others, since
-// their file of the newest one is damaged, by the time of theirs.
+// olderTables returns the tables whose newest file is damaged, with the time of the earlier
+// snapshot that their rows are from.
 func (b *rebuild) olderTables() map[string]time.Time {
 	older := map[string]time.Time{}
 	for table, at := range b.until {
@@ -150,7 +151,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	err = inOrder(
 		func() error { return b.replaySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
-		func() error { return b.refuseLoss(ctx) },
+		func() error { return b.checkLoss(ctx) },
 		func() error { return b.closeEntry(ctx) },
 		func() (err error) {
 			files, err = b.writeParquet(ctx)
@@ -173,11 +174,11 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	for _, d := range b.Unfinished {
 		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, d.Day))
 	}
-	// Readers see the version: the ledger must name it, whatever else fails.
+	// Readers see the version, so it is recorded in the ledger even after another error.
 	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
 }
 
-// replaySeries brings main and past to what the series holds.
+// replaySeries fills main and past from the series.
 func (b *rebuild) replaySeries(ctx context.Context) error {
 	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh, b.draft.DB)
 	if err != nil {
@@ -231,22 +232,22 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !until[t.Name].Equal(snap.At) })
 		}
 		if len(tables) == 0 {
-			continue // the chain of closed rows has what this day shows
+			continue // the recorded closed rows cover this day
 		}
 		if err := load.ApplySnapshot(ctx, b.draft, tables, snap); err != nil {
 			return err
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
 	}
-	if b.knownPast { // a table with rows of an earlier day has some that were closed since
+	if b.knownPast { // later runs closed some rows of a table that is from an earlier day
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
 }
 
-// findLost compares the newest snapshot with the ledger, of which a copy may be newer than
-// that of the series.
+// findLost looks in the ledger for a published run after the newest snapshot. In a copied
+// warehouse the ledger can be newer than the series.
 func (b *rebuild) findLost() error {
 	runs, err := b.wh.Ledger.Runs()
 	if err != nil {
@@ -263,9 +264,9 @@ func (b *rebuild) findLost() error {
 	return nil
 }
 
-// restorePast fills past from the closed rows that the runs recorded or, where these are
-// damaged or an earlier program recorded none, from the catalog that readers see. It returns
-// false when only the snapshots are left to find history by.
+// restorePast fills past from the closed rows that the runs recorded. If these are damaged, or
+// an earlier program recorded none, it copies them from the catalog that readers see. It
+// returns false if history can only be computed by comparing snapshots.
 func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (known bool, err error) {
 	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
@@ -288,7 +289,7 @@ func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (
 	return false, nil
 }
 
-// isCatalogWhole reports whether readers see a catalog that is what its manifest says.
+// isCatalogWhole reports whether the catalog that readers see matches its manifest.
 func (b *rebuild) isCatalogWhole() bool {
 	latest, ok, err := b.wh.Versions.Latest()
 	return err == nil && ok && b.wh.Versions.CheckCatalog(latest) == nil
@@ -301,8 +302,8 @@ func (b *rebuild) isCatalogNewest(latest string) bool {
 	return err == nil && !m.SnapshotAt.Before(b.last.At) && b.isCatalogWhole()
 }
 
-// restoreMeta copies meta from the catalog that readers see, if that is intact and of the
-// newest snapshot, and else adds up the changes that each version recorded.
+// restoreMeta copies meta from the catalog that readers see, if it is intact and not older than
+// the series. Otherwise it applies the changes that each version recorded.
 func (b *rebuild) restoreMeta(ctx context.Context) error {
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
@@ -330,7 +331,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	return b.countMissingDays(ctx)
 }
 
-// countMissingDays counts the snapshots that meta knows and that history was not built from.
+// countMissingDays counts the snapshots in meta without a day in the series.
 func (b *rebuild) countMissingDays(ctx context.Context) error {
 	if b.knownPast {
 		return nil
@@ -344,7 +345,7 @@ func (b *rebuild) countMissingDays(ctx context.Context) error {
 	return err
 }
 
-// closeEntry completes the ledger's entry, and writes into meta what was skipped.
+// closeEntry completes the ledger entry, and records the skipped files in meta.
 func (b *rebuild) closeEntry(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
@@ -365,14 +366,14 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 			return err
 		}
 	}
-	r.Error = "skipped what is damaged or missing: " + strings.Join(lost, "; ")
+	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
 	note := *r
 	note.SnapshotAt = time.Time{} // the snapshot is that of the night
 	return load.WriteRun(ctx, b.draft, note)
 }
 
-// writeParquet gives the version its Parquet files: those of the newest day of the series
-// where this program would write the same, and new ones elsewhere.
+// writeParquet creates the Parquet files of the version. It links the files of the newest day of
+// the series if this program would write the same, and writes the others.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
 	var missing []stream.Table
@@ -388,7 +389,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		}
 		files = append(files, known)
 	}
-	// What is written now is labelled as the night's.
+	// New files have the run and time of the night in their metadata.
 	b.draft.Run, b.draft.At = b.last.Run, b.last.At
 	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), missing, nil)
 	if err != nil {

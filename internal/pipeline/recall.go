@@ -21,23 +21,22 @@ import (
 	"placementsync/internal/transform"
 )
 
-// Most records of a list have the text of the night before. The decoders make an entry of
-// each record, with the hash of its text, and the next night leaves out the records whose
-// entries it has. The entries of a list are a file of state/seen, which is named after the
-// run whose version stores these records. A draft begins by removing the files of all runs
-// but its base, so that no file describes another version than that of its name. The files
-// are a cache: without one, or with a damaged one, all records are decoded.
+// Most records of a list have the same JSON text as in the night before. The decoders compute
+// an entry for each record, with the hash of its text. The next night skips records with a
+// known entry. The entries of a list are in a file below state/seen, which is named after the
+// run whose version contains these records. Every draft first removes the files of all runs
+// but its base, so that each file matches the version of its name. The files are a cache: if
+// one is missing or damaged, all records are decoded.
 
-// knownRecords is how many records a list needs for entries to be written, unless the
-// configuration says otherwise.
+// knownRecords is the default of Config.KnownRecords.
 const knownRecords = 1_000
 
-// recall is what a sink leaves out, and what it remembers for the next night.
+// recall is the state for skipping unchanged records of one stream.
 type recall struct {
-	// base is the version in which left out records are stored. It is empty if all records
+	// base is the version that contains the skipped records. It is empty if all records
 	// are decoded.
 	base string
-	// writes is set when entries are kept for the next night.
+	// writes is set if entries are kept for the next night.
 	writes bool
 
 	mu      sync.Mutex // guards entries
@@ -52,8 +51,8 @@ func (c *recall) add(entries []byte) {
 	}
 }
 
-// recallRecords lets the decoders leave out the records that the last night stored with the
-// same text. It is called before the first body is decoded.
+// recallRecords loads the entries of the last night into the decoders, so that they skip
+// unchanged records. It is called before the first body is decoded.
 func (k *sink) recallRecords() {
 	n := k.night
 	if k.stream.IsEvents() || !k.binding.CanRecall() || !load.FillsAlone(n.cfg.Streams, k.stream) {
@@ -69,7 +68,7 @@ func (k *sink) recallRecords() {
 	case err == nil:
 		k.recall.base = base
 	case !errors.Is(err, fs.ErrNotExist):
-		n.cfg.Log.Warn("unchanged records cannot be left out: all records are decoded", "stream", k.stream.Name, "error", err)
+		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
 	shared := transform.NewMemory(n.seedOf(k.stream), known)
 	for _, d := range k.all {
@@ -77,20 +76,20 @@ func (k *sink) recallRecords() {
 	}
 }
 
-// leaveOutRecords prepares the stage for records that are left out.
-func (k *sink) leaveOutRecords() error {
+// prepareSkips prepares the stage for skipped records.
+func (k *sink) prepareSkips() error {
 	n, base := k.night, k.recall.base
 	if base == "" {
 		return nil
 	}
 	if n.draft.Previous != base {
-		return fmt.Errorf("leave out unchanged records of %s: the draft is built on version %q and not on %q: run again", k.stream.Name, n.draft.Previous, base)
+		return fmt.Errorf("skip unchanged records of %s: the draft is built on version %q and not on %q: run again", k.stream.Name, n.draft.Previous, base)
 	}
 	n.stage.Rows.SkipUnchanged(k.stream)
 	return nil
 }
 
-// writeEntries writes the entries of a list of which all rows were stored, if it is large.
+// writeEntries writes the entries of a large list. All its rows must be stored.
 func (k *sink) writeEntries() {
 	n, size := k.night, 0
 	for _, part := range k.recall.entries {
@@ -114,7 +113,7 @@ func (k *sink) writeEntries() {
 func (c *recall) write(f *os.File) error {
 	sum := xxh3.New()
 	for _, part := range c.entries {
-		_, _ = sum.Write(part) // a hash takes everything
+		_, _ = sum.Write(part) // a hash returns no error
 		if _, err := f.Write(part); err != nil {
 			return err
 		}
@@ -139,14 +138,14 @@ func (n *night) readEntries(stream, run string) (*transform.Known, error) {
 	}
 	end := len(text) - digestSize
 	if end < 0 || end%transform.EntrySize != 0 || xxh3.Hash128(text[:end]).Bytes() != [digestSize]byte(text[end:]) {
-		return nil, fmt.Errorf("read %s: it does not have its checksum", path)
+		return nil, fmt.Errorf("read %s: wrong checksum", path)
 	}
 	known := transform.NewKnown(end / transform.EntrySize)
 	known.Add(text[:end])
 	return known, nil
 }
 
-// carryEntries gives the entries of lists whose rows stay as they are to tonight's version.
+// carryEntries links the entries of carried lists to this run.
 func (n *night) carryEntries(cover map[string]load.Coverage) {
 	for name, covered := range cover {
 		if covered != load.Carried {
@@ -159,8 +158,8 @@ func (n *night) carryEntries(cover map[string]load.Coverage) {
 	}
 }
 
-// removeEntries removes the entries of all runs but one, also those of an earlier attempt at
-// this run and those that 1.0.0 wrote.
+// removeEntries removes the entries of all runs but one. This includes an earlier attempt at
+// this run, and files that version 1.0.0 wrote.
 func (n *night) removeEntries(kept string) error {
 	files, err := os.ReadDir(n.wh.Folder.SeenPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -177,8 +176,8 @@ func (n *night) removeEntries(kept string) error {
 	return nil
 }
 
-// seedOf starts the hashes of the records of a stream. Another program, build, schema or
-// rule of privacy has another seed, so that it leaves out nothing that this one stored.
+// seedOf returns the seed for the hashes of a stream's records. It depends on the program,
+// build, schema and privacy rules. After a change of these no record is skipped.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)

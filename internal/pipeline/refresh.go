@@ -15,15 +15,15 @@ import (
 // Targets are the records that a refresh reads again.
 type Targets struct{ Articles, Campaigns []string }
 
-// ErrPending says that a refresh did nothing, since a night has to come first: none has
-// published yet, one waits to be resumed, or one is held.
+// ErrPending means that a refresh did not start: no night was published yet, or a night can be
+// resumed, or a night is held.
 var ErrPending = errors.New("refresh: a night has to come first; nothing was changed")
 
-// Refresh reads again a few articles and campaigns, what belongs to them, and
-// the events in the inbox, and publishes a version in which everything else is that
-// of the last one, with its grades and ages. It does not count for the schedule,
-// leaves the turns of the settled as they are, and is not resumed when it fails,
-// since the next night asks for the same. Errors are those of Run, and ErrPending.
+// Refresh reads the given articles and campaigns again, their details, and the events in the
+// inbox. It publishes a version in which all other rows, grades and ages are those of the last
+// one. A refresh does not count for the schedule or for the order in which settled details are
+// read again. A failed refresh is not resumed, because the next night reads the same records.
+// It returns the errors of Run, and ErrPending.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -37,16 +37,16 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	if err := r.checkRefreshable(now); err != nil {
 		return Result{}, errors.Join(err, r.lock.Release())
 	}
-	res, err := r.runAside(ctx)
+	res, err := r.runOneShot(ctx)
 	if err == nil {
 		err = inOrder(r.night.inbox.Empty, wh.Pruner.DiscardSpent)
 	}
 	return r.finishRun(ctx, res, err)
 }
 
-// checkRefreshable refuses before the first night, while a night waits to be resumed, whose
-// snapshot would be older than the one that it finds, and while a night is held, which can
-// only be published over the snapshot that it was built on.
+// checkRefreshable returns ErrPending before the first night, if a night can be resumed, and if
+// a night is held. A resumed night has an older snapshot time than a refresh before it. A held
+// night can only be published after the snapshot that it was built on.
 func (r *runner) checkRefreshable(now time.Time) error {
 	wh := r.night.wh
 	if err := wh.Recover(); err != nil {
@@ -70,37 +70,37 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	return nil
 }
 
-// maxTargets bounds the records of each kind that wait for one refresh. The night
-// reads the others by the same events.
+// maxTargets is the maximum number of records of each kind in one refresh. The night
+// reads the others, because of the same events.
 const maxTargets = 500
 
-// Refresher collects the records that events name and refreshes them together: one
-// window after the first event, one refresh at a time.
+// Refresher collects the records that events name, and refreshes them together one window
+// after the first event. It runs one refresh at a time.
 type Refresher struct {
 	log     *slog.Logger
 	window  time.Duration
 	refresh func(context.Context, Targets) error
-	// woken holds a token while something waits.
+	// woken contains a token if records are waiting.
 	woken chan struct{}
 
 	mu      sync.Mutex // guards waiting
 	waiting Targets
 }
 
-// NewRefresher makes a collector; refresh is called by Run. It may answer with a
-// *warehouse.HeldError or ErrPending: the targets then wait another window.
+// NewRefresher returns a Refresher whose Run calls refresh. If refresh returns a
+// *warehouse.LockedError or ErrPending, the records wait for another window.
 func NewRefresher(log *slog.Logger, window time.Duration, refresh func(context.Context, Targets) error) *Refresher {
 	return &Refresher{log: log, window: window, refresh: refresh, woken: make(chan struct{}, 1)}
 }
 
-// Add collects an article and its campaign; an empty id is none. It does not block.
+// Add collects an article and its campaign. Empty ids are ignored. Add does not block.
 func (r *Refresher) Add(article, campaign string) {
 	if article != "" || campaign != "" {
 		r.addTargets(Targets{[]string{article}, []string{campaign}})
 	}
 }
 
-// addTargets adds to what waits, and wakes Run.
+// addTargets adds records to the waiting ones, and wakes Run.
 func (r *Refresher) addTargets(t Targets) {
 	r.mu.Lock()
 	r.waiting.Articles = addIDs(r.waiting.Articles, t.Articles...)
@@ -112,7 +112,7 @@ func (r *Refresher) addTargets(t Targets) {
 	}
 }
 
-// addIDs adds ids to a sorted list, once each, as long as there is room.
+// addIDs inserts ids into a sorted list without duplicates, up to maxTargets.
 func addIDs(to []string, ids ...string) []string {
 	for _, id := range ids {
 		at, known := slices.BinarySearch(to, id)
@@ -123,7 +123,7 @@ func addIDs(to []string, ids ...string) []string {
 	return to
 }
 
-// Run refreshes until ctx ends. What waits then is left to the next night.
+// Run refreshes until ctx ends. The next night reads the records that are waiting then.
 func (r *Refresher) Run(ctx context.Context) {
 	window := time.NewTimer(r.window)
 	defer window.Stop()
@@ -143,12 +143,12 @@ func (r *Refresher) Run(ctx context.Context) {
 	}
 }
 
-// refreshNow refreshes what waits. A refresh that fails is not repeated: the next
-// night reads the records that events named and no run has read since.
+// refreshNow refreshes the waiting records. A failed refresh is not repeated: the next
+// night reads all records that events named and that no run has read since.
 func (r *Refresher) refreshNow(ctx context.Context) {
 	r.mu.Lock()
 	select {
-	case <-r.woken: // an event that comes from now on wakes Run anew
+	case <-r.woken: // later events wake Run again
 	default:
 	}
 	targets := r.waiting
@@ -157,7 +157,7 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	err := r.refresh(ctx, targets)
 	switch {
 	case err == nil || ctx.Err() != nil:
-	case errors.As(err, new(*warehouse.HeldError)) || errors.Is(err, ErrPending):
+	case errors.As(err, new(*warehouse.LockedError)) || errors.Is(err, ErrPending):
 		r.log.Info("refresh waits for another window", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 		r.addTargets(targets)
 	default:

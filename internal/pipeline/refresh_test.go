@@ -15,21 +15,21 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// refreshed is one call of a collector's refresh.
+// refreshed is one call of the refresh function.
 type refreshed struct {
 	At      time.Duration
 	Targets pipeline.Targets
 }
 
-// told is an event, so long after the one before it.
-type told struct {
+// event names records. It arrives the duration after its predecessor.
+type event struct {
 	after             time.Duration
 	article, campaign string
 }
 
-// collect has a collector with a window of 30 s told of events; each refresh
-// takes a minute and answers with the next error.
-func collect(t *testing.T, answers []error, events ...told) []refreshed {
+// collect sends events to a Refresher with a window of 30 s. Each refresh takes a minute and
+// returns the next of the given errors.
+func collect(t *testing.T, errs []error, events ...event) []refreshed {
 	t.Helper()
 	var calls []refreshed
 	synctest.Test(t, func(t *testing.T) {
@@ -43,10 +43,10 @@ func collect(t *testing.T, answers []error, events ...told) []refreshed {
 			calls = append(calls, refreshed{time.Since(start), targets})
 			time.Sleep(time.Minute)
 			busy = false
-			if len(answers) < len(calls) {
+			if len(errs) < len(calls) {
 				return nil
 			}
-			return answers[len(calls)-1]
+			return errs[len(calls)-1]
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -63,38 +63,38 @@ func collect(t *testing.T, answers []error, events ...told) []refreshed {
 }
 
 func TestRefresher(t *testing.T) {
-	held := fmt.Errorf("refresh: %w", &warehouse.HeldError{Run: "night"})
+	locked := fmt.Errorf("refresh: %w", &warehouse.LockedError{Run: "night"})
 	one := pipeline.Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}
-	event := told{0, "a", "c"}
+	first := event{0, "a", "c"}
 	cases := []struct {
-		name    string
-		answers []error
-		events  []told
-		want    []refreshed
+		name   string
+		errs   []error
+		events []event
+		want   []refreshed
 	}{
-		{"one event", nil, []told{event}, []refreshed{{30 * time.Second, one}}},
-		{"an event without ids", nil, []told{{}}, nil},
-		{"events within the window are one refresh", nil, []told{{0, "b", "c"}, {29 * time.Second, "a", ""}, {0, "b", "c"}},
+		{"one event", nil, []event{first}, []refreshed{{30 * time.Second, one}}},
+		{"an event without ids", nil, []event{{}}, nil},
+		{"events within the window are one refresh", nil, []event{{0, "b", "c"}, {29 * time.Second, "a", ""}, {0, "b", "c"}},
 			[]refreshed{{30 * time.Second, pipeline.Targets{Articles: []string{"a", "b"}, Campaigns: []string{"c"}}}}},
-		{"an event while one runs waits for the next", nil, []told{event, {45 * time.Second, "b", ""}},
+		{"an event during a refresh waits for the next", nil, []event{first, {45 * time.Second, "b", ""}},
 			[]refreshed{{30 * time.Second, one}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
-		{"a night is at work", []error{held, pipeline.ErrPending}, []told{event},
+		{"a night holds the lock", []error{locked, pipeline.ErrPending}, []event{first},
 			[]refreshed{{30 * time.Second, one}, {2 * time.Minute, one}, {3*time.Minute + 30*time.Second, one}}},
-		{"a refresh that fails is left to the night", []error{errors.New("no")}, []told{event}, []refreshed{{30 * time.Second, one}}},
+		{"a failed refresh is not repeated", []error{errors.New("no")}, []event{first}, []refreshed{{30 * time.Second, one}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, collect(t, c.answers, c.events...)); diff != "" {
+			if diff := cmp.Diff(c.want, collect(t, c.errs, c.events...)); diff != "" {
 				t.Errorf("refreshes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestARefresherIsBounded(t *testing.T) {
-	var events []told
+func TestRefresherIsBounded(t *testing.T) {
+	var events []event
 	for i := range 2000 {
-		events = append(events, told{0, fmt.Sprint("a", i), fmt.Sprint("c", i)})
+		events = append(events, event{0, fmt.Sprint("a", i), fmt.Sprint("c", i)})
 	}
 	calls := collect(t, nil, events...)
 	if len(calls) != 1 || len(calls[0].Targets.Articles) != 500 || len(calls[0].Targets.Campaigns) != 500 {

@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Replay builds the tables of a landed run again, from its answers alone and on
-// the version that the run built on, and publishes them under a run id of their
-// own and the time of the old snapshot: for a run that did not publish, or the
-// newest one after the program learned to read something better. A run that later
-// nights build on is refused. What the run was not answered is carried.
+// Replay builds the version of a landed run again, from its landed answers and on the version
+// that the run was built on. It publishes the result with a new run id and the snapshot time of
+// the run. It is for unpublished runs, and for the newest run after an upgrade that improves
+// decoding. Replay returns an error if later nights are built on the run. Streams without a
+// landed answer are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -44,7 +44,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return r.finishRun(ctx, res, err)
 	}
-	// What a run that waits to be resumed has landed is published now.
+	// The answers are now published, so the run needs no resume.
 	waiting, ok, err := wh.Ledger.Unfinished()
 	if err == nil && ok && waiting.Run == run {
 		err = wh.Ledger.Finish()
@@ -55,8 +55,8 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// landedSnapshot is the time of the snapshot of a run whose answers are there to be
-// read: its id has the second, the ledger has it whole.
+// landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger has it
+// in full precision, the run id only to the second.
 func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, ok := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()
@@ -70,10 +70,10 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	case err != nil:
 		return at, err
 	case spent || i >= 0 && (missing != nil || !ok):
-		return at, fmt.Errorf("replay %s: what it landed is not kept: privacy.raw discards it when a night is published, "+
-			"retention.raw_days when it is old; placementsync rebuild builds from the Parquet snapshots", run)
+		return at, fmt.Errorf("replay %s: its answers are not kept: privacy.raw discards them when a night is published, "+
+			"retention.raw_days when they are old; placementsync rebuild builds from the Parquet snapshots", run)
 	case missing != nil || !ok:
-		return at, &ledger.UnknownRunError{Problem: fmt.Sprintf("replay %q: nothing has landed under this run: placementsync runs lists them", run)}
+		return at, &ledger.UnknownRunError{Problem: fmt.Sprintf("replay %q: this run has no landed answers: placementsync runs lists the runs", run)}
 	case i < 0:
 		return at, nil
 	case !runs[i].IsNight():
@@ -82,7 +82,7 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	return runs[i].StartedAt, nil
 }
 
-// replayBase is the version that a run built on or would have.
+// replayBase returns the version on which a replay of the run is built.
 func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	versions, err := wh.Versions.List()
 	if err != nil {
@@ -109,10 +109,11 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	return m.Previous, nil
 }
 
-// refuseReplay says why a run that readers do not see is not replayed, and what to do first.
+// refuseReplay returns the error for a run that is not the newest one, with the command to run
+// first.
 func refuseReplay(wh *warehouse.Warehouse, run, latest string, versions []string) error {
 	const orRebuild = "or use placementsync rebuild; nothing was changed"
-	line, _ := wh.Versions.Lineage(latest) // a damaged one ends it
+	line, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
 	builtOn := slices.ContainsFunc(line, func(m warehouse.Manifest) bool { return m.RunID == run })
 	at, kept := slices.BinarySearch(versions, run)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// tagService answers with its tags and a token that may read all.
+// tagService is an HTTP service with a list of tags and a token with full access.
 type tagService struct {
 	tags  []string
 	asked int
@@ -35,9 +35,9 @@ func (s *tagService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"records":[%s],"total_records":%d,"total_pages":1,"current_page":1,"next_page":null}`, strings.Join(records, ","), len(records))
 }
 
-// TestAReplayClaimsNoSecondReading has the gate stop a night in which all tags vanish, which
-// reads the list a second time, and then a replay of it, which cannot.
-func TestAReplayClaimsNoSecondReading(t *testing.T) {
+// TestReplayReportsNoSecondReading deletes all tags. The gate stops the night after a second
+// reading of the list. A replay of it is stopped, too, but cannot read the list again.
+func TestReplayReportsNoSecondReading(t *testing.T) {
 	t.Parallel()
 	service := &tagService{}
 	server := httptest.NewServer(service)
@@ -66,7 +66,7 @@ func TestAReplayClaimsNoSecondReading(t *testing.T) {
 	_, err = pipeline.Replay(t.Context(), cfg, stopped.Run.ID)
 	loss, ok = errors.AsType[*load.MassDeleteError](err)
 	if !ok || loss.Reread || !strings.Contains(err.Error(), "start a new run") || service.asked != asked {
-		t.Errorf("the replay ended with %v after %d requests, want that nothing was read again", err, service.asked-asked)
+		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, service.asked-asked)
 	}
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {

@@ -11,22 +11,22 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError says that the token of a resumed run reads other things now, so
-// that its answers must not be mixed with new ones.
-type otherAccessError struct{ before, now string }
+// otherAccessError means that the token has other rights than when the run began. The landed
+// answers must not be mixed with new ones.
+type otherAccessError struct{ before, after string }
 
 func (e *otherAccessError) Error() string {
-	return fmt.Sprintf("resume the run: its token could read %q, this one %q", e.before, e.now)
+	return fmt.Sprintf("resume the run: the token could read %q, and now %q", e.before, e.after)
 }
 
-// runOrResume resumes the last run if it did not publish and is young enough, or
+// runOrResume resumes the last run if it was not published and is not too old. Otherwise it
 // starts a new one.
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
 	if err := r.night.wh.Recover(); err != nil {
 		return Result{}, err
 	}
 	if !r.night.mode.isResumable() {
-		return r.runAside(ctx)
+		return r.runOneShot(ctx)
 	}
 	if err := r.resumeLast(now); err != nil {
 		return Result{}, err
@@ -48,12 +48,12 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// runAside executes a run that no later one resumes. Its note is removed when the
-// ledger has it.
-func (r *runner) runAside(ctx context.Context) (Result, error) {
+// runOneShot executes a run that cannot be resumed. Its note is removed after its ledger entry
+// is written.
+func (r *runner) runOneShot(ctx context.Context) (Result, error) {
 	u := r.unfinished("")
 	u.Kind = r.night.run.Kind
-	if err := r.night.wh.Ledger.StartAside(u); err != nil {
+	if err := r.night.wh.Ledger.StartOneShot(u); err != nil {
 		return Result{}, err
 	}
 	return r.execute(ctx)
@@ -74,8 +74,7 @@ func (r *runner) resumeLast(now time.Time) error {
 	return r.lock.Name(last.Run, now)
 }
 
-// attempt executes the run between the note that it is at work and the removal of
-// that note.
+// attempt executes the run. It writes the note of the run before, and removes it after success.
 func (r *runner) attempt(ctx context.Context) (Result, error) {
 	n := r.night
 	if err := n.wh.Ledger.Start(r.unfinished("")); err != nil {
@@ -84,7 +83,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	res, err := r.execute(ctx)
 	_, stopped := errors.AsType[*load.MassDeleteError](err)
 	if stopped || errors.As(err, new(*HoldError)) {
-		// Resumed, its answers would bring the next run to the same end.
+		// A resumed run would use the same answers and stop again.
 		return res, errors.Join(err, n.wh.Ledger.Finish())
 	}
 	if err != nil {
@@ -93,7 +92,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
 }
 
-// unfinished is the note of a run at work, whose token has this access.
+// unfinished returns the note of this run. access describes the rights of its token.
 func (r *runner) unfinished(access string) warehouse.Unfinished {
 	n := r.night
 	u := warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
@@ -104,9 +103,9 @@ func (r *runner) unfinished(access string) warehouse.Unfinished {
 	return u
 }
 
-// admitToken compares what the token reads with what it read when the run began, and
-// adds it to the note of the run.
-func (r *runner) admitToken(access string) error {
+// checkAccess compares the rights of the token with those when the run began, and writes them
+// to the note of the run.
+func (r *runner) checkAccess(access string) error {
 	last := r.night.mode.resumed
 	switch {
 	case !r.night.mode.isResumable():

@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestWhatTheKindsOfRunsDoDifferently holds every decision that depends on the kind.
-func TestWhatTheKindsOfRunsDoDifferently(t *testing.T) {
-	const resumes, next, again = "what has landed is kept, run again to resume", "the last snapshot stays, and the next night reads the records of this refresh", "the last snapshot stays: begin again"
+// TestRunModes compares every decision that depends on the kind of a run.
+func TestRunModes(t *testing.T) {
+	const resumes, next, again = "what has landed is kept, run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
 	for _, c := range []struct {
 		mode                                 runMode
 		asks, resumable, refresh, leavesList bool
@@ -38,7 +38,7 @@ func TestWhatTheKindsOfRunsDoDifferently(t *testing.T) {
 	}
 }
 
-func TestARefreshAsksForItsTargets(t *testing.T) {
+func TestRefreshReadsItsTargets(t *testing.T) {
 	m := runMode{kind: ledger.Refresh, targets: Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}}
 	got := map[string]string{}
 	for _, s := range stream.AllWithEvents() {
@@ -52,7 +52,7 @@ func TestARefreshAsksForItsTargets(t *testing.T) {
 	}
 }
 
-// newRunner is a run in an empty warehouse.
+// newRunner starts a run in an empty warehouse.
 func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 	t.Helper()
 	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.AllWithEvents())}
@@ -76,8 +76,8 @@ func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 	return r
 }
 
-// TestWhichRunsAreResumed holds the age to the nanosecond, and what else a run has to be.
-func TestWhichRunsAreResumed(t *testing.T) {
+// TestResumeLast checks the maximum age to the nanosecond, and the other conditions for a resume.
+func TestResumeLast(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		age     time.Duration
@@ -87,11 +87,11 @@ func TestWhichRunsAreResumed(t *testing.T) {
 		resumed bool
 	}{
 		"young":                    {time.Hour, false, "http://a", true, true},
-		"of the last moment":       {6 * time.Hour, false, "http://a", true, true},
+		"just young enough":        {6 * time.Hour, false, "http://a", true, true},
 		"too old":                  {6*time.Hour + 1, false, "http://a", true, false},
-		"a fresh one is wanted":    {time.Hour, true, "http://a", true, false},
+		"a fresh run is requested": {time.Hour, true, "http://a", true, false},
 		"of another service":       {time.Hour, false, "http://b", true, false},
-		"nothing of it has landed": {time.Hour, false, "http://a", false, false},
+		"without landed answers":   {time.Hour, false, "http://a", false, false},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
@@ -123,15 +123,16 @@ func TestWhichRunsAreResumed(t *testing.T) {
 		if u := r.unfinished("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
 			t.Errorf("%s: the note with an access is %+v", name, u)
 		}
-		// No night has published, so that a refresh waits in any case.
+		// No night was published, so a refresh must wait in all cases.
 		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
 			t.Errorf("%s: a refresh before the first night: %v", name, err)
 		}
 	}
 }
 
-// TestATokenThatReadsOtherThings begins a new run, and one that was never noted does not.
-func TestATokenThatReadsOtherThings(t *testing.T) {
+// TestCheckAccess resumes runs with other tokens. If the rights of the token were not noted, the
+// run is resumed.
+func TestCheckAccess(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		mode           runMode
@@ -150,7 +151,7 @@ func TestATokenThatReadsOtherThings(t *testing.T) {
 		if c.before != "-" {
 			r.night.mode.resumed = &warehouse.Unfinished{Run: r.night.run.ID, Attempt: 1, Access: c.before}
 		}
-		err := r.admitToken(c.access)
+		err := r.checkAccess(c.access)
 		if _, other := errors.AsType[*otherAccessError](err); other != c.other || !other && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -159,13 +160,13 @@ func TestATokenThatReadsOtherThings(t *testing.T) {
 		}
 		u, _, err := r.night.wh.Ledger.Unfinished()
 		if err != nil || u.Access != c.noted {
-			t.Errorf("%s: the note says %q, want %q: %v", name, u.Access, c.noted, err)
+			t.Errorf("%s: the note has the access %q, want %q: %v", name, u.Access, c.noted, err)
 		}
 	}
 }
 
-// TestPrivateColumnsOfEvents derives what a rule about one table withholds of the events
-// that are about the same things.
+// TestPrivateColumnsOfEvents derives the private columns of event tables from rules about the
+// tables with the same kind of records.
 func TestPrivateColumnsOfEvents(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	r := newRunner(t, Config{}, runMode{kind: ledger.Night}, now)
@@ -204,9 +205,9 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 	}
 }
 
-// TestANightLooksBackAtTheLastSnapshot: only a bounded night does, and only at nights that
-// published.
-func TestANightLooksBackAtTheLastSnapshot(t *testing.T) {
+// TestReadLastNight checks that only nights with a time limit read the last night, and that only
+// published nights count.
+func TestReadLastNight(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	run := func(id, kind string, published bool, unread int64) ledger.Run {
 		r := ledger.Run{ID: id, Kind: kind, StartedAt: now, Streams: []ledger.Stream{{Stream: "orders", Unread: unread}}}
@@ -216,11 +217,11 @@ func TestANightLooksBackAtTheLastSnapshot(t *testing.T) {
 		return r
 	}
 	for name, c := range map[string]struct {
-		kind    string
-		bound   time.Duration
-		runs    []ledger.Run
-		hasLast bool
-		isShort bool
+		kind         string
+		bound        time.Duration
+		runs         []ledger.Run
+		hasLast      bool
+		lastWasShort bool
 	}{
 		"the first night":      {ledger.Night, time.Hour, nil, false, false},
 		"ids were left":        {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
@@ -237,8 +238,8 @@ func TestANightLooksBackAtTheLastSnapshot(t *testing.T) {
 			}
 		}
 		reader := &reader{night: r.night}
-		if err := reader.lookBack(); err != nil || reader.hasLast != c.hasLast || reader.isShort != c.isShort {
-			t.Errorf("%s: has a last night %v, was short %v, want %v, %v: %v", name, reader.hasLast, reader.isShort, c.hasLast, c.isShort, err)
+		if err := reader.readLastNight(); err != nil || reader.hasLast != c.hasLast || reader.lastWasShort != c.lastWasShort {
+			t.Errorf("%s: has a last night %v, was short %v, want %v, %v: %v", name, reader.hasLast, reader.lastWasShort, c.hasLast, c.lastWasShort, err)
 		}
 	}
 }

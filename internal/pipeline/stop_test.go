@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAStopHidesNoOtherError(t *testing.T) {
+func TestStoppedErrorContainsOtherErrors(t *testing.T) {
 	cause := &causeError{}
 	full := errors.New("close the landing: no space left on device")
 	for name, c := range map[string]struct {

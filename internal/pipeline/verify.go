@@ -16,16 +16,16 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Verified is what Verify found.
-type Verified struct {
-	// ReadData is set where every byte was read.
+// VerifyReport is what Verify found.
+type VerifyReport struct {
+	// ReadData is set if every byte was read.
 	ReadData bool
 	Took     time.Duration
 	integrity.Report
 }
 
-// Result sums up what was found, as integrity.VerifyRecord has it.
-func (v Verified) Result() string {
+// Result returns the result for integrity.VerifyRecord.
+func (v VerifyReport) Result() string {
 	switch {
 	case len(v.Damage) == 0:
 		return integrity.Whole
@@ -36,7 +36,7 @@ func (v Verified) Result() string {
 }
 
 // Record returns the stored form of the result.
-func (v Verified) Record(at time.Time) integrity.VerifyRecord {
+func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 	record := integrity.VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
 	for _, d := range v.Damage {
 		record.Damaged = append(record.Damaged, d.File)
@@ -44,11 +44,11 @@ func (v Verified) Record(at time.Time) integrity.VerifyRecord {
 	return record
 }
 
-// Verify looks for damage in the whole warehouse: links, ledger, manifests and sizes,
-// and with readData every byte: versions, series, landed answers, the inbox, and the
-// catalog against its Parquet files. It takes the lock, so that nothing changes
-// meanwhile, and changes nothing itself but what the lock does.
-func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err error) {
+// Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it
+// reads every byte of versions, series, landed answers and the inbox, and compares the
+// catalog with its Parquet files. It holds the lock, so that no run changes files meanwhile.
+// It makes no changes except those of the lock.
+func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
 	v.ReadData = readData
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -57,7 +57,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 	begun := time.Now()
 	lock, err := wh.LockExisting("verify", cfg.Now())
 	switch {
-	case errors.As(err, new(*warehouse.PlaceError)): // what cannot be written can be read
+	case errors.As(err, new(*warehouse.PlaceError)): // a read-only warehouse can be verified
 	case err != nil:
 		return v, err
 	default:
@@ -82,7 +82,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v Verified, err err
 	return v, nil
 }
 
-func (v *Verified) checkRun(wh *warehouse.Warehouse, run string) {
+func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
 	damage := integrity.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack; prune removes it after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
@@ -111,7 +111,7 @@ func (v *Verified) checkRun(wh *warehouse.Warehouse, run string) {
 	v.Damage = append(v.Damage, damage)
 }
 
-func (v *Verified) checkEvents(wh *warehouse.Warehouse, folder, what string) {
+func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, what string) {
 	if !v.ReadData {
 		return
 	}

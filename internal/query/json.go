@@ -33,7 +33,7 @@ func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (W
 type jsonWriter struct {
 	out *bufio.Writer
 	// first is written before the first row, next before each other row and end after the last
-	// row. none is written instead of all if there are no rows.
+	// row. The field none is written instead of all if there are no rows.
 	first, next, end, none string
 
 	names [][]byte

@@ -52,7 +52,7 @@ func Load(dir string) (Library, error) {
 // shelf is the source of a kind of queries: named queries or checks.
 type shelf struct {
 	folder  string // of the built-in ones, in this repository
-	key     string // of the configuration, for own ones
+	key     string // configuration key of a user-defined query
 	isCheck bool
 }
 

@@ -71,7 +71,7 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	// The server may have stored the manifest although the request failed. Readers then
 	// need the files.
 	if err := b.PutBytes(ctx, exportManifestFile, append(text, '\n')); err != nil {
-		return m, fmt.Errorf("%w; the files of the export stay in %s", err, b.Address(next.Folder))
+		return m, fmt.Errorf("%w; the files of the export are kept in %s", err, b.Address(next.Folder))
 	}
 	if err := removeOldExports(ctx, b, next, previous.Previous); err != nil {
 		log.Warn("files of old exports not removed", "error", err)
@@ -130,7 +130,7 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 		removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		if removeErr := b.Delete(removing, names...); removeErr != nil {
-			err = errors.Join(err, fmt.Errorf("remove the uploaded files of the export, which stay in %s: %w", b.Address(m.Folder), removeErr))
+			err = errors.Join(err, fmt.Errorf("remove the uploaded files of the export from %s, which still contains them: %w", b.Address(m.Folder), removeErr))
 		}
 		return err
 	}

@@ -87,7 +87,7 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
 	}
-	if note, ok, err := readNote(i.ledger.AsidePath()); err == nil && ok && note.Version == at.Points {
+	if note, ok, err := readNote(i.ledger.OneShotPath()); err == nil && ok && note.Version == at.Points {
 		return true
 	}
 	if ledger.Find(runs, at.Points).IsPublished() {

@@ -25,10 +25,10 @@ const (
 // The command that the error names repairs the link.
 func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, w *warehouse.Warehouse)
-		says  string
-		run   string
-		want  []string
+		spoil   func(t *testing.T, w *warehouse.Warehouse)
+		message string
+		run     string
+		want    []string
 	}{
 		"gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
 			`the link "latest" is gone, and ` + thirdNight + " was published last; placementsync rollback " + thirdNight, thirdNight, []string{"one", "two", "three"}},
@@ -50,8 +50,8 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			c.spoil(t, w)
 			_, err := w.Begin(t.Context(), "20261104T020000Z", night.AddDate(0, 0, 3))
 			var lost *warehouse.LostError
-			if !errors.As(err, &lost) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "placementsync rebuild builds") {
-				t.Fatalf("got %v, want a LostError that says %q", err, c.says)
+			if !errors.As(err, &lost) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "placementsync rebuild builds") {
+				t.Fatalf("got %v, want a LostError with %q", err, c.message)
 			}
 			if err := w.Recover(); !errors.As(err, &lost) {
 				t.Errorf("a run begins all the same: %v", err)
@@ -93,7 +93,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
-	must(t, w.Ledger.StartAside(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
 	relink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
@@ -182,7 +182,7 @@ func TestADamagedNoteIsIgnored(t *testing.T) {
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
 	flip(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
-		t.Errorf("run %q waits to be taken up (%v)", u.Run, err)
+		t.Errorf("run %q waits to be resumed (%v)", u.Run, err)
 	}
 	must(t, w.Recover())
 }

@@ -38,7 +38,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		!strings.Contains(err.Error(), "v9.1.0 in format 2") || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("got %v, want %v", err, want)
 	}
-	must(t, w.Folder.Held())
+	must(t, w.Folder.CheckUnlocked())
 }
 
 // TestAKilledRunIsRecorded starts a run several times and never ends it. AllRuns returns it at once,
@@ -129,7 +129,7 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	must(t, locked(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
 	if u, waits, err := w.Ledger.Unfinished(); waits || err != nil {
-		t.Errorf("run %s waits to be taken up (%v)", u.Run, err)
+		t.Errorf("run %s waits to be resumed (%v)", u.Run, err)
 	}
 }
 
@@ -146,7 +146,7 @@ func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.War
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(),
 		Step: func(name string) error {
 			if name == step {
-				return fmt.Errorf("strike at %s: %w", name, syscall.EIO)
+				return fmt.Errorf("fail at %s: %w", name, syscall.EIO)
 			}
 			return nil
 		}})

@@ -98,7 +98,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 			missing = append(missing, r)
 		}
 	}
-	for _, note := range []string{l.UnfinishedPath(), l.AsidePath()} {
+	for _, note := range []string{l.UnfinishedPath(), l.OneShotPath()} {
 		u, ok, err := readNote(note)
 		if err != nil {
 			return nil, err
@@ -172,8 +172,8 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 // AllRuns returns Entries and the killed runs that the next Recover will record. It leaves out the
 // run that holds the lock.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
-	heldErr := l.folder.Held()
-	isHeld := errors.As(heldErr, new(*HeldError))
+	heldErr := l.folder.CheckUnlocked()
+	isHeld := errors.As(heldErr, new(*LockedError))
 	if heldErr != nil && !isHeld {
 		return nil, heldErr
 	}
@@ -214,7 +214,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, note := range []string{l.UnfinishedPath(), l.AsidePath()} {
+	for _, note := range []string{l.UnfinishedPath(), l.OneShotPath()} {
 		u, ok, err := readNote(note)
 		if err != nil {
 			return "", err

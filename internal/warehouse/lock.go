@@ -13,14 +13,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// HeldError means that another run holds the lock of this warehouse.
-type HeldError struct {
+// LockedError means that another run holds the lock of this warehouse.
+type LockedError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
 	Since time.Time `json:"since"`
 }
 
-func (e *HeldError) Error() string {
+func (e *LockedError) Error() string {
 	if e.PID == 0 {
 		return "take the lock: another run holds it: wait for it to end; nothing was changed"
 	}
@@ -35,7 +35,7 @@ type Lock struct {
 }
 
 // Lock locks the warehouse for a run, creates its folders and finishes a killed rollback. It returns
-// a *HeldError if another run holds the lock, and a *NewerError if a newer program wrote the
+// a *LockedError if another run holds the lock, and a *NewerError if a newer program wrote the
 // warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
@@ -48,7 +48,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 		return nil, fmt.Errorf("take the lock %s: %w", path, err)
 	}
 	if !ok {
-		return nil, heldBy(path)
+		return nil, lockedBy(path)
 	}
 	err = l.Name(run, now)
 	if err == nil {
@@ -72,7 +72,7 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 
 // Name writes the run and the time into the lock file.
 func (l *Lock) Name(run string, since time.Time) error {
-	holder, err := json.Marshal(HeldError{PID: os.Getpid(), Run: run, Since: since})
+	holder, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
 		// Without a rename, because the lock belongs to this file.
 		err = os.WriteFile(l.file.Path(), holder, privateFile)
@@ -83,11 +83,11 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// heldBy returns a *HeldError with the holder in the lock file. It waits up to a second, because
+// lockedBy returns a *LockedError with the holder in the lock file. It waits up to a second, because
 // after a process has taken the lock the file is empty or names a killed run for a moment.
-func heldBy(path string) error {
+func lockedBy(path string) error {
 	const attempts, pause = 50, 20 * time.Millisecond
-	held := &HeldError{}
+	held := &LockedError{}
 	for range attempts {
 		data, err := os.ReadFile(path)
 		if err == nil && json.Unmarshal(data, held) == nil && durable.IsAlive(held.PID) {
@@ -101,8 +101,8 @@ func heldBy(path string) error {
 // Release unlocks the warehouse.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// Held returns a *HeldError if a run holds the lock. It creates no file.
-func (f *Folder) Held() error {
+// CheckUnlocked returns a *LockedError if a run holds the lock. It creates no file.
+func (f *Folder) CheckUnlocked() error {
 	path := f.Path(stateDir, lockFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -113,7 +113,7 @@ func (f *Folder) Held() error {
 		return fmt.Errorf("read the lock %s: %w", path, err)
 	}
 	if !ok {
-		return heldBy(path)
+		return lockedBy(path)
 	}
 	return probe.Unlock()
 }

@@ -25,8 +25,8 @@ func (g *MetaLog) Chain(run string) (chain []Manifest, err error) {
 				places = append(places, g.folder.DayManifestPath(DayOf(at)))
 			}
 			for _, path := range places {
-				if twin, twinErr := g.versions.ReadManifestFile(path, run); twinErr == nil && twin.Meta != nil {
-					m, err = twin, nil
+				if copied, copyErr := g.versions.ReadManifestFile(path, run); copyErr == nil && copied.Meta != nil {
+					m, err = copied, nil
 					break
 				}
 			}

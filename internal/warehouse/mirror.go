@@ -104,9 +104,9 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// knownSums are the checksums in the manifests of days and of changes of meta, and those of the
-// manifests themselves: a run that replaces a day replaces both, and a backup must not mix them.
-// It skips damaged manifests, which verify reports.
+// knownSums returns the checksums in the manifests of days and of changes of meta, and the
+// checksums of the manifests themselves. A run that replaces a day replaces the files and the
+// manifest, and a backup must not mix them. Damaged manifests are skipped; verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	days, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
@@ -138,8 +138,8 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	return sums, nil
 }
 
-// Copies are the other paths at which a file of the series may be intact: in versions, and among the
-// files that a night keeps while it replaces them.
+// Copies returns the other paths with a possibly intact copy of a file of the series: in versions, and
+// among the old files that a night keeps while it replaces a day.
 func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
@@ -154,8 +154,8 @@ func (m *Mirror) Copies(file string) []string {
 	return copies
 }
 
-// Path is the path of a file of a backup. Names come from a bucket and are not trusted: a lock, a
-// name outside parquet/ and state/ and a name that is not in its shortest form are errors.
+// Path returns the path of a file of a backup. Names come from a bucket and are not trusted: locks,
+// names outside parquet/ and state/, and names that path.Clean changes are errors.
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
 	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
@@ -189,9 +189,9 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	})
 }
 
-// CheckEmpty returns an error if the folder contains a version, or a ledger with a published run that
-// is not the one of the backup, as isOurs reports: a restore would destroy them. A night that failed
-// in an incomplete restore leaves neither.
+// CheckEmpty returns an error if the folder contains a version, or if its ledger contains a published
+// run and isOurs reports that it is not the ledger of the backup. A restore would destroy them. A
+// night that failed in an incomplete restore leaves neither.
 func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
@@ -207,6 +207,6 @@ func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	return nil
 }
 
-// LedgerFile is the name of the ledger in Files. A restore writes it last: until then a night finds
-// snapshots without a ledger and fails.
+// LedgerFile is the name of the ledger in Files. A restore writes it last. Until then a night fails,
+// because there are snapshots without a ledger.
 func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }

@@ -16,7 +16,7 @@ import (
 func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(dir string) error
-		says  string
+		want  string
 	}{
 		"a file in the place of raw":  {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
 		"raw that may not be entered": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run as the owner"},
@@ -29,8 +29,8 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 			}
 			_, err := w.Ledger.NewRunID(night)
 			var place *warehouse.PlaceError
-			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), w.Folder.Dir()) {
-				t.Errorf("got %v, want a PlaceError that says %q", err, c.says)
+			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), w.Folder.Dir()) {
+				t.Errorf("got %v, want a PlaceError with %q", err, c.want)
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	want("20261101T020000Z-4")
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: night}))
 	want("20261101T020000Z-5")
-	must(t, w.Ledger.StartAside(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: night}))
+	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: night}))
 	want("20261101T020000Z-6")
 }
 

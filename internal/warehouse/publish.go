@@ -49,7 +49,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, err
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
-		seen := "nothing was published, the last snapshot stays"
+		seen := "nothing was published; readers keep the last snapshot"
 		// The link may be moved without being synced.
 		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
 			seen = "readers see it, but a power cut may take it back: look at the disk, then run again"
@@ -124,7 +124,7 @@ func runBoth(one, other func() error) error {
 }
 
 func (d *Draft) unpublishedErr(verb string, err error) error {
-	return fmt.Errorf("%s version %s: %w: nothing was published, the last snapshot stays", verb, d.Run, err)
+	return fmt.Errorf("%s version %s: %w: nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
 // sealFiles writes and closes the catalog, syncs all files and adds their checksums to the

@@ -26,20 +26,21 @@ type Unfinished struct {
 	Attempt int `json:"attempt"`
 	// Program is the version of the program that started the run.
 	Program string `json:"program_version"`
-	// Kind is that of ledger.Run.
+	// Kind is ledger.Run.Kind.
 	Kind string `json:"kind,omitempty"`
-	// Version is that of ledger.Run.
+	// Version is ledger.Run.Version.
 	Version string `json:"version,omitempty"`
 }
 
-// UnfinishedPath is the note of Start.
+// UnfinishedPath returns the path of the note that Start writes.
 func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// AsidePath is the note of StartAside. It may exist beside that of a run that waits to be resumed.
-func (l *Ledger) AsidePath() string { return l.folder.Path(stateDir, "aside.json") }
+// OneShotPath returns the path of the note that StartOneShot writes. It may exist in addition to the
+// note of a run that can be resumed.
+func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.json") }
 
-// Start writes the note of a run, so that a later one can resume it. If this abandons an earlier
-// run, its version is removed unless readers see it: it would be mistaken for a published one. It
+// Start writes the note of a run, so that it can be resumed. If this abandons an earlier run, the
+// version of that run is removed unless readers see it, because it would look published. Start
 // needs the Lock.
 func (l *Ledger) Start(u Unfinished) error {
 	last, ok, err := readNote(l.UnfinishedPath())
@@ -61,9 +62,9 @@ func (l *Ledger) Start(u Unfinished) error {
 	return l.writeNote(l.UnfinishedPath(), u)
 }
 
-// StartAside writes the note of a run that is never resumed, so that Recover records it in the
+// StartOneShot writes the note of a run that is never resumed, so that Recover records it in the
 // ledger if it is killed. It needs the Lock.
-func (l *Ledger) StartAside(u Unfinished) error { return l.writeNote(l.AsidePath(), u) }
+func (l *Ledger) StartOneShot(u Unfinished) error { return l.writeNote(l.OneShotPath(), u) }
 
 func (l *Ledger) writeNote(path string, u Unfinished) error {
 	data, err := checksum.Seal(u)
@@ -79,8 +80,8 @@ func (l *Ledger) writeNote(path string, u Unfinished) error {
 // Finish removes the note of Start.
 func (l *Ledger) Finish() error { return l.removeNote(l.UnfinishedPath()) }
 
-// FinishAside removes the note of StartAside. The run must be in the ledger.
-func (l *Ledger) FinishAside() error { return l.removeNote(l.AsidePath()) }
+// FinishOneShot removes the note of StartOneShot. The run must be in the ledger.
+func (l *Ledger) FinishOneShot() error { return l.removeNote(l.OneShotPath()) }
 
 func (l *Ledger) removeNote(note string) error {
 	if err := l.folder.disk.Remove(note); err != nil {
@@ -103,7 +104,7 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readNote reads a note of Start or StartAside. ok is false if it is missing or damaged: the run is
+// readNote reads a note of Start or StartOneShot. ok is false if it is missing or damaged: the run is
 // then not resumed, and the next one requests everything again.
 func readNote(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
@@ -121,7 +122,7 @@ func readNote(path string) (u Unfinished, ok bool, err error) {
 
 // KilledRollback returns the note of a rollback that was killed. ok is false if there is none.
 func (l *Ledger) KilledRollback() (note Unfinished, ok bool, err error) {
-	note, ok, err = readNote(l.AsidePath())
+	note, ok, err = readNote(l.OneShotPath())
 	return note, ok && note.Kind == ledger.Rollback, err
 }
 

@@ -39,7 +39,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, err
 	}
 	note := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
-	if err := w.Ledger.StartAside(note); err != nil {
+	if err := w.Ledger.StartOneShot(note); err != nil {
 		return m, err
 	}
 	if err := w.Series.withdrawAllBut(target); err != nil {
@@ -57,7 +57,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
-	return m, errors.Join(err, w.Ledger.FinishAside())
+	return m, errors.Join(err, w.Ledger.FinishOneShot())
 }
 
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
@@ -76,7 +76,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return "", lost
 	}
 	if err != nil || !ok {
-		return "", errors.Join(err, fmt.Errorf("roll back: nothing is published"))
+		return "", errors.Join(err, fmt.Errorf("roll back: there is no published version"))
 	}
 	return w.Versions.baseOf(latest, versions)
 }
@@ -97,7 +97,7 @@ func (w *Warehouse) Recover() error {
 	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
 }
 
-// recordKilledRuns records killed runs in the ledger, and removes the note of StartAside.
+// recordKilledRuns records killed runs in the ledger, and removes the note of StartOneShot.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w *Warehouse) recordKilledRuns() error {
 	if err != nil {
 		return err
 	}
-	return w.Ledger.FinishAside()
+	return w.Ledger.FinishOneShot()
 }
 
 // finishKilledRollback completes a rollback that was killed after its switch, and undoes one that

@@ -86,7 +86,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 		t.Errorf("rolled back to %s, want the version that the newest was built on", got)
 	}
 	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
-		t.Errorf("got %v, want an error: nothing is before the first", err)
+		t.Errorf("got %v, want an error: there is no version before the first", err)
 	}
 }
 

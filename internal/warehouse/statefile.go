@@ -56,7 +56,7 @@ func (s StateFile) Write(value any) error {
 const lockSuffix = ".lock"
 
 // LockWork locks the work of a name, such as a backup, beside the nights. Nights do not wait for it.
-// It returns a *HeldError if another process holds the lock.
+// It returns a *LockedError if another process holds the lock.
 func (f *Folder) LockWork(name string) (unlock func() error, err error) {
 	if err := f.Exists(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (f *Folder) LockWork(name string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("take the lock %s: %w", path, err)
 	}
 	if !ok {
-		return nil, &HeldError{}
+		return nil, &LockedError{}
 	}
 	return lock.Unlock, nil
 }

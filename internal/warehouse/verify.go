@@ -9,11 +9,11 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// VerifyError means that a draft is not what its manifest claims. It was not published.
+// VerifyError means that a draft does not match its manifest. It was not published.
 type VerifyError struct{ Run, Table, Problem string }
 
 func (e *VerifyError) Error() string {
-	return fmt.Sprintf("verify version %s: table %s: %s: nothing was published, the last snapshot stays",
+	return fmt.Sprintf("verify version %s: table %s: %s: nothing was published; readers keep the last snapshot",
 		e.Run, e.Table, e.Problem)
 }
 

@@ -2,7 +2,7 @@
 // write (lock), what a version is made of (draft, manifest), how readers are
 // switched to it in one step (publish), which versions are kept, and the ledger of runs.
 //
-// It must not know where rows come from: nothing of HTTP, JSON records or Arrow. It
+// It must not know where rows come from: it does not import HTTP, JSON records or Arrow. It
 // opens files; others fill them. The check and the repair of files are in package integrity.
 package warehouse
 

@@ -258,9 +258,9 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Lock("20261101T020001Z", night)
-	var other *warehouse.HeldError
+	var other *warehouse.LockedError
 	if !errors.As(err, &other) {
-		t.Fatalf("got %v, want a HeldError", err)
+		t.Fatalf("got %v, want a LockedError", err)
 	}
 	if other.PID != os.Getpid() || other.Run != "20261101T020000Z" || !other.Since.Equal(night) {
 		t.Errorf("got holder %+v", other)
@@ -308,6 +308,6 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 	got, err = w.Ledger.Runs()
 	want = []ledger.Run{want[1], {ID: "a", Outcome: ledger.Complete, Attempts: 2}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("a run that was taken up is not one run (-want +got), error %v:\n%s", err, diff)
+		t.Errorf("a resumed run is not one run (-want +got), error %v:\n%s", err, diff)
 	}
 }

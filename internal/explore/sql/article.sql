@@ -1,7 +1,7 @@
 -- The page of an article.
 
 -- name: head
-WITH known AS (
+WITH sources AS (
     SELECT 1 AS rank, id, name, campaign_id, status_name, expected_completion_date AS expected_at, live_url, draft_doc_url, brief_doc_url,
         writer_first_name, writer_last_name, valid_from
     FROM history.articles WHERE id = $id
@@ -12,7 +12,7 @@ WITH known AS (
     SELECT 3, article_id, article_name, article_campaign_id, NULL, NULL, NULL, NULL, NULL, article_writer_first_name, article_writer_last_name, valid_from
     FROM history.order_items WHERE article_id = $id
 ),
-newest AS (SELECT * FROM known ORDER BY rank, valid_from DESC LIMIT 1)
+newest AS (SELECT * FROM sources ORDER BY rank, valid_from DESC LIMIT 1)
 SELECT
     coalesce(n.name, 'Article ' || n.id) AS title,
     coalesce(a.status_name, n.status_name) AS status, a.status_since,
@@ -46,14 +46,14 @@ FROM main.article_status_events WHERE article_id = $id ORDER BY coalesce(effecti
 
 -- name: comments
 -- Comments, each followed by its replies.
-WITH found AS (
+WITH threads AS (
     SELECT c.*, coalesce(t.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
     FROM main.article_comments AS c
     LEFT JOIN main.article_comments AS t ON t.article_id = c.article_id AND t.id = c.parent_comment_id
     WHERE c.article_id = $id
 )
 SELECT author_name AS author, created_at AS written, CASE WHEN updated_at <> created_at THEN updated_at END AS edited, parent_comment_id IS NOT NULL AS reply, content AS text
-FROM found
+FROM threads
 ORDER BY thread_at, thread, parent_comment_id IS NOT NULL, created_at, id;
 
 -- name: archived

@@ -2,7 +2,7 @@
 
 -- name: head
 -- If the list of campaigns was not read, a campaign may still be known from its articles and items.
-WITH known AS (
+WITH sources AS (
     SELECT 1 AS rank, id, name, profile_id, profile_name, status, reference, target_date, budget, total_articles, valid_from
     FROM history.campaigns WHERE id = $id
     UNION ALL
@@ -17,7 +17,7 @@ SELECT
     coalesce(c.name, 'Campaign ' || c.id) AS title,
     coalesce(p.name, c.profile_name) AS profile, c.profile_id,
     c.status, c.reference, c.target_date, c.budget, c.total_articles AS articles
-FROM known AS c
+FROM sources AS c
 LEFT JOIN main.profiles AS p ON p.id = c.profile_id
 ORDER BY c.rank, c.valid_from DESC LIMIT 1;
 

@@ -2,7 +2,7 @@
 -- references to products.
 
 -- name: head
-WITH known AS (
+WITH sources AS (
     SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
         domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
     FROM history.product_listings WHERE id = $id
@@ -34,7 +34,7 @@ SELECT
         WHEN max_delivery_days IS NOT NULL THEN concat('up to ', max_delivery_days, ' days')
         WHEN min_delivery_days IS NOT NULL THEN concat('from ', min_delivery_days, ' days')
     END AS promised_delivery
-FROM known
+FROM sources
 ORDER BY rank, valid_from DESC
 LIMIT 1;
 
@@ -51,8 +51,8 @@ WITH versions AS (
     SELECT 3, position, pricing_tier, currency, unit_amount, valid_from, valid_to
     FROM history.product_prices WHERE product_id = $id
 ),
-shown AS (SELECT * FROM versions WHERE rank = (SELECT min(rank) FROM versions)),
-borders AS (SELECT valid_from AS border FROM shown UNION SELECT valid_to FROM shown WHERE valid_to IS NOT NULL),
+prices AS (SELECT * FROM versions WHERE rank = (SELECT min(rank) FROM versions)),
+borders AS (SELECT valid_from AS border FROM prices UNION SELECT valid_to FROM prices WHERE valid_to IS NOT NULL),
 spans AS (SELECT border AS valid_from, lead(border) OVER (ORDER BY border) AS valid_to FROM borders)
 SELECT
     v.pricing_tier AS tier,
@@ -62,7 +62,7 @@ SELECT
     s.valid_from,
     s.valid_to
 FROM spans AS s
-JOIN shown AS v ON v.valid_from <= s.valid_from AND (v.valid_to IS NULL OR v.valid_to > s.valid_from)
+JOIN prices AS v ON v.valid_from <= s.valid_from AND (v.valid_to IS NULL OR v.valid_to > s.valid_from)
 ORDER BY v.currency, v.pricing_tier, nth, s.valid_from;
 
 -- name: tags
@@ -120,7 +120,7 @@ WHERE i.product_id = $id AND i.deleted_at IS NULL
 ORDER BY coalesce(i.date_paid, o.date_paid) DESC NULLS LAST, i.id;
 
 -- name: delivery
-WITH live AS (
+WITH first_published AS (
     SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
 )
 SELECT
@@ -135,7 +135,7 @@ SELECT
     a.live_url AS address
 FROM mart.article_progress AS a
 JOIN main.order_items AS i ON i.id = a.order_item_id
-LEFT JOIN live AS l ON l.article_id = a.article_id
+LEFT JOIN first_published AS l ON l.article_id = a.article_id
 LEFT JOIN main.products AS t ON t.id = i.product_id
 WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;

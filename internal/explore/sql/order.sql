@@ -2,7 +2,7 @@
 
 -- name: head
 -- If the list of orders was not read, an order may still be known from its items.
-WITH known AS (
+WITH sources AS (
     SELECT 1 AS rank, id, reference_number, profile_id, status, created_at, date_paid, total, checkout_link, valid_from
     FROM history.orders WHERE id = $id
     UNION ALL
@@ -20,7 +20,7 @@ SELECT
     o.date_paid AS paid,
     o.total,
     o.checkout_link
-FROM known AS o
+FROM sources AS o
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
 ORDER BY o.rank, o.valid_from DESC LIMIT 1;
 

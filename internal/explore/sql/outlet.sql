@@ -1,7 +1,7 @@
 -- The page of an outlet.
 
 -- name: head
-WITH known AS (
+WITH sources AS (
     SELECT 1 AS rank, name, website_url, country, state, city, is_indexed, valid_from FROM history.outlets WHERE id = $id
     UNION ALL
     SELECT 2, outlet_name, website_url, country, state, city, is_indexed, valid_from FROM history.product_listings WHERE outlet_id = $id
@@ -13,7 +13,7 @@ WITH known AS (
     SELECT 5, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE outlet_id = $id
 )
 SELECT name AS title, website_url AS website, concat_ws(', ', city, state, country) AS place, is_indexed AS indexed
-FROM known ORDER BY rank, valid_from DESC LIMIT 1;
+FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 
 -- name: tags
 SELECT name AS tag, valid_from, valid_to FROM history.outlet_tags WHERE outlet_id = $id ORDER BY 1, 2;

@@ -3,7 +3,7 @@
 -- name: head
 -- If the list of profiles was not read, a profile may still be known from its campaigns and
 -- orders.
-WITH known AS (
+WITH sources AS (
     SELECT 1 AS rank, id, name, legal_company_name, type, location, website_url, drive_link, valid_from FROM history.profiles WHERE id = $id
     UNION ALL
     SELECT 2, profile_id, profile_name, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.campaigns WHERE profile_id = $id
@@ -13,7 +13,7 @@ WITH known AS (
     SELECT 4, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.articles WHERE profile_id = $id
 )
 SELECT coalesce(name, 'Profile ' || id) AS title, legal_company_name AS company, type, location, website_url AS website, drive_link AS drive
-FROM known ORDER BY rank, valid_from DESC LIMIT 1;
+FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 
 -- name: goals
 SELECT name AS goal, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = $id ORDER BY 1, 2;

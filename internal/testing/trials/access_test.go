@@ -99,9 +99,9 @@ func TestTokenWithoutScopes(t *testing.T) {
 			// The endpoint of the token needs no scope and does not count.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.badNight(t.Context(), 1)
-			nothing, ok := errors.AsType[*pipeline.NothingError](err)
+			nothing, ok := errors.AsType[*pipeline.NoDataError](err)
 			if !ok || !strings.Contains(err.Error(), "missing scope products.read") {
-				t.Fatalf("got %v, want a NothingError", err)
+				t.Fatalf("got %v, want a NoDataError", err)
 			}
 			if len(nothing.Reasons) != len(h.cfg.Streams) {
 				t.Errorf("%d reasons for %d streams", len(nothing.Reasons), len(h.cfg.Streams))

@@ -47,10 +47,10 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	for range 2 {
 		was := a.latest()
 		res, err := a.read(time.Second)
-		if _, nothing := errors.AsType[*pipeline.NothingError](err); !nothing || res.Run.ExitCode != 1 || a.latest() != was {
+		if _, nothing := errors.AsType[*pipeline.NoDataError](err); !nothing || res.Run.ExitCode != 1 || a.latest() != was {
 			t.Fatalf("the night ended with %d, latest is %q: %v", res.Run.ExitCode, a.latest(), err)
 		}
-		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows stay") || a.sent != 1 {
+		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || a.sent != 1 {
 			t.Errorf("%d requests were sent: %v", a.sent, err)
 		}
 		a.published(0)
@@ -330,7 +330,7 @@ func TestTrialOtherRunsKeepTheirTime(t *testing.T) {
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), time.Nanosecond
 	was := m.latest()
 	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article}})
-	if _, nothing := errors.AsType[*pipeline.NothingError](err); !nothing || m.latest() != was {
+	if _, nothing := errors.AsType[*pipeline.NoDataError](err); !nothing || m.latest() != was {
 		t.Errorf("the refresh published %q: %v", m.latest(), err)
 	}
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), 0

@@ -25,7 +25,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("check created the warehouse folder: %v", err)
 	}
-	if plan.Latest != "" || plan.Requests != 0 || plan.Held != nil || plan.Token.TeamID != h.service.TeamID() {
+	if plan.Latest != "" || plan.Requests != 0 || plan.Locked != nil || plan.Token.TeamID != h.service.TeamID() {
 		t.Errorf("before the first night the plan is %+v", plan)
 	}
 	if skip := planned(t, plan, "product_listings").Skip; skip != "missing scope products.read" {
@@ -76,8 +76,8 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	close(proceed)
 	wg.Wait()
 	must(t, errors.Join(err, night))
-	if plan.Held == nil || plan.Held.PID != os.Getpid() {
-		t.Errorf("the plan shows the lock holder %+v", plan.Held)
+	if plan.Locked == nil || plan.Locked.PID != os.Getpid() {
+		t.Errorf("the plan shows the lock holder %+v", plan.Locked)
 	}
 }
 

@@ -186,7 +186,7 @@ type nightEnd struct {
 	Run, Error string
 	Outcome    ledger.Outcome
 	Code       int
-	Held       *warehouse.HeldError
+	Held       *warehouse.LockedError
 }
 
 // config returns the configuration of the job.
@@ -264,7 +264,7 @@ func run(t *testing.T, cfg pipeline.Config) nightEnd {
 	if err != nil {
 		end.Error = err.Error()
 	}
-	end.Held, _ = errors.AsType[*warehouse.HeldError](err)
+	end.Held, _ = errors.AsType[*warehouse.LockedError](err)
 	return end
 }
 

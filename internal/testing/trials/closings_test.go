@@ -22,7 +22,7 @@ func (h *house) nightAt(at time.Time) pipeline.Result {
 }
 
 // rebuildFromSeries removes everything except parquet/ and state/ and rebuilds it.
-func (h *house) rebuildFromSeries() pipeline.Rebuilt {
+func (h *house) rebuildFromSeries() pipeline.RebuildResult {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
 		must(h.t, os.RemoveAll(h.path(name)))

@@ -80,7 +80,7 @@ func (h *house) copyEveryStep(at time.Time) (copies []string) {
 }
 
 // restoreCopy rebuilds a catalog from a copy.
-func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.Rebuilt, err error) {
+func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
 	copyBackup(h.t, copied, dir)

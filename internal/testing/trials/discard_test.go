@@ -51,7 +51,7 @@ func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
 	for _, discards := range []bool{true, false} {
 		h.cfg.Warehouse.DiscardRaw = discards
 		_, err := pipeline.Replay(t.Context(), h.cfg, first.Run.ID)
-		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": what it landed is not kept: privacy.raw") {
+		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its answers are not kept: privacy.raw") {
 			t.Errorf("replay of a discarded run: %v", err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 				requireRaw(t, h.path("raw"), run)
 			}
 			_, err := pipeline.Replay(t.Context(), h.cfg, run)
-			if err == nil || !strings.Contains(err.Error(), "what it landed is not kept") {
+			if err == nil || !strings.Contains(err.Error(), "its answers are not kept") {
 				t.Errorf("replay of a run that is to be discarded: %v", err)
 			}
 			wh, err := warehouse.Open(h.cfg.Warehouse)

@@ -285,8 +285,8 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	close(proceed)
 	wg.Wait()
-	if held, ok := errors.AsType[*warehouse.HeldError](err); !ok || held.PID != os.Getpid() {
-		t.Errorf("got %v, want a HeldError of this process", err)
+	if held, ok := errors.AsType[*warehouse.LockedError](err); !ok || held.PID != os.Getpid() {
+		t.Errorf("got %v, want a LockedError of this process", err)
 	}
 	if code := exitCode(t.Context(), res, err); code != 4 {
 		t.Errorf("exit code %d, want 4", code)

@@ -128,7 +128,7 @@ func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
 // exitCode returns the exit code of the program after a run.
 func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
-	switch _, held := errors.AsType[*warehouse.HeldError](err); {
+	switch _, held := errors.AsType[*warehouse.LockedError](err); {
 	case held:
 		outcome = ledger.Held
 	case outcome == "" && ctx.Err() != nil:

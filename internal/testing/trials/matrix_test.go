@@ -210,7 +210,7 @@ func (c *cell) runFaultyNight(t *testing.T) {
 func (c *cell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
 	t.Helper()
 	code := exitCode(t.Context(), res, err)
-	_, nothing := errors.AsType[*pipeline.NothingError](err)
+	_, nothing := errors.AsType[*pipeline.NoDataError](err)
 	if !nothing && !strings.HasPrefix(err.Error(), "check the token:") {
 		t.Errorf("the night failed unnecessarily: %v", err)
 	}

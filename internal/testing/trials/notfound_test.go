@@ -110,7 +110,7 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 				}
 				grade := map[bool]fetch.Grade{false: fetch.Repaired, true: fetch.BestEffort}[c.partial]
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
-				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows stay")
+				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
 				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Lacking != c.partial {
 					t.Errorf("fetched %d of %d rows, lacking %v", s.Fetched, h.count("articles", "TRUE"), s.Lacking)

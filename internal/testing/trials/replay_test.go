@@ -77,8 +77,8 @@ func TestReplayErrors(t *testing.T) {
 	first := h.goodNight()
 	second := h.goodNight()
 	refused(first.Run.ID, "later nights build on it: run placementsync rollback "+first.Run.ID+" first")
-	refused("20200101T000000Z", "nothing has landed under this run")
-	refused("../state", "nothing has landed under this run")
+	refused("20200101T000000Z", "this run has no landed answers")
+	refused("../state", "this run has no landed answers")
 	if h.cfg.Fetch.Offline {
 		t.Error("the caller's configuration was changed")
 	}
@@ -138,7 +138,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
 	note := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
-	must(t, wh.Ledger.StartAside(note))
+	must(t, wh.Ledger.StartOneShot(note))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
 	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {

@@ -61,7 +61,7 @@ func (h *house) requireOneAtWork(starters []*child, refused map[*child]bool) {
 	if done.Code != 0 || h.latest() != done.Run {
 		h.t.Errorf("the run that worked ended with %d: %s", done.Code, done.Error)
 	}
-	want := &warehouse.HeldError{PID: worker.cmd.Process.Pid, Run: done.Run, Since: h.service.Now().UTC()}
+	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: done.Run, Since: h.service.Now().UTC()}
 	for p := range refused {
 		var end nightEnd
 		p.read(h.t, &end)

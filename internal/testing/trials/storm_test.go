@@ -113,7 +113,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
 	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)
-	must(t, wh.Folder.Held())
+	must(t, wh.Folder.CheckUnlocked())
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
