@@ -201,7 +201,7 @@ func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
 	return err
 }
 
-// checkAudit finds the own checks that cannot be run.
+// checkAudit returns an error for user-defined checks that cannot run.
 func checkAudit(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if cfg.Checks.Dir == "" {
 		return nil

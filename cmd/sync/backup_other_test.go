@@ -170,7 +170,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	}
 	fatal(t, runBackup(t.Context(), b.g, backupOptions{}))
 	if output, err := b.verified(t, backupOptions{}); err != nil {
-		t.Errorf("the next backup did not send what was gone: %q, %v", output, err)
+		t.Errorf("the next backup did not send the missing objects: %q, %v", output, err)
 	}
 }
 

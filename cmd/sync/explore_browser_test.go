@@ -47,7 +47,7 @@ func TestTrialExploreInChromium(t *testing.T) {
 	t.Run("steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })
 	b.t = t
 	if len(b.problems) > 0 {
-		t.Errorf("the pages did what they must not do:\n%q", b.problems)
+		t.Errorf("the pages broke the policy or logged errors:\n%q", b.problems)
 	}
 }
 
@@ -138,7 +138,7 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 		// The page, the shown command line and the CSV have the same rows.
 		records := readCSV(t, mustRun(t, "query", "--config", site.config, "--format", "csv", "--quiet", sql))
 		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
-			t.Errorf("%s: the page says %q of %d records", what, status, len(records)-1)
+			t.Errorf("%s: the page shows %q for %d records", what, status, len(records)-1)
 		}
 		page := strings.Split(shown, "\n")
 		for i, name := range page {

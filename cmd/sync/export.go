@@ -117,7 +117,7 @@ func checkNewest(g *globals) error {
 }
 
 func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {
-	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Raw: o.raw, Program: version}
+	e := query.Export{Tables: tables, Format: query.Format(o.format), PartitionBy: o.partition, Defuse: !o.raw, Program: version}
 	if e.Format == "" {
 		e.Format = query.Parquet
 	}

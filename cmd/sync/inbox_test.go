@@ -134,7 +134,7 @@ func TestInboxAlerts(t *testing.T) {
 		case len(sent) != 1 || sent[0].Event != step.event || sent[0].Work != notify.Inbox || sent[0].ExitCode != 0:
 			t.Errorf("step %d sent %+v, want %q", n, sent, step.event)
 		case step.text != "" && sent[0].Text != step.text:
-			t.Errorf("step %d says %q, want %q", n, sent[0].Text, step.text)
+			t.Errorf("step %d sent %q, want %q", n, sent[0].Text, step.text)
 		}
 	}
 }

@@ -406,7 +406,7 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 	status, answered := errors.AsType[*fetch.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w\n%s is written and stays; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
+		return fmt.Errorf("%w\n%s is written and kept; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
 	case errors.As(err, new(*fetch.AuthError)):
 		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "the place of api.token in it")
 		if d.tokenFile != "" {
@@ -416,7 +416,7 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 	case errors.Is(err, fetch.ErrUnreachable), answered && status.Code == http.StatusNotFound:
 		advice = "correct api.base_url in it if that is wrong"
 	}
-	return fmt.Errorf("%w\n%s is written and stays: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
+	return fmt.Errorf("%w\n%s is written and kept: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
 // commandLine returns the command line of a command with this configuration. For root it

@@ -309,7 +309,7 @@ func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	p := process{stdout: &out, stderr: &problems, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false }}
 	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
 	if want := "(install -m 0640 -g daemon /dev/stdin '" + token + "')"; !strings.Contains(problems.String(), want) {
-		t.Errorf("init says %s, want %s", &problems, want)
+		t.Errorf("init prints %s, want %s", &problems, want)
 	}
 	fatal(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
 	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
@@ -323,7 +323,7 @@ func TestInitWarnsOfUnreadableToken(t *testing.T) {
 		out.Reset()
 		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)
 		if got := strings.Contains(out.String(), "warning        ") && strings.Contains(out.String(), warning); got != c.warns {
-			t.Errorf("%o of the group %d: check says %s", c.mode, c.group, &out)
+			t.Errorf("%o of the group %d: check prints %s", c.mode, c.group, &out)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestTrialReportInChromium(t *testing.T) {
 	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
-		t.Errorf("the page did what it must not do:\n%q", b.problems)
+		t.Errorf("the page broke the policy or logged errors:\n%q", b.problems)
 	}
 }
 

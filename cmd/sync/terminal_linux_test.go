@@ -52,7 +52,7 @@ func showed(t *testing.T, width int, dir string, args ...string) string {
 	fatal(t, errors.Join(cmd.Start(), slave.Close()))
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&sent, master) // an error says that the program has ended
+		_, _ = io.Copy(&sent, master) // an error means that the program has ended
 	}()
 	err = cmd.Wait()
 	<-read

@@ -57,7 +57,7 @@ func TestBackupOnServer(t *testing.T) {
 	})
 	fatal(t, d.night(t))
 	if slow > 0 {
-		t.Errorf("the night was told only %d times to slow down", 5-slow)
+		t.Errorf("the night got only %d throttled responses", 5-slow)
 	}
 
 	resets := 0
@@ -94,7 +94,7 @@ func TestBackupOnServer(t *testing.T) {
 	})
 	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	if got := d.prices(t); got != prices {
-		t.Errorf("what was restored answers\n%s\nwant\n%s", got, prices)
+		t.Errorf("the restored warehouse returns\n%s\nwant\n%s", got, prices)
 	}
 	fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 	gate.SetFailure(nil)

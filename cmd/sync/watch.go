@@ -258,8 +258,8 @@ func loadChecked(ctx context.Context, dir string, db *query.DB) (query.Library, 
 	return queries, ownFaults(ctx, "queries", queries, err, db)
 }
 
-// ownFaults names all own queries or checks that cannot be asked. loadErr is that of
-// loading them.
+// ownFaults returns an error with all user-defined queries or checks that cannot run. loadErr
+// is the error of loading them.
 func ownFaults(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
 	var faulty *query.FilesError
 	var problems []string

@@ -64,7 +64,7 @@ func CheckRules(c config.Checks) map[string]checks.Rule {
 }
 
 // ChooseStreams returns the names of the streams that match the patterns of
-// streams.include and do not match those of streams.exclude.
+// streams.include and do not match streams.exclude.
 func ChooseStreams(include, exclude []string) (chosen []string) {
 	for _, name := range streamNames() {
 		if (len(include) == 0 || FitsPattern(name, include)) && !FitsPattern(name, exclude) {

@@ -67,7 +67,7 @@ func (e *usageError) Unwrap() error { return e.error }
 // UsageErr returns the error of a wrong use that cobra does not detect.
 func UsageErr(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// outcomeError has an outcome that overrides the one of its error.
+// outcomeError overrides the outcome of its error.
 type outcomeError struct {
 	outcome ledger.Outcome
 	err     error

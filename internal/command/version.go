@@ -35,7 +35,7 @@ type Build struct {
 }
 
 // AddVersion adds the command version and the flag --version to a program. An empty commit
-// is replaced by the one that Go recorded in the build.
+// is replaced by the version that Go recorded in the build.
 func AddVersion(root *cobra.Command, version, commit string) {
 	commit = cmp.Or(commit, readCommit())
 	root.Version = version

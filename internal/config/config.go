@@ -84,7 +84,7 @@ type Retry struct {
 type Streams struct {
 	// Include lists stream names or patterns (*, ?, [a-z]). Empty means all.
 	Include []string `yaml:"include"`
-	// Exclude lists names or patterns to remove from those of Include.
+	// Exclude lists names or patterns that are removed from Include.
 	Exclude []string `yaml:"exclude"`
 	// Details selects the single records to fetch.
 	Details Details `yaml:"details"`
@@ -241,7 +241,7 @@ type Checks struct {
 
 // CheckRule changes a check.
 type CheckRule struct {
-	// Severity is hold, warn or off. Empty means that of the check.
+	// Severity is hold, warn or off. Empty means the severity of the check.
 	Severity CheckSeverity `yaml:"severity"`
 	// Params are values of the check's parameters by name, as texts.
 	Params map[string]string `yaml:"params"`
@@ -270,7 +270,7 @@ type S3 struct {
 	Endpoint string `yaml:"endpoint"`
 	// AllowInsecure permits plain http to hosts other than loopback.
 	AllowInsecure bool `yaml:"allow_insecure"`
-	// Region is the signing region. Empty means that of the AWS environment or profile.
+	// Region is the signing region. Empty means the region of the AWS environment or profile.
 	Region string `yaml:"region"`
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool `yaml:"path_style"`

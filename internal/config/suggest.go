@@ -21,7 +21,7 @@ func generalPath(path string) string {
 }
 
 // nearestKey returns the path of the known key that is most similar to an unknown
-// key of section, or "". Between two equally similar keys it prefers that of the section.
+// key of section, or "". Between two equally similar keys it prefers the key of the section.
 func nearestKey(section, unknown string) string {
 	best, least := "", math.MaxInt
 	general := generalPath(section)

@@ -19,7 +19,7 @@ func (c Config) Validate() error {
 	return newError("", v.problems)
 }
 
-// validator collects problems. Its maps are those of the binder and may be nil: paths in
+// validator collects problems. Its maps come from the binder and may be nil: paths in
 // broken are not checked again, and an expanded value is shown as written in the file.
 type validator struct {
 	problems []Problem

@@ -80,7 +80,7 @@ type Watch struct {
 	Show []string `yaml:"show"`
 	// NewOnly sends each finding once. Otherwise each night sends all findings.
 	NewOnly bool `yaml:"new_only"`
-	// Advice is a line of the message that tells the reader how to react.
+	// Advice is a line of the message with instructions for the reader.
 	Advice string `yaml:"advice"`
 	// Send lists the names of channels.
 	Send []string `yaml:"send"`

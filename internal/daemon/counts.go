@@ -8,7 +8,7 @@ import (
 )
 
 // counts are the values of the counters since the start of the process. Runs are counted
-// from the ledger, so that those of other processes are included.
+// from the ledger, so that runs of other processes are included.
 type counts struct {
 	since           time.Time // first reading of the ledger
 	seen            map[string]bool

@@ -54,7 +54,7 @@ type Config struct {
 // Program is the process around the daemon. Its methods are called from several
 // goroutines.
 type Program interface {
-	// Runs returns the entries of the ledger, oldest first, including those of other
+	// Runs returns the entries of the ledger, oldest first, including entries of other
 	// processes and of the work after nights. It is called at most twice a minute and
 	// after each night.
 	Runs() ([]ledger.Run, error)

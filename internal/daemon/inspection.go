@@ -54,7 +54,7 @@ type Inspection struct {
 	// Usage is the disk usage at UsageAt.
 	Usage   []warehouse.Usage
 	UsageAt time.Time
-	// Tables are those of the current version.
+	// Tables are the tables of the current version.
 	Tables []warehouse.ManifestTable
 	// SeriesMissing is the number of days that are missing in the Parquet series, because
 	// a run could not write them.

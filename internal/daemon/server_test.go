@@ -277,7 +277,7 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.why)
 			}
 			if got := h.metric("ready") == "1"; got != (c.code == 200) {
-				t.Errorf("the metric says %v", got)
+				t.Errorf("the metric is %v", got)
 			}
 		})
 	}

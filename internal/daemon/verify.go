@@ -22,7 +22,7 @@ func depth(readData bool) string {
 }
 
 // verdict is the result of the last verification in one word. After a failure,
-// integrity.VerifyRecord.Result is still that of the verification before.
+// integrity.VerifyRecord.Result is still the result of the verification before.
 func verdict(v integrity.VerifyRecord) string {
 	if !v.FailedAt.IsZero() {
 		return string(ledger.Failed)

@@ -8,7 +8,7 @@
 //
 // # How to add a page
 //
-// Write a function from a visit to a reply in a file of its own, such as showSnapshot. It runs a
+// Write a function from a visit to a reply in a new file, such as showSnapshot. It runs a
 // query with v.run, or a named query with v.runNamed. Values are bound as parameters, and at most
 // 1,000 rows are kept. Parameters of the address are in v.PathValue("id") and v.params; the route
 // lists the allowed ones. The function returns an htmlPage with a title, the name of a template

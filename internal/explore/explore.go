@@ -40,7 +40,7 @@ type Config struct {
 // Warehouse returns snapshots and queries.
 type Warehouse interface {
 	// Newest returns the newest published version. It is called for each request. Its error is
-	// shown and should tell the user what to do.
+	// shown and should contain advice for the user.
 	Newest() (Version, error)
 	// Queries returns the named queries. It is called for each request that needs them. With a
 	// *query.FilesError, the library contains the valid queries.

@@ -34,7 +34,7 @@ type checker struct {
 	w        *warehouse.Warehouse
 	inv      *inventory
 	readData bool
-	// manifest is that of the version that readers see.
+	// manifest is the manifest of the version that readers see.
 	manifest warehouse.Manifest
 	// reported are the files in Damage.
 	reported map[string]bool
@@ -69,7 +69,8 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	return c.Report, ctx.Err()
 }
 
-// add reports damage of a file once: the first report names the closest cause.
+// add reports damage of a file. Only the first report of a file counts, because it has the most
+// specific cause.
 func (c *checker) add(d Damage) {
 	if !c.reported[d.File] {
 		c.reported[d.File] = true
@@ -77,7 +78,7 @@ func (c *checker) add(d Damage) {
 	}
 }
 
-// addPath is add for the path of a file.
+// addPath reports damage of the file with an absolute path.
 func (c *checker) addPath(path, problem, cost string, repair Repair) {
 	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Cost: cost, Repair: repair})
 }
@@ -308,8 +309,8 @@ func (c *checker) checkDay(day, run string) {
 	}
 }
 
-// lastTimeOf is the latest time that the snapshot of a day without a manifest can have: that of
-// the newest intact catalog if it is of the day, or else the end of the day.
+// lastTimeOf returns the latest possible snapshot time of a day without a manifest. This is the
+// time of the newest intact catalog if it is on that day, or else the end of the day.
 func (c *checker) lastTimeOf(day time.Time) time.Time {
 	if _, at := c.inv.newestCatalog(); warehouse.DayOf(at) == warehouse.DayOf(day) {
 		return at
@@ -429,7 +430,8 @@ func (c *checker) checkRows(ctx context.Context) {
 	}
 }
 
-// skipLostFiles lets a rebuild go on without the lost files: a plain rebuild would refuse them.
+// skipLostFiles replaces a rebuild by a rebuild with --skip-damaged, if files are lost. Otherwise
+// the rebuild would fail.
 func (c *checker) skipLostFiles() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildFromRest }) {
 		return

@@ -15,7 +15,7 @@ type Damage struct {
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
 	// Repair is the command that repairs the file. Lost means that no copy of its content is
-	// left: the command then goes on without it.
+	// left. The command then continues without the content.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. It is empty for other

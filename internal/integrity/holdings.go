@@ -18,7 +18,7 @@ import (
 type Holdings struct {
 	// Newest is the time of the newest snapshot.
 	Newest time.Time
-	// Days and Runs are those of meta.runs.
+	// Days and Runs are the numbers of days and runs in meta.runs.
 	Days, Runs int64
 	// Main and Past are the numbers of rows by table.
 	Main, Past map[string]int64
@@ -88,7 +88,8 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 }
 
 // Losses lists the counts that are lower in after. It compares rows of main only if both have
-// the same newest snapshot, and no table that is missing in after: the program may not know it.
+// the same newest snapshot. It ignores tables that are missing in after, because this program may
+// not have them.
 func (h Holdings) Losses(after Holdings) []HoldingLoss {
 	var losses []HoldingLoss
 	compare := func(name string, now, then int64) {

@@ -30,7 +30,7 @@ type inventory struct {
 	manifests map[string][]warehouse.Manifest
 	// places are the paths of the files that should have a SHA-256.
 	places map[string][]string
-	// kept are the runs with a version, oldest first. latest is the one that readers see.
+	// kept are the runs with a version, oldest first. latest is the run that readers see.
 	kept   []string
 	latest string
 	// days are the days of the index of the series, each with its run. If the index cannot be
@@ -134,9 +134,8 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 }
 
 // findTarget finds the run that readers should see: the last published one of the ledger, or a
-// newer day of the series. A rollback removes the later days from the series, so that a newer
-// day there is one that readers have lost. A ledger with damaged lines may lack the version that
-// readers see.
+// newer day of the series. Because a rollback removes later days from the series, a newer day
+// there was lost to readers. A ledger with damaged lines may lack the version that readers see.
 func (inv *inventory) findTarget(isLedgerIntact bool) {
 	inv.target = cmp.Or(inv.published, inv.latest)
 	if inv.target == "" && len(inv.kept) > 0 {
@@ -228,8 +227,8 @@ func (inv *inventory) hasVersion(run string) bool {
 	return run != "" && err == nil
 }
 
-// expectedDays are the days that the series must have, each with its run: those of the index,
-// and those with any file. The run is empty if no manifest of the day is left.
+// expectedDays returns the days that the series must have, each with its run: the days of the
+// index, and days with any file. The run is empty if no manifest of the day is left.
 func (inv *inventory) expectedDays() map[string]string {
 	days := maps.Clone(inv.days)
 	for _, day := range inv.w.Series.Days() {

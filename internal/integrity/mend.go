@@ -86,8 +86,8 @@ func (m *Mender) begin(ctx context.Context) (*repairing, error) {
 	return &repairing{w: m.w, inv: inv}, err
 }
 
-// daysToMend are the days that the series must have, each with its run: the expected days, that of
-// the target and, without an index, those of the kept versions that the target builds on.
+// daysToMend returns the days that the series must have, each with its run: the expected days, the
+// day of the target and, without an index, the days of the kept versions that the target builds on.
 func (r *repairing) daysToMend() map[string]string {
 	days := r.inv.expectedDays()
 	target := r.inv.target
@@ -321,7 +321,7 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 }
 
 // Replace moves a file that was written again to its place in the series and, if it is kept, in
-// its version. The rows are those of the lost file. If their order and with it the bytes differ,
+// its version. It has the same rows as the lost file. If their order differs, and so the bytes,
 // the manifests get the new checksum.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))

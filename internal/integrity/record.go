@@ -10,7 +10,7 @@ import (
 // Results of a verify.
 const (
 	Whole = "whole"
-	// Rebuildable means that everything damaged can be restored from intact copies.
+	// Rebuildable means that all damage can be repaired from intact copies.
 	Rebuildable = "rebuildable"
 	Damaged     = "damaged"
 )
@@ -24,8 +24,8 @@ type VerifyRecord struct {
 	Result   string  `json:"result"`
 	// Damaged are the damaged files.
 	Damaged []string `json:"damaged"`
-	// Error is why a later verify failed, at FailedAt. The other fields are those of the last
-	// verify that did not fail.
+	// Error is the error of a later verify that failed, at FailedAt. The other fields are from
+	// the last verify that did not fail.
 	Error    string    `json:"error,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
 	// NightDamage is the damage that nights have found since. Nil means none.
@@ -34,7 +34,7 @@ type VerifyRecord struct {
 
 // NightDamage is damage that nights found. They replaced the files in their own versions.
 type NightDamage struct {
-	// Run and At are those of the last such night.
+	// Run and At are the id and the time of the last such night.
 	Run   string    `json:"run_id"`
 	At    time.Time `json:"at"`
 	Files []string  `json:"files"`
@@ -105,9 +105,9 @@ func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) 
 	return v, err
 }
 
-// LastRecord returns the stored result of the last verify that read every byte, or of the last
-// one that did not. ok is false if there is none. The error is a *warehouse.DamagedError if the
-// record itself is damaged.
+// LastRecord returns the stored result of the last verify, separately for verifies with and without
+// readData. ok is false if there is none. The error is a *warehouse.DamagedError if the record
+// itself is damaged.
 func LastRecord(f *warehouse.Folder, readData bool) (v VerifyRecord, ok bool, err error) {
 	ok, err = recordFile(f, readData).Read(&v)
 	return v, ok, err

@@ -20,7 +20,7 @@ import (
 type seriesReader struct {
 	w     *warehouse.Warehouse
 	known *checksum.Cache
-	// runs are those of the ledger.
+	// runs are the runs of the ledger.
 	runs   []ledger.Run
 	byRun  map[string]warehouse.Snapshot
 	damage []Damage
@@ -60,7 +60,7 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]ware
 	return all, r.damage, ctx.Err()
 }
 
-// expectedDays are the days of the index and those with any file, each with its run in the
+// expectedDays returns the days of the index and days with any file, each with its run in the
 // index.
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
@@ -78,7 +78,7 @@ func (r *seriesReader) expectedDays() map[string]string {
 	return days
 }
 
-// readDay adds the files of a day. run is that of the index, or empty.
+// readDay adds the files of a day. run is the run in the index, or empty.
 func (r *seriesReader) readDay(ctx context.Context, db *sql.DB, day, run string) error {
 	m, err := readDayManifest(r.w, day, run)
 	if err == nil && m.Format > warehouse.Format {
@@ -135,9 +135,9 @@ func unfinishedDay(day, run string) Damage {
 	return d
 }
 
-// isUnfinished reports whether an incomplete day was being written when it was copied, and is
-// not damaged: the ledger, which is written last, does not contain its run, or every other file
-// of the day is one of another run.
+// isUnfinished reports whether an incomplete day was being written when it was copied, and is not
+// damaged. This is so if the ledger, which is written last, does not contain its run, or if all
+// other files of the day are from other runs.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
 	for _, run := range r.runs {
@@ -158,7 +158,7 @@ func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
 	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.known, m, t) == "" })
 }
 
-// otherManifests are the manifests of other runs of a day, newest first.
+// otherManifests returns the manifests of other runs of a day, newest first.
 func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
 	found, err := filepath.Glob(r.w.Folder.RunManifestPath("*"))
 	if err != nil {

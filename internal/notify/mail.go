@@ -26,7 +26,7 @@ type Mail struct {
 	// Port 0 means 587 with StartTLS, 465 with FullTLS and 25 with NoTLS.
 	Port int
 	TLS  string
-	// Trust has the trusted certificates. Nil means those of the system.
+	// Trust has the trusted certificates. Nil means the certificates of the system.
 	Trust *tls.Config
 	// User and Password are the login. An empty User means no login.
 	User, Password string

@@ -47,7 +47,7 @@ type Config struct {
 	// Backoff is the time before the second of three attempts. The time before the third
 	// is four times as long. Defaults to 2 seconds.
 	Backoff time.Duration
-	// Proxy is that of [http.Transport].
+	// Proxy is the Proxy of [http.Transport].
 	Proxy func(*http.Request) (*url.URL, error)
 }
 
@@ -74,7 +74,7 @@ type Alert struct {
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	// SnapshotUnknown is set if the snapshot that readers see could not be determined.
 	SnapshotUnknown bool `json:"-"`
-	// Advice tells the operator what to do. It has a default for each event.
+	// Advice is an instruction for the operator. It has a default for each event.
 	Advice string `json:"advice"`
 	// Streams are the incomplete streams of a partial night.
 	Streams []Stream `json:"streams"`

@@ -22,7 +22,7 @@ type Table struct {
 	// Swap is the id of the element that htmx replaces when the reader sorts. If it is empty,
 	// the browser loads the whole page.
 	Swap string
-	// More tells how to get the rows that are not shown.
+	// More explains how to get the rows that are not shown.
 	More string
 	// Blank lists the omitted columns, which have no value in any row.
 	Blank []string

@@ -86,7 +86,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, one := range lost {
-		all = append(all, fmt.Errorf("mend table %s of %s: no copy is intact, and no intact catalog has its rows", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
+		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
 	}
 	return errors.Join(all...)
 }

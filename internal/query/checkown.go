@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// CheckOwn checks the user's queries and checks. It returns a *FilesError for those that do not
+// CheckOwn checks the user's queries and checks. It returns a *FilesError for queries that do not
 // parse, that do more than read or that name a table or column which the catalog does not have.
 // db may be nil, as before the first night; then names are not checked.
 func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {

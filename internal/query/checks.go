@@ -30,9 +30,9 @@ const (
 	EachReference = "reference"
 )
 
-// LoadChecks returns the built-in checks and those of the files in a folder. An empty folder
-// name means no own checks. A check is a query whose header also has a severity; it returns
-// the rows that violate it. Errors are those of [Load].
+// LoadChecks returns the built-in checks and the checks of the files in a folder. An empty folder
+// name means no user-defined checks. A check is a query whose header also has a severity; it returns
+// the rows that violate it. It returns the errors of [Load].
 func LoadChecks(dir string) (Library, error) {
 	s := shelf{folder: "queries/checks", key: "checks.dir", isCheck: true}
 	files, err := fs.Sub(queries.Checks, "checks")
@@ -67,7 +67,7 @@ func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeade
 // withoutHeader returns the SQL without the comments at its top.
 func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }
 
-// repeats splits Each into its first word and the tables behind it.
+// repeats splits Each into its first word and the tables after it.
 func (q Query) repeats() (kind string, tables []string) {
 	words := strings.Fields(q.Each)
 	if len(words) == 0 {

@@ -36,8 +36,8 @@ type Export struct {
 	Format Format
 	// PartitionBy is a column. Each of its values has its own folder. Only for Parquet.
 	PartitionBy string
-	// Raw writes CSV texts unchanged even if a spreadsheet would evaluate them as formulas.
-	Raw bool
+	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
+	Defuse bool
 	// Program is the program version in the manifest.
 	Program string
 }
@@ -118,7 +118,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 }
 
 // SaveExport writes one table, or the result of e.Query, to a file of any format, and returns
-// the number of rows. It uses Tables, Query, Values and Raw of e.
+// the number of rows. It uses Tables, Query, Values and Defuse of e.
 func (db *DB) SaveExport(ctx context.Context, e Export, o Output, file string) (rows int64, err error) {
 	if e.Query != nil {
 		return db.Save(ctx, *e.Query, e.Values, o, file)
@@ -242,7 +242,7 @@ func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item ex
 		}
 		var err error
 		if e.Format == CSV {
-			file.Rows, err = writeCSV(rows, path, !e.Raw)
+			file.Rows, err = writeCSV(rows, path, e.Defuse)
 			return err
 		}
 		if e.PartitionBy != "" && !slices.Contains(names, e.PartitionBy) {

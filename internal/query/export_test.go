@@ -50,7 +50,7 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
-			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Raw: c.raw}); err != nil {
+			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Defuse: !c.raw}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, readFolder(t, dir)["answer.csv"]); diff != "" {
@@ -63,7 +63,7 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 func TestExportDefusesHiddenFormulas(t *testing.T) {
 	text := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
 	dir := filepath.Join(t.TempDir(), "out")
-	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV}); err != nil {
+	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Defuse: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := "v\r\n' =1\r\n'\u00a0+1\r\n'\u200b@x\r\n'\ufeff-1\r\n'\uff1d1\r\n' \uff0b1\r\n'\uff0d1\r\n'\uff201\r\n\" a=1\"\r\n\u2014 x\r\n\"  \"\r\n\"\"\r\n"
@@ -117,7 +117,7 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	db := open(t, oneListing)
 	export := func(text string) error {
 		q := query.Text(text)
-		_, err := db.Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV})
+		_, err := db.Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV, Defuse: true})
 		return err
 	}
 	var misuse *query.UsageError

@@ -197,7 +197,7 @@ func IsName(text string) bool { return wordOnly.MatchString(strings.TrimSpace(te
 var wordOnly = regexp.MustCompile(`^\w+(?:\.\w+)?$`)
 
 // Resolve returns the query for a text of the user, which is the name of a query or SQL. An
-// unknown name is a *UsageError. If it is the name of a table, the error tells how to query it.
+// unknown name is a *UsageError. If it is the name of a table, the error explains how to query it.
 func (l Library) Resolve(text string) (Query, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

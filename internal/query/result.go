@@ -87,7 +87,7 @@ func (v Value) Number() (n float64, ok bool) {
 	return n, true
 }
 
-// Collect runs a query and returns the first rows of its result. Errors are those of Run.
+// Collect runs a query and returns the first rows of its result. It returns the errors of Run.
 func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, most int) (Result, error) {
 	c := collector{most: most}
 	total, err := db.Run(ctx, q, values, &c)

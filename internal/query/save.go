@@ -70,7 +70,7 @@ func (db *DB) newFileWriter(ctx context.Context, q Query, values map[string]stri
 }
 
 type parquetOptions struct {
-	// partitionBy is a column. Each of its values is written to a folder of its own.
+	// partitionBy is a column. Each of its values is written to a separate folder.
 	partitionBy string
 	// plainJSON writes JSON columns as text. Some readers treat Parquet's JSON type as binary.
 	plainJSON bool

@@ -30,7 +30,7 @@ func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
 	return found, nil
 }
 
-// ReadSnapshot returns the snapshot that queries read: the one that Options.AsOf chose, or the
+// ReadSnapshot returns the snapshot that queries read: the snapshot that Options.AsOf chose, or the
 // newest. It is zero for a catalog without history.
 func (db *DB) ReadSnapshot(ctx context.Context) (Snapshot, error) {
 	all, err := db.Snapshots(ctx)

@@ -52,7 +52,7 @@ type Source struct {
 var ErrNoPlan = errors.New("the source tables of several statements, or of a PIVOT without IN, are unknown")
 
 // Sources returns the source tables of a query, the worst grade first, without running the
-// query. Errors are those of Run, and ErrNoPlan.
+// query. It returns the errors of Run, and ErrNoPlan.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
 	tables, abandoned, err := db.planner.findTables(ctx, q, values)
 	db.addAbandoned(abandoned)

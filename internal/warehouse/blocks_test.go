@@ -106,7 +106,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(after, want) {
 		t.Errorf("history does not have the rows %q", want)
 	}
-	// It stays as it is while it is neither small nor outgrown.
+	// Between the two limits the block size is kept.
 	publish(t, w, "20261104T020000Z", "three")
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the night after it has blocks of %d bytes", got)

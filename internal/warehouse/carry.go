@@ -85,8 +85,8 @@ func (d *Draft) addDamagedFile(path, problem string) {
 	d.damaged = append(d.damaged, d.w.Folder.DamagedErr(path, problem, nil))
 }
 
-// DamagedFiles are the damaged files of the previous version that Carry did not copy. The draft
-// has files of its own in their place.
+// DamagedFiles returns the damaged files of the previous version that Carry did not copy. The
+// draft contains newly written files instead.
 func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }
 
 // copyIntact copies a file and compares its checksum. problem is an error of reading or a wrong

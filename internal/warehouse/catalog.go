@@ -61,7 +61,7 @@ func (c *Catalog) isCatalogOf(m Manifest) bool {
 type StoredTable struct {
 	Schema     string
 	Definition stream.Definition
-	// Columns are those of the definition and the system columns of the schema.
+	// Columns are the columns of the definition and the system columns of the schema.
 	Columns []stream.Column
 }
 
@@ -180,7 +180,7 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 	return found, rows.Err()
 }
 
-// MetaDefinitions are the tables of meta.
+// MetaDefinitions returns the definitions of the tables of meta.
 func (c *Catalog) MetaDefinitions() []stream.Definition { return c.meta }
 
 // Tables are the configured tables of main, in order.

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/checksum"
 )
 
-// DamagedError means that a file is missing or not as it was written.
+// DamagedError means that a file is missing or damaged.
 type DamagedError struct {
 	// File is relative to the warehouse.
 	File, Problem string
@@ -32,7 +32,7 @@ func (e *DamagedError) Error() string {
 // Unwrap returns the error of reading. It is nil if a checksum is wrong.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// DamagedErr makes a *DamagedError of a file of the warehouse.
+// DamagedErr returns a *DamagedError for a file of the warehouse.
 func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
 }
@@ -128,7 +128,7 @@ func (v *Versions) isIntact(run string) bool {
 	return true
 }
 
-// fileSums lists the files that a manifest has a checksum of.
+// fileSums lists the files with a checksum in a manifest.
 func (m Manifest) fileSums() []checksum.FileSum {
 	all := []checksum.FileSum{m.Catalog}
 	if m.Entry != nil {

@@ -21,8 +21,8 @@ func freeBytes(path string) (int64, error) {
 // fileID is the same for all names of a file.
 type fileID struct{ device, inode uint64 }
 
-// diskUse is the disk space of a file, which the system counts in blocks of 512 bytes. shared reports
-// whether the file has several names.
+// diskUse returns the disk space of a file. The system counts it in blocks of 512 bytes. shared
+// reports whether the file has several names.
 func diskUse(info fs.FileInfo) (id fileID, bytes int64, shared bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

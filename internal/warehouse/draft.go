@@ -25,13 +25,13 @@ type Draft struct {
 	// Run is the id of the run, At the time of its snapshot.
 	Run string
 	At  time.Time
-	// Kind is that of the run. Empty means a night.
+	// Kind is the kind of the run. Empty means a night.
 	Kind string
 	// Dir is the private folder. It may contain temporary files until Publish.
 	Dir string
 	// Previous is the version that the draft is a copy of. It is empty on the first night.
 	Previous string
-	// Source is the run whose snapshot a rebuilt version shows.
+	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
 
 	w    *Warehouse
@@ -78,7 +78,8 @@ func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft
 	return w.BeginFrom(ctx, run, at, latest)
 }
 
-// BeginFrom is Begin from the version base, or from an empty catalog if base is empty.
+// BeginFrom starts a draft from the version base, or from an empty catalog if base is empty. See
+// Begin.
 func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, base string) (*Draft, error) {
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
-// WriteSealed replaces a JSON file with a checksum of its own.
+// WriteSealed replaces a JSON file that contains its own checksum.
 func (f *Folder) WriteSealed(path string, value any) error {
 	data, err := checksum.Seal(value)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode is the mode of files with the right to enter the folder for those who may read.
+// folderMode adds to a file mode the right to enter the folder, for all users who may read.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
 // stepLabel is the name of a file in Config.Step. It is the same in every run: the names of drafts

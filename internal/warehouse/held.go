@@ -15,18 +15,18 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// heldDir contains the version of a held night: its checks kept it from readers. There is at
-// most one. It is private until it is published.
+// heldDir contains the held night: a version that was not published because of failed checks.
+// There is at most one. Its files are private until it is published.
 const heldDir = "held"
 
-// HeldNight is a complete version that its checks kept from readers.
+// HeldNight is a complete version that was not published because of failed checks.
 type HeldNight struct {
 	Manifest Manifest
-	// Entry is the run's entry of the ledger once it is published.
+	// Entry is the ledger entry for the run after the publish.
 	Entry ledger.Run
 }
 
-// FailedChecks are the names of the checks that hold the night.
+// FailedChecks returns the names of the checks that hold the night.
 func (h HeldNight) FailedChecks() (names []string) {
 	for _, c := range h.Entry.Checks {
 		if c.Holds() {
@@ -36,7 +36,7 @@ func (h HeldNight) FailedChecks() (names []string) {
 	return names
 }
 
-// HeldCatalog is the DuckDB file of a held night.
+// HeldCatalog returns the path of the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
 // Hold seals and verifies the draft as Publish does, and keeps it as the held night in place
@@ -75,8 +75,8 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	return h, true, nil
 }
 
-// heldRun is the run of the held night; empty means none. A night that was published and not
-// yet removed from the folder is not held.
+// heldRun returns the run of the held night, or "". A published night that is not yet removed
+// from the folder is not held.
 func (w *Warehouse) heldRun() (string, error) {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -90,8 +90,8 @@ func (w *Warehouse) heldRun() (string, error) {
 	return run, err
 }
 
-// recordHeld enters a held night in the ledger if its run was killed before it did, and
-// removes its note, since a held night is not resumed.
+// recordHeld writes the ledger entry of a held night if its run was killed before that. It also
+// removes the note of the run, because a held night is not resumed.
 func (w *Warehouse) recordHeld() error {
 	h, ok, err := w.Held()
 	if err != nil || !ok {
@@ -114,13 +114,13 @@ func (w *Warehouse) recordHeld() error {
 	return w.Ledger.Finish()
 }
 
-// noHeldErr is the error of commands about a held night when there is none.
+// noHeldErr returns the error of commands for the held night if there is none.
 func noHeldErr(verb string) error {
 	return &ledger.UnknownRunError{Problem: verb + " the held night: no night is held; nothing was changed"}
 }
 
-// CheckHeld compares the files of the held night with its manifest: their sizes, or with
-// readData every byte.
+// CheckHeld compares the files of the held night with its manifest. Without readData it compares
+// only sizes.
 func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*DamagedError, files int) {
 	run, err := w.heldRun()
 	if err != nil || run == "" {
@@ -141,10 +141,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, files
 }
 
-// PublishHeld switches readers to the held night. accepted names each check that holds it.
-// The entry of the ledger records them with the time. It needs the Lock. Without a held night
-// the error is a *ledger.UnknownRunError; after an *AfterSwitchError the night is published,
-// after any other error the held night is kept.
+// PublishHeld switches readers to the held night. accepted must name each check that holds it.
+// The ledger entry records them with the time. It needs the Lock. Without a held night it returns
+// a *ledger.UnknownRunError. After an *AfterSwitchError the night is published. After any other
+// error it is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err
@@ -175,7 +175,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	if err := errors.Join(w.Versions.linkCatalog(), w.Versions.switchTo(run)); err != nil {
 		return h, fmt.Errorf("switch to version %s: %w", run, err)
 	}
-	// Of a kill from here on, the entry in the version tells the ledger.
+	// If the process is killed after this, Recover reads the entry in the version.
 	if err := w.Ledger.Record(h.Entry); err != nil {
 		return h, &AfterSwitchError{run, err}
 	}
@@ -195,8 +195,8 @@ func orNothing(run string) string {
 	return "version " + run
 }
 
-// copyHeld gives the files of the held night a second name below versions/, so that it stays
-// held until the switch. The entry of the run is written anew with the accepted checks.
+// copyHeld links the files of the held night below versions/, so that it is still held until the
+// switch. It writes a new entry of the run, with the accepted checks.
 func (w *Warehouse) copyHeld(h *HeldNight) error {
 	run := h.Manifest.RunID
 	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
@@ -246,7 +246,7 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 	return err
 }
 
-// DiscardHeld removes the held night. It needs the Lock. Without a held night the error is a
+// DiscardHeld removes the held night. It needs the Lock. Without a held night it returns a
 // *ledger.UnknownRunError.
 func (w *Warehouse) DiscardHeld() (run string, err error) {
 	run, err = w.heldRun()
@@ -259,8 +259,8 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	return run, w.dropHeld()
 }
 
-// dropHeld removes the held night, and the version of a publish of it that was killed before
-// its switch.
+// dropHeld removes the held night. If its publish was killed before the switch, it also removes
+// the incomplete version.
 func (w *Warehouse) dropHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,8 +284,8 @@ func (w *Warehouse) dropHeld() error {
 	return nil
 }
 
-// dropHalfPublished removes the version of a held night whose publish was killed before its
-// switch. The held night itself stays.
+// dropHalfPublished removes the version of a held night whose publish was killed before the
+// switch. It keeps the held night.
 func (w *Warehouse) dropHalfPublished() error {
 	run, err := w.heldRun()
 	if err != nil || run == "" {
@@ -298,8 +298,8 @@ func (w *Warehouse) dropHalfPublished() error {
 	return w.Folder.disk.Discard(w.Folder.VersionPath(run))
 }
 
-// dropStaleHeld removes a held night that cannot be published any more: readers see it, or
-// another version than the one that it was built on.
+// dropStaleHeld removes a held night that cannot be published any more, because it was already
+// published, or because readers no longer see the version that it was built on.
 func (w *Warehouse) dropStaleHeld(latest string) error {
 	h, ok, err := w.Held()
 	if err == nil && ok && h.Manifest.Previous == latest {

@@ -51,7 +51,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 		return w.Ledger.Start(note)
 	}))
 	if left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(left) > 0 {
-		t.Errorf("the start of a run leaves what a killed one left: %v (%v)", left, err)
+		t.Errorf("the start of a run did not remove the files of a killed one: %v (%v)", left, err)
 	}
 	killed := ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)

@@ -26,7 +26,7 @@ func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
 // Record adds the entry of a run, or of work that followed a run, such as a backup. A run with the
 // id of an earlier entry is the same run, which was resumed. Work that began in the same second as
-// other work gets an id of its own.
+// other work gets a different id.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollow() {
 		entries, err := l.Entries()
@@ -110,8 +110,8 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	return missing, nil
 }
 
-// entryOfNote is the entry of a killed run with a note. A rollback that was killed after its switch
-// is complete.
+// entryOfNote returns the entry of a killed run with a note. A rollback that was killed after its
+// switch is complete.
 func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
@@ -142,7 +142,7 @@ func (l *Ledger) Runs() ([]ledger.Run, error) {
 	return slices.DeleteFunc(entries, ledger.Run.IsFollow), err
 }
 
-// Entries is Runs with the work that followed them, such as backups.
+// Entries returns the runs and the post-publish work, such as backups.
 func (l *Ledger) Entries() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,7 +188,8 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	return runs, err
 }
 
-// mergeRun adds the run of a line to those of the lines before it, and counts its attempts.
+// mergeRun adds a run to the runs of the earlier lines. If it has an earlier line, it counts the
+// attempts.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o ledger.Run) bool { return o.ID == r.ID })

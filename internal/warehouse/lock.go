@@ -62,7 +62,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	return l, nil
 }
 
-// LockExisting is Lock for an existing warehouse. It creates no folder at a misspelt path.
+// LockExisting locks an existing warehouse. Unlike Lock, it creates no folder at a misspelt path.
 func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return nil, err

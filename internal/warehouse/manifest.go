@@ -51,7 +51,7 @@ func (v *Versions) manifestOrNone(run string) Manifest {
 // Manifest describes a version and is stored beside its files.
 type Manifest struct {
 	RunID string `json:"run_id"`
-	// Kind is that of ledger.Run. Empty means a night.
+	// Kind is ledger.Run.Kind. Empty means a night.
 	Kind       string    `json:"kind,omitempty"`
 	SnapshotAt time.Time `json:"snapshot_at"`
 	Program    string    `json:"program_version"`
@@ -63,8 +63,8 @@ type Manifest struct {
 	// is removed earlier. For a rebuilt version it is the night that it was built from.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`
-	// Entry is the file with the run's line of the ledger, Meta that with its changes of the
-	// schemas meta and past. Nil means that the version has no such file.
+	// Entry is the file with the run's line of the ledger. Meta is the file with its changes of
+	// the schemas meta and past. Nil means that the version has no such file.
 	Entry  *checksum.FileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta     `json:"meta,omitempty"`
 	Tables []ManifestTable   `json:"tables"`
@@ -102,7 +102,7 @@ func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// baseRun is the night before, to which a rollback leads.
+// baseRun returns the night before, which a rollback switches to.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
 // nightBefore is the night that a refresh builds on. It is empty if the version is a night or cannot

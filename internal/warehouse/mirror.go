@@ -27,9 +27,9 @@ type Mirror struct {
 }
 
 // Files lists the files of a backup, each relative to the warehouse, with slashes. Those of state/
-// come first, because the ledger may name less than the series contains, and never more. Files of the
+// come first, so that the copied ledger never names a run that the copied series lacks. Files of the
 // series have the checksum of their manifest, even if they are missing. Manifests and the index have
-// their checksum of now. Other files have no checksum. A day that a night is writing for the first
+// their current checksum. Other files have no checksum. A day that a night is writing for the first
 // time is not listed, because no manifest names its files yet.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.

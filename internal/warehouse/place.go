@@ -36,7 +36,7 @@ func (e *PlaceError) Error() string {
 	return fmt.Sprintf("open the warehouse: %v: check the disk of %q; nothing was changed", e.Err, e.Dir)
 }
 
-// placeErr makes a *PlaceError of an error that concerns the folder. A full disk does not.
+// placeErr turns an error of the folder into a *PlaceError. Errors of a full disk are not changed.
 func (f *Folder) placeErr(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return &PlaceError{f.dir, err}
@@ -127,7 +127,7 @@ func (e *FullError) Error() string {
 // Unwrap returns the error that the full disk caused.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// FullErr makes a *FullError of an error that a full disk caused, and returns any other unchanged.
+// FullErr turns an error of a full disk into a *FullError, and returns any other error unchanged.
 // DuckDB reports a full disk only in the text of its error.
 func (f *Folder) FullErr(err error) error {
 	var full *FullError

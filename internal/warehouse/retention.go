@@ -89,8 +89,8 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw returns the landed responses of old runs. It keeps those of the newest run and of runs
-// that can be resumed or are held.
+// oldRaw returns the landed responses of old runs, without the newest run and without runs that
+// can be resumed or are held.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *Pruner) isSpentBefore(run, latest string) bool {
 	return p.discardRaw && ok && published && !at.After(last)
 }
 
-// DiscardSpent removes landed responses as Config.DiscardRaw says, and syncs. It needs the Lock.
+// DiscardSpent removes landed responses if Config.DiscardRaw is set, and syncs. It needs the Lock.
 func (p *Pruner) DiscardSpent() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {

@@ -83,7 +83,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 
 // Recover completes the work of killed runs: it finishes a rollback, records the runs in the ledger,
 // removes the note of a run that was killed after its publish, because it must not be resumed, and
-// removes landed responses as Config.DiscardRaw says. It needs the Lock.
+// removes landed responses if Config.DiscardRaw is set. It needs the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err

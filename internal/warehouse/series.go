@@ -17,11 +17,11 @@ import (
 
 // Snapshot is one day of the Parquet series.
 type Snapshot struct {
-	// Run and At are those of the run that wrote the files.
+	// Run and At are the id and the snapshot time of the run that wrote the files.
 	Run string
 	At  time.Time
-	// Version is the version that the files belong to: that of the run, or one that was rebuilt
-	// from it.
+	// Version is the version that the files belong to: the version of the run, or one that was
+	// rebuilt from it.
 	Version string
 	// Files are the paths by table, Tables their entries in the manifest.
 	Files  map[string]string
@@ -243,7 +243,7 @@ func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, place f
 	return place(from, to)
 }
 
-// LastOfDay returns the versions without those that have a later one of the same day.
+// LastOfDay returns the last version of each day.
 func LastOfDay(line []Manifest) []Manifest {
 	var last []Manifest
 	for _, m := range line {

@@ -43,7 +43,7 @@ func SplitSeriesFile(file string) (table, day string, ok bool) {
 	return parts[1], DayIn(parts[2]), true
 }
 
-// seriesIndex is the JSON of the index.
+// seriesIndex is the JSON form of the index.
 type seriesIndex struct {
 	Days map[string]string `json:"days"`
 }
@@ -52,8 +52,8 @@ type seriesIndex struct {
 func (s *Series) IndexPath() string { return s.folder.Path(SeriesDir, manifestsDir, indexFile) }
 
 // Index returns the days that must exist, each with the run that wrote its files. It returns
-// fs.ErrNotExist if there is no index, a *DamagedError if it is damaged, and with each error an
-// empty map.
+// fs.ErrNotExist if there is no index, and a *DamagedError if it is damaged. With an error the map
+// is empty.
 func (s *Series) Index() (days map[string]string, err error) {
 	i := seriesIndex{map[string]string{}}
 	data, err := os.ReadFile(s.IndexPath())

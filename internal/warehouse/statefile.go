@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/checksum"
 )
 
-// StateFile is a JSON file below state/ with a checksum of its own. Work beside the nights stores
-// its state in it.
+// StateFile is a JSON file below state/ that contains its own checksum. It stores the state of work
+// outside nights, such as backups.
 type StateFile struct {
 	folder *Folder
 	path   string

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Usage is the disk space of one part of the folder.
+// Usage is the disk usage of one part of the folder.
 type Usage struct {
 	Part  string
 	Bytes int64

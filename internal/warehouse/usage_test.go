@@ -63,7 +63,7 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), du, "-s", "-B1", dir).Output()
 	must(t, err)
 	if want := strings.Fields(string(out))[0]; want != strconv.FormatInt(sum, 10) {
-		t.Errorf("the parts add up to %d, and du says %s: %v", sum, want, parts)
+		t.Errorf("the parts add up to %d, and du prints %s: %v", sum, want, parts)
 	}
 }
 

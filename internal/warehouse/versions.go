@@ -146,7 +146,7 @@ func (v *Versions) Drop(run string) error {
 }
 
 // oldPaths returns the versions beyond keep_versions. It keeps first the versions that the newest
-// was built on, because a rollback leads to them, then the youngest others.
+// was built on, because a rollback switches to them, then the newest others.
 func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {

@@ -192,7 +192,7 @@ func TestManifestDescribesTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(published, m); diff != "" {
-		t.Errorf("manifest on disk differs from what was published (-published +disk):\n%s", diff)
+		t.Errorf("manifest on disk differs from the published one (-published +disk):\n%s", diff)
 	}
 	info, err := os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), m.Tables[0].File))
 	if err != nil {

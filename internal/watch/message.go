@@ -43,7 +43,7 @@ type Finding struct {
 	New bool `json:"new"`
 	// Since is the time of the snapshot that first had the finding.
 	Since time.Time `json:"since"`
-	// Values has the shown columns. Numbers are texts with all digits; nil means NULL.
+	// Values has the shown columns. Numbers are strings with all digits. Nil means NULL.
 	Values map[string]*string `json:"values"`
 }
 

@@ -31,7 +31,7 @@ type state struct {
 	// Evaluations are the last ones, oldest first. They are numbered, because the clock
 	// may have been wrong.
 	Evaluations []evaluation `json:"looked"`
-	// Findings are those of Evaluations, by hash of the key.
+	// Findings are the findings of Evaluations, by hash of the key.
 	Findings map[string]span `json:"findings"`
 	// Unread is set by the message that tables were not read, until they are read.
 	Unread bool `json:"unread"`

@@ -31,7 +31,7 @@ type Watch struct {
 	Show []string
 	// NewOnly sends each finding once. Otherwise each night sends all findings.
 	NewOnly bool
-	// Advice is a line of the message that tells the reader how to react.
+	// Advice is a line of the message with instructions for the reader.
 	Advice string
 	// Channels are passed to Config.Send.
 	Channels []string
@@ -94,7 +94,7 @@ type Result struct {
 
 // Run evaluates each watch at the newest snapshot. It sends messages about findings and the
 // pending messages of earlier nights. The error of a watch is in its result and does not
-// stop the others. The returned error is that of the catalog.
+// stop the others. The returned error is the error of opening the catalog.
 func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Minute
