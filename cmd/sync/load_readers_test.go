@@ -160,7 +160,7 @@ func resident(pid int) float64 {
 	return kib * 1024
 }
 
-// String formats the figures of a trial for people.
+// String formats the figures of a load test in readable form.
 func (f figures) String() string {
 	d, p := f.Deliveries, f.Pages
 	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d refused as they deserve, %d answered otherwise (%d with 5xx), %d not at all

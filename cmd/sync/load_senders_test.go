@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// sending is one delivery of a trial.
+// sending is one webhook delivery of a load test.
 type sending struct {
 	delivery sim.Delivery
 	secrets  []string

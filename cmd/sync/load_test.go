@@ -50,7 +50,7 @@ func TestTortureLoad(t *testing.T) {
 		Runs: f.Deliveries.Sent, Outcome: strings.ReplaceAll(f.String(), "\n", "; ")}))
 }
 
-// figures are the results of a burden.
+// figures are the measured results of a load test.
 type figures struct {
 	burden
 	Deliveries sendings

@@ -170,7 +170,7 @@ func read(t *testing.T, file string) string {
 }
 
 // words splits a line like a shell with simple quotes and comments. In a script a doubled
-// quote stands for one.
+// quote counts as one.
 func words(line, quotes string) []string {
 	var found []string
 	var word strings.Builder

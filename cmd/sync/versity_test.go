@@ -26,7 +26,7 @@ func (d *depot) moveTo(t *testing.T, address string) {
 	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
 }
 
-// readFew configures a few streams. The tables of the others stay empty.
+// readFew configures a few streams. The tables of the others are empty.
 func (d *depot) readFew(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)

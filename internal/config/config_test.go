@@ -440,7 +440,7 @@ func TestParseBucket(t *testing.T) {
 	}
 }
 
-// TestAddressOfTheLake checks that an address with credentials, or one that not every
+// TestAddressOfTheLake checks that an address with credentials, or an address that not every
 // server accepts, is rejected without being shown.
 func TestAddressOfTheLake(t *testing.T) {
 	for address, want := range map[string]string{

@@ -31,7 +31,7 @@ type Message struct {
 	ID string
 	// Subject is one line.
 	Subject string
-	// Text is for people. It may contain untrusted text of the service.
+	// Text is the readable message. It may contain untrusted text of the service.
 	Text string
 	// Body is a JSON object for programs.
 	Body []byte

@@ -76,7 +76,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	}
 	before := content(t, w)
 
-	// A kill or a failure beside the move leaves the last night.
+	// After a kill or an error before or after the move, readers keep the last night.
 	failing := failingAt(t, w, "before rename of the draft")
 	d := draft(t, failing, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)

@@ -14,7 +14,7 @@ import (
 
 const firstRun, heldRun, laterRun = "20261101T020000Z", "20261102T020000Z", "20261103T020000Z"
 
-// hold keeps a night as the held one, as a run whose check "prices" failed.
+// hold creates a held night, like a run whose check "prices" failed.
 func hold(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
 	d := draft(t, w, run, tag)

@@ -194,7 +194,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		_, rollbackErr := dying.Rollback(firstNight, night.AddDate(0, 1, 0))
 		must(t, locked(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(note); err == nil {
-			t.Errorf("killed after %q: the note of the rollback stays", last)
+			t.Errorf("killed after %q: the note of the rollback was not removed", last)
 		}
 		latest, _, err := w.Versions.Latest()
 		must(t, err)

@@ -46,7 +46,8 @@ func one(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 	return s
 }
 
-// TestViewsOfMartFollowTheProgram changes the views of one night and compares those of the next.
+// TestViewsOfMartFollowTheProgram changes the views of one night, and checks that the next night
+// restores them.
 func TestViewsOfMartFollowTheProgram(t *testing.T) {
 	const made = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
 	for name, c := range map[string]struct{ spoil, want string }{

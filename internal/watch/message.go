@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// Message is the JSON body of a message. Text is for people.
+// Message is the JSON body of a message. Text is the readable message.
 type Message struct {
 	// ID is the same each time that this message is sent.
 	ID    string `json:"id"`
