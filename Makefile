@@ -62,7 +62,7 @@ MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/
 	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
 # A program with the race detector waits one second at exit for late races; 50 ms are enough.
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
-QUICKLY := -vet=off -ldflags='-s -w' -timeout 15m -tags $(TAGS)
+QUICKLY := -vet=off -ldflags='-s -w' -timeout 20m -tags $(TAGS)
 PACKAGES = $(shell go list -tags $(TAGS) ./...)
 # Iceberg takes minutes to compile: its tests are trials.
 LAKE := cmd/lake internal/lake internal/testing/trials
