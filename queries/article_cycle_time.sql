@@ -1,11 +1,11 @@
 -- subject: throughput
 -- title: Article cycle time
 -- grain: one row per article status (by its stable prefix)
--- about: Time that articles spend in each status. A stay lasts from one status of an article to the next by time. The last stay is still open: it counts in open_articles but not in the days, unless the article is marked deleted. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
--- param: since DATE NULL -- only stays that began on or after this date
--- param: until DATE NULL -- only stays that began before this date
+-- about: Time that articles spend in each status. A stay in a status lasts until the next status of the article. The last stay is still open: it counts in open_articles but not in the days. Last stays of deleted articles count in neither. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
+-- param: since DATE NULL -- only stays in a status that began on or after this date
+-- param: until DATE NULL -- only stays in a status that began before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
-WITH measured AS (
+WITH stays AS (
     SELECT
         *,
         epoch_us(ended_at) - epoch_us(began_at) AS micros,
@@ -24,7 +24,7 @@ statuses AS (
         count(*) FILTER (is_open)          AS open_articles,
         quantile_disc(micros, [0.5, 0.9])  AS quantiles,
         avg(micros)                        AS mean
-    FROM measured
+    FROM stays
     GROUP BY status_prefix
 )
 SELECT

@@ -6,7 +6,7 @@
 -- param: open_only BOOLEAN false -- only articles that are neither published nor ended
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
-WITH talk AS (
+WITH comment_counts AS (
     SELECT
         article_id,
         count(*) FILTER (parent_comment_id IS NULL)        AS comments,
@@ -16,7 +16,7 @@ WITH talk AS (
     FROM article_comments
     GROUP BY article_id
 ),
-rounds AS (
+revision_counts AS (
     SELECT article_id, count(*) AS revision_rounds
     FROM article_statuses
     WHERE list_contains(string_split($revision, ','), prefix)
@@ -33,8 +33,8 @@ SELECT
     coalesce(r.revision_rounds, 0) AS revision_rounds,
     t.last_comment_at
 FROM mart.article_progress AS p
-LEFT JOIN talk AS t USING (article_id)
-LEFT JOIN rounds AS r USING (article_id)
+LEFT JOIN comment_counts AS t USING (article_id)
+LEFT JOIN revision_counts AS r USING (article_id)
 WHERE NOT $open_only
    OR (p.live_url IS NULL AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE)
 ORDER BY revision_rounds DESC, comments + replies DESC, article_id

@@ -1,8 +1,8 @@
 -- subject: throughput
 -- title: Articles by present status
--- grain: one row per present status (by its stable prefix)
--- about: Articles by their status at the snapshot and the time since they entered it, in days of 24 hours; the median is a duration that occurred. Articles whose history has no time for the status are counted but not in the days. Deleted articles are left out.
-WITH standing AS (
+-- grain: one row per current status (by its stable prefix)
+-- about: Articles by their status at the snapshot and the time since they entered it, in days of 24 hours; the median is a duration that occurred. Articles whose history has no time for the status are counted but not included in the days. Deleted articles are left out.
+WITH article_ages AS (
     SELECT
         status_prefix,
         status_name,
@@ -17,6 +17,6 @@ SELECT
     count(*)                                                        AS articles,
     CAST(quantile_disc(micros, 0.5) / 86400e6 AS DECIMAL(18, 2))    AS p50_days_in_status,
     CAST(max(micros) / 86400e6 AS DECIMAL(18, 2))                   AS oldest_days
-FROM standing
+FROM article_ages
 GROUP BY status_prefix
 ORDER BY articles DESC, status_prefix

@@ -1,11 +1,11 @@
 -- subject: throughput
 -- title: Backlog: paid items without an article
 -- grain: one row per order item that is paid and has no article, longest waiting first
--- about: Paid items without an article. Days have 24 hours, are counted at the snapshot and rounded to 2 places; days_late is the time since the promised delivery, empty before it. Refunded and deleted items are left out. backlog_at_end of weekly_throughput counts the same items. The spec gives items no currency.
--- param: min_days COUNT 0 -- leave out items that wait for fewer days
+-- about: Paid items without an article. Days have 24 hours, are counted at the snapshot and rounded to 2 places; days_late is the time since the promised delivery, empty before it. Refunded and deleted items are left out. backlog_at_end of weekly_throughput counts the same items. The specification defines no currency for items.
+-- param: min_days COUNT 0 -- minimum waiting time in days
 -- param: late BOOLEAN false -- only items that are past their promised delivery
 -- param: top COUNT NULL -- maximum number of rows
-WITH waiting AS (
+WITH waiting_items AS (
     SELECT
         *,
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(paid_at)     AS micros,
@@ -24,7 +24,7 @@ SELECT
     promised_at,
     CASE WHEN late_micros > 0 THEN CAST(late_micros / 86400e6 AS DECIMAL(18, 2)) END AS days_late,
     CAST(sale_price AS DECIMAL(18, 2)) AS sale_price
-FROM waiting
+FROM waiting_items
 WHERE micros >= $min_days * 86400000000
   AND (NOT $late OR late_micros > 0)
 ORDER BY paid_at, order_item_id

@@ -8,20 +8,20 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_authority COUNT 30 -- leave out listings with a lower domain authority
 -- param: top COUNT 20 -- maximum number for each tier and currency
-WITH valued AS (
+WITH point_prices AS (
     SELECT listing_id, position, pricing_tier, currency, domain_authority, unit_amount, unit_amount / domain_authority AS per_point
     FROM mart.listing_prices
     WHERE unit_amount > 0 AND domain_authority >= greatest(1, $min_authority)
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
--- Names are joined last, to few rows.
+-- Names are joined last, when only few rows are left.
 best AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
         count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
-    FROM valued
+    FROM point_prices
     QUALIFY rank <= $top
 )
 SELECT

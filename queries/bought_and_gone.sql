@@ -1,14 +1,14 @@
 -- subject: placements
 -- title: Bought before and no longer on sale
--- grain: one row per product that was bought and has no listing, the last bought first
--- about: Products with order items, not refunded or deleted, that the catalog does not list now. withdrawn_at is the snapshot that missed the listing first; empty if no snapshot ever had it. outlet_listings counts the listings that the outlet still has. An item counts on the day on which its order was paid, from the start of since to the start of until in the time zone; items without a payment count if neither is set. The spec gives items no currency: the sums hold only if the team settles in one.
+-- grain: one row per product that was bought and has no listing, the most recent purchase first
+-- about: Products with order items, not refunded or deleted, that are no longer in the catalog. withdrawn_at is the first snapshot without the listing; empty if no snapshot ever contained it. outlet_listings counts the current listings of the outlet. An item counts on the day on which its order was paid. The range is from the start of since to the start of until, in the time zone. Items without a payment are counted only if neither is set. The specification defines no currency for items: the sums are valid only if all items have the same currency.
 -- param: profile VARCHAR NULL -- only items of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: top COUNT NULL -- maximum number of rows
-WITH bought AS (
+WITH bought_products AS (
     SELECT
         product_id,
         arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) AS product_name,
@@ -26,10 +26,10 @@ WITH bought AS (
       AND ($until IS NULL OR paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
     GROUP BY product_id
 ),
-withdrawn AS (
+withdrawals AS (
     SELECT id, max(valid_to) AS withdrawn_at FROM past.product_listings GROUP BY id
 ),
-listed AS (
+outlet_counts AS (
     SELECT outlet_id, count(*) AS listings FROM product_listings GROUP BY outlet_id
 )
 SELECT
@@ -42,8 +42,8 @@ SELECT
     CAST(b.last_paid AS DECIMAL(18, 2)) AS last_paid,
     w.withdrawn_at,
     coalesce(l.listings, 0)             AS outlet_listings
-FROM bought AS b
-LEFT JOIN withdrawn AS w ON w.id = b.product_id
-LEFT JOIN listed AS l ON l.outlet_id = b.outlet_id
+FROM bought_products AS b
+LEFT JOIN withdrawals AS w ON w.id = b.product_id
+LEFT JOIN outlet_counts AS l ON l.outlet_id = b.outlet_id
 ORDER BY b.last_paid_at DESC NULLS LAST, b.product_id
 LIMIT $top

@@ -1,10 +1,10 @@
 -- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign, late ones first and finished ones last
--- about: Progress of each campaign: articles planned (a number of the campaign itself), order items assigned, and articles begun, with a brief, with a draft, published (by status or with a live address) and ended otherwise. A campaign is late if its target date is before the snapshot and fewer articles are published than planned or begun, not counting ended ones. Late campaigns come first, then running ones, the earliest target date first; finished campaigns come last, the latest first. Deleted campaigns and articles are left out.
+-- about: Progress of each campaign: planned articles (as the campaign states them), assigned order items, and articles that are begun, have a brief, have a draft, are published (by status or live address) or ended without being published. A campaign is late if its target date is before the snapshot and fewer articles are published than were planned or begun; ended articles are not counted. Late campaigns come first, then running ones, the earliest target date first; finished campaigns come last, the latest first. Deleted campaigns and articles are left out.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
-WITH steps AS (
+WITH article_counts AS (
     SELECT
         campaign_id,
         count(*)                                           AS articles,
@@ -21,10 +21,10 @@ WITH steps AS (
     )
     GROUP BY campaign_id
 ),
-assigned AS (
+item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM profile_order_items GROUP BY campaign_id
 ),
-known AS (
+campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,
         c.name                            AS campaign_name,
@@ -41,17 +41,17 @@ known AS (
         coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_past,
         coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
     FROM campaigns AS c
-    LEFT JOIN steps AS s ON s.campaign_id = c.id
-    LEFT JOIN assigned AS a ON a.campaign_id = c.id
+    LEFT JOIN article_counts AS s ON s.campaign_id = c.id
+    LEFT JOIN item_counts AS a ON a.campaign_id = c.id
     LEFT JOIN profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
 ),
-placed AS (
+ordered_campaigns AS (
     SELECT
         *,
         is_past AND is_open AS is_late,
         CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS place
-    FROM known
+    FROM campaign_counts
 )
 SELECT
     campaign_id,
@@ -68,5 +68,5 @@ SELECT
     published,
     ended,
     CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
-FROM placed
+FROM ordered_campaigns
 ORDER BY place, CASE WHEN place < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

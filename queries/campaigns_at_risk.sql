@@ -1,15 +1,15 @@
 -- subject: throughput
 -- title: Campaigns at risk
--- grain: one row per campaign that will cost more than its budget or miss a date, the nearest target date first
--- about: Budget and dates of campaigns that are not over. sale_total is the sale price of the order items of the campaign's articles, each once, without refunded ones. projected_total adds the average sale price for each planned article that has not begun. The usual pace is the median time from the beginning of an article to its first publication, over all articles published in the window; it is a duration that occurred. An open article is forecast at its beginning plus the pace, but not before the snapshot; one that has not begun, at the snapshot plus the pace. late_for_target counts forecasts after the target date of the campaign, late_for_promise those of open articles after the promised delivery of their item. Without a published article in the window the pace is 0. Days have 24 hours. The spec gives budgets and items no currency: they can be compared only if the team settles in one.
+-- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
+-- about: Budget and dates of unfinished campaigns. sale_total is the sum of the sale prices of the campaign's order items without refunded items. projected_total adds the average sale price for each planned article that has not begun. The usual pace is the median time from the start of an article to its first publication, over all articles published in the window; it is a duration that occurred. An open article is expected at its start plus the pace, but not before the snapshot; an article that has not begun, at the snapshot plus the pace. late_for_target counts articles that are expected after the target date of the campaign; late_for_promise counts open articles that are expected after the promised delivery of their item. Without a published article in the window the pace is 0. Days have 24 hours. The specification defines no currency for budgets and items: they can be compared only if all have the same currency.
 -- param: days COUNT 90 -- length of the window of the pace, which ends at the snapshot, in days
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
--- param: over VARCHAR completed,cancelled,canceled,archived -- campaign statuses that mean that it is over, in any case, separated by commas
+-- param: over VARCHAR completed,cancelled,canceled,archived -- campaign statuses that mean finished, in upper or lower case, separated by commas
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: top COUNT NULL -- maximum number of rows
-WITH live AS (
+WITH publications AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
@@ -17,7 +17,7 @@ WITH live AS (
 ),
 pace AS (
     SELECT quantile_disc(epoch_us(l.published_at) - epoch_us(p.started_at), 0.5) AS micros
-    FROM live AS l
+    FROM publications AS l
     JOIN mart.article_progress AS p USING (article_id)
     CROSS JOIN mart.snapshot AS n
     WHERE l.published_at >= p.started_at
@@ -28,7 +28,7 @@ clock AS (
     FROM mart.snapshot
     CROSS JOIN pace
 ),
-written AS (
+article_forecasts AS (
     SELECT
         p.campaign_id,
         p.live_url IS NULL
@@ -41,7 +41,7 @@ written AS (
     LEFT JOIN mart.sold_items AS s USING (order_item_id)
     CROSS JOIN clock AS c
 ),
-campaigns_known AS (
+open_campaigns AS (
     SELECT
         g.id                             AS campaign_id,
         g.name                           AS campaign_name,
@@ -56,7 +56,7 @@ campaigns_known AS (
       AND list_contains(string_split(lower($over), ','), lower(g.status)) IS NOT TRUE
       AND ($profile IS NULL OR $profile IN (g.profile_id, p.name, g.profile_name))
 ),
-counted AS (
+campaign_counts AS (
     SELECT
         k.*,
         count(w.campaign_id)                                               AS articles,
@@ -66,11 +66,11 @@ counted AS (
         max(w.forecast_at) FILTER (w.is_open)                              AS open_forecast_at,
         coalesce(sum(w.sale_price), 0)                                     AS sales,
         count(w.sale_price)                                                AS priced
-    FROM campaigns_known AS k
-    LEFT JOIN written AS w USING (campaign_id)
+    FROM open_campaigns AS k
+    LEFT JOIN article_forecasts AS w USING (campaign_id)
     GROUP BY ALL
 ),
-judged AS (
+campaign_forecasts AS (
     SELECT
         n.*,
         greatest(coalesce(total_articles, 0) - articles, 0)                                       AS not_begun,
@@ -78,7 +78,7 @@ judged AS (
         sales + coalesce(CAST(sales * not_begun / nullif(priced, 0) AS DECIMAL(38, 6)), 0)        AS projected,
         CASE WHEN not_begun > 0 THEN greatest(c.forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
         c.micros
-    FROM counted AS n
+    FROM campaign_counts AS n
     CROSS JOIN clock AS c
 )
 SELECT
@@ -97,7 +97,7 @@ SELECT
     CAST(sales AS DECIMAL(18, 2))              AS sale_total,
     CAST(projected AS DECIMAL(18, 2))          AS projected_total,
     CAST(CASE WHEN projected > budget THEN projected - budget END AS DECIMAL(18, 2)) AS over_budget
-FROM judged
+FROM campaign_forecasts
 WHERE late_for_target > 0 OR late_for_promise > 0 OR projected > budget
 ORDER BY target_date NULLS LAST, campaign_id
 LIMIT $top

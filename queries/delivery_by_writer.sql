@@ -1,18 +1,18 @@
 -- subject: throughput
 -- title: Delivery by writer
 -- grain: one row per writer, and one for articles without a writer
--- about: Articles of each writer that were published for the first time in the window, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts articles published by that date. Days run from payment to publication and have 24 hours; p50 and p90 are durations that occurred. Open articles are neither published nor ended at the snapshot; open_late ones are also past their promised date, and their item was not refunded. Articles without a known payment or delivery time have no promised date. Deleted articles and items are left out.
+-- about: Articles of each writer that were published for the first time in the window, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts articles published by that date. Days run from payment to publication and have 24 hours; p50 and p90 are durations that occurred. Open articles are neither published nor ended at the snapshot; open_late counts open articles past their promised date whose item was not refunded. Articles without a known payment or delivery time have no promised date. Deleted articles and items are left out.
 -- param: days COUNT 90 -- length of the window that ends at the snapshot, in days
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: top COUNT NULL -- maximum number of rows
-WITH live AS (
+WITH publications AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
-known AS (
+deliveries AS (
     SELECT
         p.writer_id,
         p.writer_name,
@@ -25,11 +25,11 @@ known AS (
         epoch_us(l.published_at) - epoch_us(s.promised_at) AS late_micros,
         s.promised_at < n.snapshot_at AND NOT s.is_refunded  AS is_past
     FROM mart.article_progress AS p
-    LEFT JOIN live AS l USING (article_id)
+    LEFT JOIN publications AS l USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     CROSS JOIN mart.snapshot AS n
 ),
-counted AS (
+writer_counts AS (
     SELECT
         writer_id,
         CASE WHEN writer_id IS NULL THEN '(not stated)'
@@ -43,7 +43,7 @@ counted AS (
         quantile_disc(promised_micros, 0.5) FILTER (is_recent AND late_micros IS NOT NULL) AS promised_micros,
         quantile_disc(micros, [0.5, 0.9]) FILTER (is_recent AND micros >= 0)               AS quantiles,
         quantile_disc(late_micros, 0.5) FILTER (is_recent AND late_micros > 0)             AS late_micros
-    FROM known
+    FROM deliveries
     GROUP BY writer_id
 )
 SELECT
@@ -61,6 +61,6 @@ SELECT
     CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2))             AS p50_days,
     CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2))             AS p90_days,
     CAST(late_micros / 86400e6 AS DECIMAL(18, 2))              AS p50_days_late
-FROM counted
+FROM writer_counts
 ORDER BY published DESC, articles DESC, writer_id
 LIMIT $top

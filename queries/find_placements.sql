@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Find placements
 -- grain: one row per listing, tier and currency that fits, best first
--- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Amounts of different currencies cannot be compared, so the rows are ordered by rank, the tier and currency with most prices first. Listings without an authority have no price per point and come last, the cheapest first. Price bounds are in the currency of each price: set currency too. Prices of 0 or less are left out.
+-- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Amounts of different currencies cannot be compared, so the rows are ordered by rank, the tier and currency with most prices first. Listings without an authority have no price per point and come last, the cheapest first. The price limits apply to prices of every currency: set currency too. Prices of 0 or less are left out.
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: channel_type VARCHAR NULL -- only this type of channel
@@ -11,16 +11,16 @@
 -- param: tag VARCHAR NULL -- only listings with this tag
 -- values: SELECT DISTINCT name FROM product_listing_tags
 -- param: min_authority COUNT 0 -- leave out listings with a lower domain authority; above 0, also listings without one
--- param: do_follow BOOLEAN NULL -- true: only do-follow links; false: only others
+-- param: do_follow BOOLEAN NULL -- if true, only do-follow links; if false, only other links
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_price DECIMAL NULL -- leave out lower prices
 -- param: max_price DECIMAL NULL -- leave out higher prices
--- param: max_days COUNT NULL -- only listings with a longest delivery time of at most so many days
+-- param: max_days COUNT NULL -- only listings with a longest delivery time of at most this many days
 -- param: top COUNT? 50 -- maximum number of rows
-WITH fitting AS (
+WITH matching_prices AS (
     SELECT
         listing_id, position, pricing_tier, currency, unit_amount, domain_authority,
         unit_amount / CASE WHEN domain_authority > 0 THEN domain_authority END AS per_point
@@ -44,10 +44,10 @@ ranked AS (
         count(*) OVER (PARTITION BY pricing_tier, currency) AS market,
         row_number() OVER (PARTITION BY pricing_tier, currency
             ORDER BY per_point NULLS LAST, unit_amount, domain_authority DESC NULLS LAST, listing_id, position) AS rank
-    FROM fitting
+    FROM matching_prices
     QUALIFY $top IS NULL OR rank <= $top
 ),
--- Names are joined last, to few rows.
+-- Names are joined last, when only few rows are left.
 best AS (
     SELECT * FROM ranked ORDER BY rank, market DESC, pricing_tier, currency LIMIT $top
 )

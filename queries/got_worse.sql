@@ -1,8 +1,8 @@
 -- subject: placements
 -- title: Listings that got worse
--- grain: one row per listing and trait that is worse than it was, the latest change first
--- about: Listings on sale whose links are no longer do-follow, whose outlet is no longer indexed, whose domain authority is lower or whose longest delivery time is longer than at the start of since. A listing that came later is compared with its first version. Only the two states are compared: a trait that got worse and better again is left out, and so is one that was or is not known. changed_at is the snapshot that showed the last change of the trait.
--- param: since DATE? snapshot-30d -- date of the earlier state; NULL: the first snapshot
+-- grain: one row per listing and trait that got worse, the latest change first
+-- about: Listings on sale whose links are no longer do-follow, whose outlet is no longer indexed, whose domain authority is lower or whose longest delivery time is longer than at the start of since. A listing that is newer than since is compared with its first version. Only the two states are compared: a trait that got worse and recovered is left out, and so is a trait that is unknown in either state. changed_at is the snapshot in which the trait last changed.
+-- param: since DATE? snapshot-30d -- date of the earlier state; NULL means the first snapshot
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
 -- param: min_points COUNT 1 -- leave out smaller losses of authority
@@ -19,7 +19,7 @@ WITH versions AS (
         domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS new_authority,
         max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER of_listing AS new_days
     FROM history.product_listings
-    -- The version at the date, and all after it.
+    -- The version at the date, and all later versions.
     WHERE $since IS NULL OR coalesce(valid_to, TIMESTAMPTZ 'infinity') > CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
     WINDOW of_listing AS (PARTITION BY id ORDER BY valid_from)
 ),

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Headline numbers
 -- grain: one row per measure: rows of all tables, then listings, outlets, orders, order items, campaigns and articles
--- about: Counts of the newest snapshot, compared with the snapshot before it and with the newest one that is at least 7 days older. Empty if there is no such snapshot, or it did not have the table. Records that the service marked deleted but still shows are counted.
+-- about: Counts of the newest snapshot, compared with the previous snapshot and with the newest snapshot that is at least 7 days older. Empty if there is no such snapshot or it lacks the table. Records that the service marked deleted but still shows are counted.
 WITH snapshots AS (
     SELECT
         run_id,
@@ -11,7 +11,7 @@ WITH snapshots AS (
     FROM meta.runs
     WHERE snapshot_at IS NOT NULL
 ),
-chosen AS (
+compared_runs AS (
     SELECT
         arg_min(run_id, place)                                               AS newest,
         arg_min(run_id, place) FILTER (place = 2)                            AS previous,
@@ -22,7 +22,7 @@ measures AS (
     SELECT * FROM (VALUES (1, 'rows', NULL), (2, 'listings', 'product_listings'), (3, 'outlets', 'outlets'), (4, 'orders', 'orders'),
         (5, 'order_items', 'order_items'), (6, 'campaigns', 'campaigns'), (7, 'articles', 'articles')) AS m(place, measure, table_name)
 ),
-counted AS (
+counts AS (
     SELECT
         m.place,
         m.measure,
@@ -30,7 +30,7 @@ counted AS (
         CAST(sum(t.rows) FILTER (t.run_id = c.previous) AS BIGINT) AS previous,
         CAST(sum(t.rows) FILTER (t.run_id = c.week_ago) AS BIGINT) AS week_ago
     FROM measures AS m
-    CROSS JOIN chosen AS c
+    CROSS JOIN compared_runs AS c
     LEFT JOIN meta.tables AS t ON t.run_id IN (c.newest, c.previous, c.week_ago)
         AND (m.table_name IS NULL OR t.table_name = m.table_name)
     GROUP BY m.place, m.measure
@@ -42,5 +42,5 @@ SELECT
     week_ago,
     value - previous AS change_previous,
     value - week_ago AS change_week
-FROM counted
+FROM counts
 ORDER BY place

@@ -1,15 +1,15 @@
 -- subject: prices
 -- title: List price against price paid
 -- grain: one row per sold product, and one for items without a product
--- about: Catalog price of each item when it was sold, times the pieces on the order, compared with its sale price; the largest discount first. Items that lack one of the two prices are counted but not summed; refunded and deleted items are left out. last_list and last_paid are the prices of the last sale, for one piece. list_now is the lowest current price of the listing, if all its prices that match have one currency. The spec gives items no currency: the sums hold, and list_now can be compared, only if the team settles in one. Sums are exact and rounded to 2 places at the end; percentages of the list price to 1.
+-- about: Catalog price of each item at the time of sale, multiplied by its quantity, compared with its sale price; the largest discount first. Items without one of the two prices are counted but not summed; refunded and deleted items are left out. last_list and last_paid are the prices per piece of the last sale. list_now is the lowest current price of the listing, if all its prices that match have one currency. The specification defines no currency for items: the sums are valid, and list_now can be compared, only if all items have the same currency. Sums are exact and rounded to 2 places at the end; percentages of the list price to 1.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
--- param: outlet VARCHAR NULL -- only of the outlet with this id or name
+-- param: outlet VARCHAR NULL -- only items of the outlet with this id or name
 -- values: SELECT DISTINCT outlet_name FROM mart.sold_items UNION SELECT outlet_id FROM mart.sold_items
--- param: currency VARCHAR NULL -- only present prices in this currency
+-- param: currency VARCHAR NULL -- only current prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
--- param: tier VARCHAR NULL -- only present prices of this tier
+-- param: tier VARCHAR NULL -- only current prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list
 -- param: top COUNT NULL -- maximum number of rows
@@ -38,7 +38,7 @@ products AS (
     FROM items
     GROUP BY product_id
 ),
-present AS (
+current_prices AS (
     SELECT product_listing_id AS product_id, min(unit_amount) AS list_now, min(currency) AS list_currency
     FROM product_listing_prices
     WHERE unit_amount IS NOT NULL
@@ -47,10 +47,10 @@ present AS (
     GROUP BY product_id
     HAVING min(coalesce(currency, '')) = max(coalesce(currency, ''))
 ),
-compared AS (
+differences AS (
     SELECT p.*, 100 * (p.paid - p.list) / nullif(p.list, 0) AS percent, n.list_now, n.list_currency
     FROM products AS p
-    LEFT JOIN present AS n USING (product_id)
+    LEFT JOIN current_prices AS n USING (product_id)
 )
 SELECT
     product_id,
@@ -67,7 +67,7 @@ SELECT
     CAST(last_paid AS DECIMAL(18, 2))   AS last_paid,
     CAST(list_now AS DECIMAL(18, 2))    AS list_now,
     list_currency
-FROM compared
+FROM differences
 WHERE CAST($min_percent AS DECIMAL(18, 6)) = 0 OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
 ORDER BY paid - list, product_id
 LIMIT $top

@@ -1,13 +1,13 @@
 -- subject: orders
 -- title: Order value by month
 -- grain: one row per month in which orders were paid
--- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two in the middle). Orders without a total are counted but not in the amounts; deleted orders are left out. The spec gives orders no currency: the sums hold only if the team settles in one.
+-- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two middle values). Orders without a total are counted but not in the amounts; deleted orders are left out. The specification defines no currency for orders: the sums are valid only if all orders have the same currency.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- first month, as a date in it
--- param: until DATE NULL -- first month after the last one, as a date in it
+-- param: since DATE NULL -- first month, as any date in that month
+-- param: until DATE NULL -- month after the last month, as any date in that month
 -- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
-WITH paid AS (
+WITH paid_orders AS (
     SELECT
         o.*,
         CAST(date_trunc('month', o.date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
@@ -23,7 +23,7 @@ months AS (
         count(*)                   AS orders,
         count(*) - count(total)    AS without_total,
         coalesce(sum(total), 0)    AS totals,
-        -- Dividing decimals is binary in DuckDB; whole millionths stay exact.
+        -- DuckDB divides decimals as binary floating-point numbers; whole millionths are exact.
         CAST(sum(total) * 1000000 AS HUGEINT) AS millionths,
         count(total) * 10000                  AS hundredth,
         quantile_disc(total, 0.5)  AS median,
@@ -31,7 +31,7 @@ months AS (
         coalesce(sum(discount), 0) AS discounts,
         coalesce(sum(credits_applied), 0) AS credits,
         avg(line_items)            AS line_items
-    FROM paid
+    FROM paid_orders
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
       AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
     GROUP BY month

@@ -1,16 +1,16 @@
 -- subject: orders
 -- title: Orders unpaid or pending
--- grain: one row per order that is not paid, or paid and not done, oldest first
--- about: Unpaid and pending orders. An order is unpaid if it has no date of payment, and pending if it is paid and its status does not mean done. Deleted orders and orders whose status means ended are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. The spec gives orders no currency.
+-- grain: one row per order that is unpaid, or paid and not fulfilled, oldest first
+-- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and its status does not mean fulfilled. Deleted orders and orders whose status means ended are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. The specification defines no currency for orders.
 -- param: state unpaid|pending NULL -- only orders in this state
--- param: min_days COUNT 0 -- leave out younger ones, in days
--- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean done, in any case, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being done
+-- param: min_days COUNT 0 -- minimum age in days
+-- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean fulfilled, in upper or lower case, separated by commas
+-- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being fulfilled
 -- param: top COUNT NULL -- maximum number of rows
-WITH lines AS (
+WITH line_counts AS (
     SELECT order_id, count(*) AS line_items FROM order_line_items WHERE deleted_at IS NULL GROUP BY order_id
 ),
-waiting AS (
+unassigned_items AS (
     SELECT order_id, count(*) AS items FROM mart.sold_items WHERE article_id IS NULL AND NOT is_refunded GROUP BY order_id
 ),
 open_orders AS (
@@ -38,8 +38,8 @@ SELECT
     coalesce(w.items, 0)            AS items_without_article
 FROM open_orders AS o
 LEFT JOIN profiles AS p ON p.id = o.profile_id
-LEFT JOIN lines AS l ON l.order_id = o.id
-LEFT JOIN waiting AS w ON w.order_id = o.id
+LEFT JOIN line_counts AS l ON l.order_id = o.id
+LEFT JOIN unassigned_items AS w ON w.order_id = o.id
 WHERE ($state IS NULL OR o.state = $state)
   AND ($min_days = 0 OR o.age_days >= $min_days)
 ORDER BY o.since NULLS LAST, o.id

@@ -1,12 +1,12 @@
 -- subject: commissions
 -- title: Orders paid without a commission
 -- grain: one row per paid order, newest first
--- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as none. Deleted orders and deleted or refunded items do not count; an order whose items were all refunded is left out. The spec gives orders and items no currency.
+-- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. The specification defines no currency for orders and items.
 -- param: since DATE NULL -- only orders paid on or after this date
 -- param: until DATE NULL -- only orders paid before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: partial BOOLEAN false -- also orders with a commission on some of their items
-WITH sold AS (
+WITH item_sums AS (
     SELECT
         order_id,
         count(*)                                                       AS all_items,
@@ -23,10 +23,10 @@ WITH sold AS (
     )
     GROUP BY order_id
 ),
-paid AS (
+paid_orders AS (
     SELECT o.*, coalesce(s.all_items, 0) AS all_items, coalesce(s.items, 0) AS items, coalesce(s.lacking, 0) AS lacking, coalesce(s.sales, 0) AS sales
     FROM orders AS o
-    LEFT JOIN sold AS s ON s.order_id = o.id
+    LEFT JOIN item_sums AS s ON s.order_id = o.id
     WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
       AND ($since IS NULL OR o.date_paid >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR o.date_paid < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -45,6 +45,6 @@ SELECT
         WHEN lacking = items THEN 'no commission on any item'
         ELSE 'no commission on some items'
     END AS reason
-FROM paid
+FROM paid_orders
 WHERE all_items = 0 OR (lacking > 0 AND ($partial OR lacking = items))
 ORDER BY date_paid DESC, id

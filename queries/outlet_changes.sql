@@ -1,29 +1,29 @@
 -- subject: quality
 -- title: Changes of an outlet
--- grain: one row per changed field, and one per new or gone record, of an outlet and its catalog
--- about: Differences between two states of an outlet and of the catalog that belongs to it: its tags, channels, products, listings and prices. The states are those at the start of since and at the start of until in the time zone, or of the newest snapshot. A record counts if it belonged to the outlet at any time. A new or gone record has one row with the whole record. Orders and articles are not part of the catalog.
+-- grain: one row per changed field, and one per new or deleted record, of an outlet and its catalog
+-- about: Differences between two states of an outlet and of the catalog that belongs to it: its tags, channels, products, listings and prices. The states are those at the start of since and at the start of until in the time zone, or of the newest snapshot. A record counts if it belonged to the outlet at any time. A new or deleted record has one row with the whole record. Orders and articles are not part of the catalog.
 -- param: outlet VARCHAR REQUIRED -- id or name of the outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
 -- param: since DATE snapshot-30d -- date of the earlier state
 -- param: until DATE NULL -- date of the later state
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: top COUNT NULL -- maximum number of rows
-WITH meant AS (
+WITH outlet_ids AS (
     SELECT id FROM history.outlets WHERE $outlet IN (id, name)
     UNION
     SELECT outlet_id FROM history.product_listings WHERE $outlet IN (outlet_id, outlet_name)
 ),
-products AS (
-    SELECT product_id AS id FROM history.outlet_products WHERE outlet_id IN (FROM meant)
+product_ids AS (
+    SELECT product_id AS id FROM history.outlet_products WHERE outlet_id IN (FROM outlet_ids)
     UNION
-    SELECT id FROM history.product_listings WHERE outlet_id IN (FROM meant)
+    SELECT id FROM history.product_listings WHERE outlet_id IN (FROM outlet_ids)
     UNION
-    SELECT id FROM history.outlet_listings WHERE outlet_id IN (FROM meant)
+    SELECT id FROM history.outlet_listings WHERE outlet_id IN (FROM outlet_ids)
 ),
-channels AS (
-    SELECT DISTINCT id FROM history.outlet_channels WHERE outlet_id IN (FROM meant)
+channel_ids AS (
+    SELECT DISTINCT id FROM history.outlet_channels WHERE outlet_id IN (FROM outlet_ids)
 ),
-changed AS (
+catalog_changes AS (
     SELECT *, split_part("key", '/', 1) AS owner
     FROM changes(
         CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
@@ -40,11 +40,11 @@ SELECT
     field,
     CASE WHEN json_type("old") = 'VARCHAR' THEN "old" ->> '$' ELSE CAST("old" AS VARCHAR) END AS old_value,
     CASE WHEN json_type("new") = 'VARCHAR' THEN "new" ->> '$' ELSE CAST("new" AS VARCHAR) END AS new_value
-FROM changed
+FROM catalog_changes
 WHERE CASE
-    WHEN table_name IN ('outlets', 'outlet_tags', 'outlet_products') THEN owner IN (FROM meant)
-    WHEN starts_with(table_name, 'outlet_channel') THEN owner IN (FROM channels)
-    ELSE owner IN (FROM products)
+    WHEN table_name IN ('outlets', 'outlet_tags', 'outlet_products') THEN owner IN (FROM outlet_ids)
+    WHEN starts_with(table_name, 'outlet_channel') THEN owner IN (FROM channel_ids)
+    ELSE owner IN (FROM product_ids)
 END
 ORDER BY table_name, record_key, field
 LIMIT $top

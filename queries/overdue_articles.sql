@@ -4,7 +4,7 @@
 -- about: Articles that were expected before the snapshot and are neither published nor ended. Days have 24 hours and are rounded to 2 places. An article with a live address counts as published.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
-WITH late AS (
+WITH open_articles AS (
     SELECT *, epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(expected_at) AS micros
     FROM mart.article_progress
     WHERE live_url IS NULL
@@ -22,6 +22,6 @@ SELECT
     expected_at,
     expected_for,
     CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_overdue
-FROM late
+FROM open_articles
 WHERE micros > 0
 ORDER BY expected_at, article_id

@@ -1,12 +1,12 @@
 -- subject: throughput
 -- title: From order paid to live
 -- grain: one row per month in which articles were published
--- about: Time from the payment of the order to the first publication of the article, and to its beginning, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known payment, and articles that were live before it, are counted but not in the days.
+-- about: Time from the payment of the order to the start of the article, and to its first publication, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known payment time, and articles published before it, are counted but not included in the days.
 -- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- first month, as a date in it
--- param: until DATE NULL -- first month after the last one, as a date in it
+-- param: since DATE NULL -- first month, as any date in that month
+-- param: until DATE NULL -- month after the last month, as any date in that month
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
-WITH live AS (
+WITH publications AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
@@ -19,7 +19,7 @@ spans AS (
         published_at < order_paid_at AS early,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS micros,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS start_micros
-    FROM live
+    FROM publications
     JOIN mart.article_progress USING (article_id)
 ),
 months AS (

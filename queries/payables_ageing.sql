@@ -1,8 +1,8 @@
 -- subject: commissions
 -- title: Payables by age
--- grain: one row per kind (commission, publisher, reseller) and age, empty ones too
--- about: Unpaid amounts of sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The spec gives items no currency: the sums hold only if the team settles in one.
-WITH owed AS (
+-- grain: one row per kind (commission, publisher, reseller) and age band, including bands without rows
+-- about: Unpaid amounts of sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
+WITH unpaid_items AS (
     SELECT
         kind,
         amount,
@@ -10,7 +10,7 @@ WITH owed AS (
     FROM mart.payables
     WHERE NOT is_settled
 ),
-banded AS (
+aged_items AS (
     SELECT
         *,
         CASE
@@ -20,9 +20,9 @@ banded AS (
             WHEN days <= 90 THEN 3
             ELSE 4
         END AS band
-    FROM owed
+    FROM unpaid_items
 ),
-frame AS (
+bands AS (
     SELECT unnest(['commission', 'publisher', 'reseller']) AS kind, b.band, b.age_band
     FROM (VALUES (1, '0-30 days'), (2, '31-60 days'), (3, '61-90 days'), (4, 'over 90 days'), (5, 'unknown')) AS b(band, age_band)
 )
@@ -32,7 +32,7 @@ SELECT
     count(b.amount)                                     AS items,
     CAST(coalesce(sum(b.amount), 0) AS DECIMAL(18, 2))  AS amount,
     max(b.days)                                         AS oldest_days
-FROM frame AS f
-LEFT JOIN banded AS b ON b.kind = f.kind AND b.band = f.band
+FROM bands AS f
+LEFT JOIN aged_items AS b ON b.kind = f.kind AND b.band = f.band
 GROUP BY f.kind, f.band, f.age_band
 ORDER BY f.kind, f.band

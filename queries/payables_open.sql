@@ -1,11 +1,11 @@
 -- subject: commissions
 -- title: Payables, item by item
 -- grain: one row per unpaid order item and kind (commission, publisher, reseller)
--- about: Unpaid items of payables_ageing, the oldest first; items of unknown age come last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The spec gives items no currency.
+-- about: Unpaid items of payables_ageing, the oldest first; items of unknown age come last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The specification defines no currency for items.
 -- param: kind commission|publisher|reseller NULL -- only payables of this kind
--- param: min_days COUNT 0 -- leave out younger ones, in days
+-- param: min_days COUNT 0 -- minimum age in days
 -- param: top COUNT NULL -- maximum number of rows
-WITH owed AS (
+WITH unpaid_items AS (
     SELECT *, (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS age_days
     FROM mart.payables
     WHERE NOT is_settled
@@ -20,7 +20,7 @@ SELECT
     order_paid_at AS paid_at,
     age_days,
     CAST(amount AS DECIMAL(18, 2)) AS amount
-FROM owed
+FROM unpaid_items
 WHERE $min_days = 0 OR age_days >= $min_days
 ORDER BY order_paid_at NULLS LAST, order_item_id, kind
 LIMIT $top

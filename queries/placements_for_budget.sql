@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. Listings are taken one after the other, those with the lowest price per point of domain authority first, or those with the highest authority if prefer says so; a listing that costs more than what is left of the budget is passed over. Ties go to the higher authority, then the lower price, then the id. The rule is greedy: a set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out. authority_total and spent count all rows up to this one; budget_left is the rest of the budget.
+-- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. Listings are taken one after the other, those with the lowest price per point of domain authority first, or those with the highest authority if prefer is authority. A listing that costs more than the rest of the budget is skipped. Ties go to the higher authority, then the lower price, then the id. The rule is greedy: a set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out. authority_total and spent are running totals; budget_left is the rest of the budget.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
@@ -9,15 +9,15 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
--- param: tag VARCHAR NULL -- only listings with this tag; of several, separated by commas, any
+-- param: tag VARCHAR NULL -- only listings with at least one of these tags, separated by commas
 -- values: SELECT DISTINCT name FROM product_listing_tags
--- param: max_days COUNT NULL -- only listings with a longest delivery time of at most so many days
+-- param: max_days COUNT NULL -- only listings with a longest delivery time of at most this many days
 -- param: min_authority COUNT 1 -- leave out listings with a lower domain authority
--- param: do_follow BOOLEAN NULL -- true: only do-follow links; false: only others
+-- param: do_follow BOOLEAN NULL -- if true, only do-follow links; if false, only other links
 -- param: prefer price_per_point|authority price_per_point -- which listings are taken first
 -- param: one_per_outlet BOOLEAN true -- take at most one listing of an outlet
 -- param: top COUNT 50 -- maximum number of listings
-WITH RECURSIVE priced AS (
+WITH RECURSIVE listing_amounts AS (
     SELECT
         listing_id,
         coalesce(outlet_id, listing_id)                        AS site,
@@ -41,10 +41,10 @@ ranked AS MATERIALIZED (
         row_number() OVER (ORDER BY
             CASE WHEN $prefer = 'price_per_point' THEN amount / domain_authority END,
             domain_authority DESC, amount, listing_id) AS rank
-    FROM priced
+    FROM listing_amounts
 ),
 -- Each step takes the first listing behind the last one that the rest of the budget pays for.
-taken AS (
+choices AS (
     SELECT
         CAST(0 AS BIGINT)         AS place,
         CAST(0 AS BIGINT)         AS rank,
@@ -56,7 +56,7 @@ taken AS (
         min(r.rank),
         CAST(t.spent + arg_min(r.amount, r.rank) AS DECIMAL(38, 6)),
         list_append(t.sites, arg_min(r.site, r.rank))
-    FROM taken AS t
+    FROM choices AS t
     JOIN ranked AS r ON r.rank > t.rank
     WHERE t.place < $top
       AND r.amount <= CAST($budget AS DECIMAL(18, 6)) - t.spent
@@ -80,7 +80,7 @@ SELECT
     CAST(sum(r.domain_authority) OVER (ORDER BY t.place) AS BIGINT) AS authority_total,
     CAST(t.spent AS DECIMAL(18, 2))                           AS spent,
     CAST(CAST($budget AS DECIMAL(18, 6)) - t.spent AS DECIMAL(18, 2)) AS budget_left
-FROM taken AS t
+FROM choices AS t
 JOIN ranked AS r USING (rank)
 JOIN product_listings AS l ON l.id = r.listing_id
 ORDER BY t.place

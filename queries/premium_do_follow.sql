@@ -1,6 +1,6 @@
 -- subject: prices
 -- title: Premium of do-follow links
--- grain: one row per tier, currency and value of is_do_follow (empty: not known)
+-- grain: one row per tier, currency and value of is_do_follow (empty if unknown)
 -- about: Price premium of placements with and without do-follow links. premium_percent compares its median price with the median of all prices of the tier and currency. like_premium_percent compares like with like: within each country, authority band, channel type and placement type, the ratio of its median price to that of every other value; the figure is the median of these ratios, weighted by prices. It is empty if fewer than min_prices prices are compared. The tier and currency with most prices come first. Percentages are rounded to 1 place.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price by segment
 -- grain: one row per country, channel type, placement type, pricing tier and currency
--- about: Prices of placements by segment. Quartiles and median are prices that occur (the lower of two in the middle); the mean is exact. All are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; prices without a currency form a segment of their own.
+-- about: Prices of placements by segment. Quartiles and median are prices that occur (the lower of two middle values); the mean is exact. All are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; prices without a currency form a segment of their own.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: min_listings COUNT 1 -- leave out segments with fewer listings
@@ -18,9 +18,9 @@ segments AS (
         count(DISTINCT id) AS listings,
         min(unit_amount)   AS lowest,
         max(unit_amount)   AS highest,
-        -- One list keeps the amounts in memory once, not three times.
+        -- With one list, the amounts are in memory once, not three times.
         quantile_disc(unit_amount, [0.25, 0.5, 0.75]) AS quartiles,
-        -- Dividing decimals is binary in DuckDB; whole millionths stay exact.
+        -- DuckDB divides decimals as binary floating-point numbers; whole millionths are exact.
         CAST(sum(unit_amount) * 1000000 AS HUGEINT) AS millionths,
         count(*) * 10000                            AS hundredth
     FROM prices

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price changes
 -- grain: one row per product listing, tier, currency and snapshot with a changed price
--- about: Rises and falls of prices, the newest first, then by the size of the change. Names are those of the listing at that time. A new or removed price is not a change, nor is the return of a withdrawn listing. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
+-- about: Rises and falls of prices, the newest first, then by the size of the change. Names are from the time of the change. A new or removed price is not a change, nor is the return of a withdrawn listing. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
 -- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date
 -- param: until DATE NULL -- only changes that a snapshot showed before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
@@ -21,7 +21,7 @@ WITH changes AS (
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
-chosen AS (
+shown_changes AS (
     SELECT *
     FROM changes
     WHERE percent IS NULL OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
@@ -40,7 +40,7 @@ SELECT
     CAST(c.new_amount AS DECIMAL(18, 2))                AS new_price,
     CAST(c.new_amount - c.old_amount AS DECIMAL(18, 2)) AS change,
     CAST(c.percent AS DECIMAL(38, 1))                   AS change_percent
-FROM chosen AS c
+FROM shown_changes AS c
 LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
     -- With an OR, DuckDB would compare each row with each other row.

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot: their number, the lowest, the median and the highest. The median is a price that occurs (the lower of two in the middle). change_percent compares each price with that of the same listing, tier and currency in the snapshot before that had one; it is the median of these changes, and compared is their number; it is empty if there are none. A listing that comes or goes changes the median price but not change_percent. A listing counts with all its prices if it ever had the name or belonged to the outlet.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot: their number, the lowest, the median and the highest. The median is a price that occurs (the lower of two middle values). Each price is compared with the previous price of the same listing, tier and currency. change_percent is the median of these changes, compared is their number; without any, change_percent is empty. A new or withdrawn listing changes the median price but not change_percent. A listing counts with all its prices if it ever had the name or belonged to the outlet.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day, UTC
@@ -10,20 +10,20 @@
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: changed BOOLEAN false -- only snapshots with a new, changed or removed price
-WITH meant AS (
+WITH listing_ids AS (
     SELECT DISTINCT id FROM history.product_listings WHERE $name IN (id, name, outlet_id, outlet_name)
 ),
 -- Materialized: otherwise DuckDB would first compare each price with each snapshot.
 prices AS MATERIALIZED (
     SELECT product_listing_id, position, pricing_tier, currency, unit_amount, valid_from, coalesce(valid_to, TIMESTAMPTZ 'infinity') AS valid_to
     FROM history.product_listing_prices
-    WHERE product_listing_id IN (SELECT id FROM meant)
+    WHERE product_listing_id IN (SELECT id FROM listing_ids)
       AND unit_amount IS NOT NULL
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
 -- Several prices of one listing, tier and currency are compared by their position.
-placed AS (
+snapshot_prices AS (
     SELECT
         r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency, p.unit_amount,
         row_number() OVER (PARTITION BY r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency ORDER BY p.position) AS nth
@@ -31,9 +31,9 @@ placed AS (
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
 -- All nights, because the first requested one is compared with the one before it.
-paired AS (
+price_pairs AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, nth ORDER BY snapshot_at) AS before
-    FROM placed
+    FROM snapshot_prices
 ),
 nights AS (
     SELECT
@@ -47,7 +47,7 @@ nights AS (
         count(nullif(before, 0))                                            AS compared,
         quantile_disc((unit_amount - before) / nullif(before, 0), 0.5)      AS share,
         bool_or(unit_amount IS DISTINCT FROM before)                        AS is_new
-    FROM paired
+    FROM price_pairs
     GROUP BY ALL
 ),
 changes AS (

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Over- and underpriced listings
 -- grain: one row per listing, tier and currency far from its peers, the farthest first
--- about: Prices compared with those of comparable listings: the median of the other listings of the same country, channel type, authority band, tier and currency. The median is a price that occurs (the lower of two in the middle). The farthest come first, by the ratio of the price and the median: half of the median is as far as twice. If a listing has several prices of a tier and currency, the lowest counts. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
+-- about: Prices compared with those of comparable listings: the median of the other listings of the same country, channel type, authority band, tier and currency. The median is a price that occurs (the lower of two middle values). The largest differences come first, by the ratio of price and median: half of the median is as far away as twice the median. If a listing has several prices of a tier and currency, the lowest counts. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
 -- param: side over|under NULL -- only overpriced or only underpriced listings
 -- param: min_percent DECIMAL 25 -- leave out smaller differences, in percent of the median
 -- param: min_peers COUNT 5 -- minimum number of other listings to compare with
@@ -21,7 +21,7 @@ WITH prices AS (
       AND ($country IS NULL OR country = $country)
     GROUP BY ALL
 ),
-placed AS (
+ranked_prices AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS place
@@ -29,25 +29,25 @@ placed AS (
 ),
 segments AS (
     SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listings, list(amount ORDER BY place) AS amounts
-    FROM placed
+    FROM ranked_prices
     GROUP BY ALL
     HAVING listings > greatest(1, $min_peers)
 ),
 -- Without its own price, the lower middle of the others is the entry at half of all, one
 -- later if the own price is at or before it.
-compared AS (
+comparisons AS (
     SELECT
         p.*,
         s.listings - 1                                                          AS peers,
         s.amounts[s.listings // 2 + CASE WHEN p.place <= s.listings // 2 THEN 1 ELSE 0 END] AS median,
         100 * (p.amount - median) / median                                      AS percent
-    FROM placed AS p
+    FROM ranked_prices AS p
     JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.authority_band = p.authority_band
         AND s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
 ),
-far AS (
+outliers AS (
     SELECT *, greatest(amount / median, median / amount) AS distance
-    FROM compared
+    FROM comparisons
     WHERE abs(percent) >= CAST($min_percent AS DECIMAL(18, 6)) AND percent <> 0
       AND ($side IS NULL OR (percent > 0) = ($side = 'over'))
     ORDER BY distance DESC, listing_id, pricing_tier, currency
@@ -67,6 +67,6 @@ SELECT
     CAST(f.median AS DECIMAL(18, 2))  AS median_price,
     CAST(f.percent AS DECIMAL(38, 1)) AS difference_percent,
     f.peers
-FROM far AS f
+FROM outliers AS f
 JOIN product_listings AS l ON l.id = f.listing_id
 ORDER BY f.distance DESC, f.listing_id, f.pricing_tier, f.currency

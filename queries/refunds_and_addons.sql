@@ -1,8 +1,8 @@
 -- subject: margins
 -- title: Refunds and add-ons by outlet or writer
 -- grain: one row per outlet or writer, and one for items without one, the largest refunds first
--- about: Refunds and add-ons of sold items. An item is refunded if its flag says so or it has a date of refund; a refund is due if the item requires one and has none. add_on_items are order items that the profile's list marks as add-ons; add_ons are the add-ons that the campaign names for an article, which have no amount. The writer of an item is that of its article. An item counts on the day on which its order was paid, from the start of since to the start of until in the time zone; items without a payment count if neither is set. Deleted items are left out. The spec gives items no currency: the sums hold only if the team settles in one.
--- param: by outlet|writer outlet -- what the rows are
+-- about: Refunds and add-ons of sold items. An item is refunded if its flag is set or it has a refund date; a refund is due if the item requires one and is not refunded. add_on_items counts order items that are marked as add-ons in the order items of their profile; add_ons counts the add-ons of articles in their campaign, which have no amount. The writer of an item is the writer of its article. An item counts on the day on which its order was paid. The range is from the start of since to the start of until, in the time zone. Items without a payment are counted only if neither is set. Deleted items are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
+-- param: by outlet|writer outlet -- grouping of the rows
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
@@ -25,8 +25,8 @@ WITH items AS (
     WHERE ($since IS NULL OR s.paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR s.paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
--- Two items of one article have its add-ons once.
-named AS (
+-- If an article has two items, its add-ons are counted once.
+add_on_counts AS (
     SELECT d.group_id, count(DISTINCT a.article_id) AS articles, count(*) AS add_ons
     FROM (SELECT DISTINCT group_id, article_id FROM items) AS d
     JOIN campaign_article_addons AS a USING (article_id)
@@ -63,6 +63,6 @@ SELECT
     coalesce(n.articles, 0)                              AS articles_with_add_ons,
     coalesce(n.add_ons, 0)                               AS add_ons
 FROM groups AS g
-LEFT JOIN named AS n ON n.group_id IS NOT DISTINCT FROM g.group_id
+LEFT JOIN add_on_counts AS n ON n.group_id IS NOT DISTINCT FROM g.group_id
 ORDER BY g.refunded_sales DESC, g.items DESC, g.group_id
 LIMIT $top

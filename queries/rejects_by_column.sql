@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Rejected values of the newest snapshot
 -- grain: one row per table, column and reason, most frequent first
--- about: Values that the service sent and that do not fit their column. They are kept raw in meta.rejects and are NULL in the table. An empty column name means that whole records were rejected. The sample is one of the values, shortened.
+-- about: Values of the service that do not fit their column. They are kept unchanged in meta.rejects and are NULL in the table. An empty column name means that whole records were rejected. The sample is one of the values, shortened.
 SELECT
     r.table_name,
     r.column_name,

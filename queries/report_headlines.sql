@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins without refunded items. Amounts of orders and items have no currency: the sums hold if the team settles in one. Days have 24 hours and are counted back from the snapshot. reads lists the tables behind the figure: if one of them was never read, the figure is not valid.
+-- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins without refunded items. Amounts of orders and items have no currency: the sums are valid only if all have the same currency. Days have 24 hours and are counted back from the snapshot. reads lists the tables behind the figure: if one of these tables was never read, the figure is not valid.
 -- param: prices COUNT? 3 -- number of tiers and currencies with a median price, those with most prices first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -21,7 +21,7 @@ open_articles AS (
     WHERE live_url IS NULL
       AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
 ),
-live AS (
+publications AS (
     SELECT article_id, min(began_at) AS live_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
@@ -51,7 +51,7 @@ figures AS (
     SELECT 9, 'Articles overdue', NULL, count(*), 'articles' FROM open_articles, clock WHERE expected_at < now
     UNION ALL
     SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses'
-    FROM live, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
+    FROM publications, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
 )
 SELECT
     figure,

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Drift of the service
--- grain: one row per field or value that the schema does not know, new ones first
--- about: Fields and values that are not in the specification. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks the ones that the newest snapshot saw first.
+-- grain: one row per unknown field or value, new ones first
+-- about: Fields and values that are not in the specification. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks fields and values that first appeared in the newest snapshot.
 SELECT
     d.table_name,
     d.path,

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Sites that a client has not used
 -- grain: one row per outlet and currency, with its cheapest matching listing
--- about: Outlets on sale of which the client profile has no order item, and the cheapest way in: the lowest price of the outlet's listings. An item counts as used unless it was refunded or deleted; an item without an outlet counts for the outlet of its product. The currency with most outlets comes first, the cheapest outlets first in it. Listings without an outlet, and prices of 0 or less, are left out. A profile that does not exist has no rows.
+-- about: Outlets on sale of which the client profile has no order item, and the lowest price of the outlet's listings. An item counts as used unless it was refunded or deleted; an item without an outlet counts for the outlet of its product. The currency with most outlets comes first, the cheapest outlets first in it. Listings without an outlet, and prices of 0 or less, are left out. An unknown profile gives no rows.
 -- param: profile VARCHAR REQUIRED -- id or name of the client profile
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: currency VARCHAR NULL -- only prices in this currency
@@ -11,18 +11,18 @@
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: min_authority COUNT 0 -- leave out listings with a lower domain authority; above 0, also listings without one
--- param: do_follow BOOLEAN NULL -- true: only do-follow links; false: only others
+-- param: do_follow BOOLEAN NULL -- if true, only do-follow links; if false, only other links
 -- param: top COUNT? 100 -- maximum number of outlets in each currency
-WITH known AS (
+WITH profile_ids AS (
     SELECT id FROM profiles WHERE $profile IN (id, name)
     UNION
     SELECT profile_id FROM mart.sold_items WHERE profile_id = $profile
 ),
-used AS (
+used_outlets AS (
     SELECT coalesce(s.outlet_id, l.outlet_id) AS outlet_id
     FROM mart.sold_items AS s
     LEFT JOIN product_listings AS l ON l.id = s.product_id
-    WHERE s.profile_id IN (FROM known) AND NOT s.is_refunded
+    WHERE s.profile_id IN (FROM profile_ids) AND NOT s.is_refunded
 ),
 cheapest AS (
     SELECT
@@ -34,8 +34,8 @@ cheapest AS (
         arg_min({'tier': pricing_tier}, (unit_amount, listing_id, position)) AS chosen
     FROM mart.listing_prices
     WHERE unit_amount > 0 AND outlet_id IS NOT NULL
-      AND EXISTS (FROM known)
-      AND outlet_id NOT IN (SELECT outlet_id FROM used WHERE outlet_id IS NOT NULL)
+      AND EXISTS (FROM profile_ids)
+      AND outlet_id NOT IN (SELECT outlet_id FROM used_outlets WHERE outlet_id IS NOT NULL)
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
       AND ($country IS NULL OR country = $country)

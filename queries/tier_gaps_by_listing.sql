@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Widest gaps between tiers
 -- grain: one row per product listing and currency that has prices of several tiers
--- about: The cheapest and the dearest tier of each listing and the gap between them, the widest first in percent of the cheapest. Of tiers with equal prices, the first by name is shown. Prices without a tier are left out, and so are listings whose cheapest price is 0 or less.
+-- about: The cheapest and the dearest tier of each listing and the gap between them, the widest first in percent of the cheapest. If tiers have equal prices, the first by name is shown. Prices without a tier are left out, and so are listings whose cheapest price is 0 or less.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: top COUNT? 100 -- maximum number of rows

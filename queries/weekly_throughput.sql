@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by week
 -- grain: one row per week from Monday, oldest first, up to the week of the snapshot
--- about: Articles begun, published for the first time and ended otherwise in each week; and, at its end or at the snapshot in the last week, the articles in progress and the backlog: paid items, not refunded, without an article that had begun. Articles whose end has no known time are never in progress. Deleted articles and items are left out.
+-- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the last week, at the snapshot. The backlog contains paid items, not refunded, without an article that has begun. Articles whose end has no known time are never in progress. Deleted articles and items are left out.
 -- param: weeks COUNT 12 -- number of weeks
 -- param: timezone TIMEZONE UTC -- time zone in which weeks begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
@@ -23,7 +23,7 @@ ends AS (
     FROM mart.article_stays
     GROUP BY article_id
 ),
-articles_known AS (
+article_dates AS (
     SELECT
         p.started_at,
         e.published_at,
@@ -42,26 +42,26 @@ article_counts AS (
         count(*) FILTER (a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
         count(*) FILTER (NOT a.is_done AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
     FROM calendar AS c
-    JOIN articles_known AS a ON a.started_at < c.ended_at
+    JOIN article_dates AS a ON a.started_at < c.ended_at
     GROUP BY c.week
 ),
-begun AS (
+item_starts AS (
     SELECT order_item_id, min(started_at) AS started_at
     FROM mart.article_progress
     WHERE order_item_id IS NOT NULL
     GROUP BY order_item_id
 ),
-waiting AS (
+waiting_items AS (
     SELECT i.date_paid AS paid_at, b.started_at
     FROM order_items AS i
-    LEFT JOIN begun AS b ON b.order_item_id = i.id
+    LEFT JOIN item_starts AS b ON b.order_item_id = i.id
     WHERE i.deleted_at IS NULL AND i.is_refunded IS NOT TRUE AND i.refund_date IS NULL
       AND (b.started_at IS NOT NULL OR (b.order_item_id IS NULL AND i.article_id IS NULL))
 ),
 item_counts AS (
     SELECT c.week, count(*) AS backlog
     FROM calendar AS c
-    JOIN waiting AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
+    JOIN waiting_items AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
     GROUP BY c.week
 )
 SELECT

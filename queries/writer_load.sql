@@ -1,18 +1,18 @@
 -- subject: throughput
 -- title: Load of writers
 -- grain: one row per writer, and one for articles without a writer
--- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open ones. Days to publish run from the beginning of the article to its first publication, for articles published in the window, and have 24 hours; the median is a duration that occurred.
+-- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open ones. Days to publish run from the start of the article to its first publication, for articles published in the window, and have 24 hours; the median is a duration that occurred.
 -- param: days COUNT 30 -- length of the window that ends at the snapshot, in days
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
-WITH live AS (
+WITH publications AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
-known AS (
+article_loads AS (
     SELECT
         p.*,
         p.live_url IS NULL
@@ -21,7 +21,7 @@ known AS (
         epoch_us(l.published_at) - epoch_us(p.started_at)                                               AS micros,
         s.snapshot_at
     FROM mart.article_progress AS p
-    LEFT JOIN live AS l USING (article_id)
+    LEFT JOIN publications AS l USING (article_id)
     CROSS JOIN mart.snapshot AS s
 )
 SELECT
@@ -34,6 +34,6 @@ SELECT
     count(*) FILTER (is_open AND expected_at < snapshot_at)                                   AS overdue,
     count(*) FILTER (is_recent)                                                               AS published_recently,
     CAST(quantile_disc(micros, 0.5) FILTER (is_recent AND micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
-FROM known
+FROM article_loads
 GROUP BY writer_id
 ORDER BY open_articles DESC, writer_id

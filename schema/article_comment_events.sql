@@ -28,4 +28,4 @@ COMMENT ON COLUMN article_comment_events.updated_at IS 'When the comment was las
 COMMENT ON COLUMN article_comment_events.source IS 'Source of the event; the specification lists no values. Spec 6.2 x-hook-source.';
 COMMENT ON COLUMN article_comment_events.sent_at IS 'When the delivery was sent, UTC; not covered by its signature. Spec 6.2 x-hook-timestamp.';
 COMMENT ON COLUMN article_comment_events.received_at IS 'When the delivery was received here, UTC.';
-COMMENT ON COLUMN article_comment_events.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN article_comment_events.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

@@ -1,6 +1,6 @@
 -- Files of an article: one row per file. Key: article_id, position. The spec
--- does not show the type of an item: a plain text is in value, an object in the columns of
--- a file.
+-- does not show the type of an item: a plain string is in value, an object in the other
+-- columns.
 CREATE TABLE article_files (
     article_id  VARCHAR NOT NULL, -- field 1, references articles.id
     position    BIGINT NOT NULL,  -- field 2
@@ -23,7 +23,7 @@ CREATE TABLE article_files (
 COMMENT ON TABLE article_files IS 'Files of an article, one row per file, in the order of the response.';
 COMMENT ON COLUMN article_files.article_id IS 'Id of the article: articles.id.';
 COMMENT ON COLUMN article_files.position IS 'Position in the list of files, counted from 1.';
-COMMENT ON COLUMN article_files.value IS 'The item itself if it is a plain text, such as an id or an address. Spec 2.6 Article.files.';
+COMMENT ON COLUMN article_files.value IS 'The string, such as an id or an address, if the list contains plain strings. Spec 2.6 Article.files.';
 COMMENT ON COLUMN article_files.id IS 'Id of the file. Spec 2.8 File.id.';
 COMMENT ON COLUMN article_files.name IS 'Name of the file. Spec 2.8 File.name.';
 COMMENT ON COLUMN article_files.file_key IS 'Key of the file in the storage of the service. Spec 2.8 File.file_key.';
@@ -36,4 +36,4 @@ COMMENT ON COLUMN article_files.uploaded_by IS 'Id or name of the person who upl
 COMMENT ON COLUMN article_files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN article_files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
 COMMENT ON COLUMN article_files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.8 File.deleted_at.';
-COMMENT ON COLUMN article_files.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN article_files.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

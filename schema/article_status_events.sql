@@ -15,17 +15,17 @@ CREATE TABLE article_status_events (
     extra         JSON              -- field 13
 );
 
-COMMENT ON TABLE article_status_events IS 'Status changes of articles with their exact times, one row per webhook event; rows are never removed. A change that was never delivered is missing here; article_statuses has the history of the service. From the topic article.status_changed.';
+COMMENT ON TABLE article_status_events IS 'Status changes of articles with their exact times, one row per webhook event; rows are never removed. Changes without a delivery are missing; article_statuses contains the complete history of the service. From the topic article.status_changed.';
 COMMENT ON COLUMN article_status_events.event_id IS 'Id of the event. Repeated deliveries of one event are stored once. Spec 6.2 x-hook-event-id.';
 COMMENT ON COLUMN article_status_events.article_id IS 'Id of the article: articles.id. Spec 6.3 article_id.';
 COMMENT ON COLUMN article_status_events.campaign_id IS 'Id of the campaign: campaigns.id. Spec 6.3 campaign_id.';
 COMMENT ON COLUMN article_status_events.profile_id IS 'Id of the client profile: profiles.id. Spec 6.3 profile_id.';
 COMMENT ON COLUMN article_status_events.status_id IS 'Id of the new status. Spec 6.3 status.id.';
 COMMENT ON COLUMN article_status_events.status_prefix IS 'Stable identifier of the new status; the specification lists no values. Spec 6.3 status.prefix.';
-COMMENT ON COLUMN article_status_events.effective_at IS 'From when the status holds, UTC. Spec 6.3 effective_at.';
+COMMENT ON COLUMN article_status_events.effective_at IS 'When the status takes effect, UTC. Spec 6.3 effective_at.';
 COMMENT ON COLUMN article_status_events.changed_at IS 'When the status was changed, UTC. Spec 6.3 changed_at.';
 COMMENT ON COLUMN article_status_events.topic IS 'Topic of the event. Spec 6.1.';
 COMMENT ON COLUMN article_status_events.source IS 'Source of the event; the specification lists no values. Spec 6.2 x-hook-source.';
 COMMENT ON COLUMN article_status_events.sent_at IS 'When the delivery was sent, UTC; not covered by its signature. Spec 6.2 x-hook-timestamp.';
 COMMENT ON COLUMN article_status_events.received_at IS 'When the delivery was received here, UTC.';
-COMMENT ON COLUMN article_status_events.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN article_status_events.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

@@ -16,7 +16,7 @@ COMMENT ON COLUMN article_statuses.article_id IS 'Id of the article: campaign_ar
 COMMENT ON COLUMN article_statuses.position IS 'Position in the status list, counted from 1.';
 COMMENT ON COLUMN article_statuses.effective_at IS 'When the article entered the status, UTC. Spec 2.6 ArticleStatus.effective_at.';
 COMMENT ON COLUMN article_statuses.notes IS 'Notes on the change. Spec 2.6 ArticleStatus.notes.';
-COMMENT ON COLUMN article_statuses.name IS 'Name of the status for people. Spec 2.6 ArticleStatus.name.';
+COMMENT ON COLUMN article_statuses.name IS 'Display name of the status. Spec 2.6 ArticleStatus.name.';
 COMMENT ON COLUMN article_statuses.prefix IS 'Stable identifier of the status; the specification lists no values. Spec 2.6 ArticleStatus.prefix.';
 COMMENT ON COLUMN article_statuses.color IS 'Colour of the status in the dashboard. Spec 2.6 ArticleStatus.color.';
-COMMENT ON COLUMN article_statuses.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN article_statuses.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

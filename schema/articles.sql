@@ -25,7 +25,7 @@ CREATE TABLE articles (
     extra                          JSON              -- field 22
 );
 
-COMMENT ON TABLE articles IS 'Articles with their present status, one row per article that a campaign or an order item names. From GET /articles/{article_id}.';
+COMMENT ON TABLE articles IS 'Articles with their current status, one row per article that a campaign or an order item names. From GET /articles/{article_id}.';
 COMMENT ON COLUMN articles.id IS 'Id of the article. Spec 2.6 Article.id.';
 COMMENT ON COLUMN articles.name IS 'Name of the article. Spec 2.6 Article.name.';
 COMMENT ON COLUMN articles.brief_doc_url IS 'Address of the brief. Spec 2.6 Article.brief_doc_url.';
@@ -38,13 +38,13 @@ COMMENT ON COLUMN articles.updated_at IS 'When the article was last changed, UTC
 COMMENT ON COLUMN articles.writer_id IS 'Id of the writer. Spec 2.6 Article.writer.id.';
 COMMENT ON COLUMN articles.writer_first_name IS 'First name of the writer. Spec 2.6 Article.writer.first_name.';
 COMMENT ON COLUMN articles.writer_last_name IS 'Last name of the writer. Spec 2.6 Article.writer.last_name.';
-COMMENT ON COLUMN articles.support_agent IS 'Support agent, if the service sends a text; an object is in the three columns that follow. Spec 2.6 Article.support_agent.';
+COMMENT ON COLUMN articles.support_agent IS 'Support agent, if the service sends a string. An object fills the next three columns instead. Spec 2.6 Article.support_agent.';
 COMMENT ON COLUMN articles.support_agent_id IS 'Id of the support agent, if the service sends an object. Spec 2.6 Article.support_agent.';
 COMMENT ON COLUMN articles.support_agent_first_name IS 'First name of the support agent, if the service sends an object. Spec 2.6 Article.support_agent.';
 COMMENT ON COLUMN articles.support_agent_last_name IS 'Last name of the support agent, if the service sends an object. Spec 2.6 Article.support_agent.';
-COMMENT ON COLUMN articles.status_name IS 'Name of the present status for people. Spec 2.6 Article.status.name.';
-COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the present status; the specification lists no values. Spec 2.6 Article.status.prefix.';
-COMMENT ON COLUMN articles.status_color IS 'Colour of the present status in the dashboard. Spec 2.6 Article.status.color.';
+COMMENT ON COLUMN articles.status_name IS 'Display name of the current status. Spec 2.6 Article.status.name.';
+COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the current status; the specification lists no values. Spec 2.6 Article.status.prefix.';
+COMMENT ON COLUMN articles.status_color IS 'Colour of the current status in the dashboard. Spec 2.6 Article.status.color.';
 COMMENT ON COLUMN articles.expected_completion_date IS 'When the article is expected to be done, UTC. Spec 2.6 Article.expected_completion_date.';
-COMMENT ON COLUMN articles.expected_completion_date_title IS 'Meaning of the expected date, as a title. Spec 2.6 Article.expected_completion_date_title.';
-COMMENT ON COLUMN articles.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN articles.expected_completion_date_title IS 'Title that the service gives to the expected date. Spec 2.6 Article.expected_completion_date_title.';
+COMMENT ON COLUMN articles.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

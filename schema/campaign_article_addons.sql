@@ -10,6 +10,6 @@ CREATE TABLE campaign_article_addons (
 COMMENT ON TABLE campaign_article_addons IS 'Add-ons of the order item of an article, one row per add-on, in the order of the response.';
 COMMENT ON COLUMN campaign_article_addons.article_id IS 'Id of the article: campaign_articles.id.';
 COMMENT ON COLUMN campaign_article_addons.position IS 'Position in the list of add-ons, counted from 1.';
-COMMENT ON COLUMN campaign_article_addons.id IS 'Id of the add-on; NULL if the service sends none. Spec 2.6 ArticleOrderItem.addons.';
-COMMENT ON COLUMN campaign_article_addons.name IS 'Name of the add-on, or the item itself if it is a plain text. Spec 2.6 ArticleOrderItem.addons.';
-COMMENT ON COLUMN campaign_article_addons.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN campaign_article_addons.id IS 'Id of the add-on; NULL if the service sends no id. Spec 2.6 ArticleOrderItem.addons.';
+COMMENT ON COLUMN campaign_article_addons.name IS 'Name of the add-on. If the list contains plain strings, the string. Spec 2.6 ArticleOrderItem.addons.';
+COMMENT ON COLUMN campaign_article_addons.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

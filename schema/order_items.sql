@@ -59,7 +59,7 @@ COMMENT ON COLUMN order_items.referrer_id IS 'Id of the referrer. Spec 2.4 Order
 COMMENT ON COLUMN order_items.referrer_team_id IS 'Id of the team of the referrer. Spec 2.4 OrderItem.referrer_team_id.';
 COMMENT ON COLUMN order_items.product_id IS 'Id of the product. Spec 2.4 OrderItem.product_id.';
 COMMENT ON COLUMN order_items.commission_amount IS 'Commission on the item. The spec names no currency. Spec 2.4 OrderItem.commission_amount.';
-COMMENT ON COLUMN order_items.commission_date_paid IS 'When the commission was paid, UTC; NULL while it is not deleted. Spec 2.4 OrderItem.commission_date_paid.';
+COMMENT ON COLUMN order_items.commission_date_paid IS 'When the commission was paid, UTC; NULL while it is unpaid. Spec 2.4 OrderItem.commission_date_paid.';
 COMMENT ON COLUMN order_items.commission_status IS 'Status of the commission; the specification lists no values. Spec 2.4 OrderItem.commission_status.';
 COMMENT ON COLUMN order_items.is_accounting_completed IS 'Whether accounting is completed. Spec 2.4 OrderItem.is_accounting_completed.';
 COMMENT ON COLUMN order_items.is_publisher_paid IS 'Whether the publisher is paid. Spec 2.4 OrderItem.is_publisher_paid.';
@@ -87,7 +87,7 @@ COMMENT ON COLUMN order_items.sale_price IS 'Price that the item was sold for. T
 COMMENT ON COLUMN order_items.product_name IS 'Name of the product when sold. Spec 2.4 OrderItem.product_name.';
 COMMENT ON COLUMN order_items.product_price IS 'Price of the product in the catalog. The spec names no currency. Spec 2.4 OrderItem.product_price.';
 COMMENT ON COLUMN order_items.product_type IS 'Type of the product. Spec 2.4 OrderItem.product_type.';
-COMMENT ON COLUMN order_items.article_id IS 'Id of the article: articles.id; NULL until one is assigned. Spec 2.4 OrderItem.article_id.';
+COMMENT ON COLUMN order_items.article_id IS 'Id of the article: articles.id; NULL until it is assigned. Spec 2.4 OrderItem.article_id.';
 COMMENT ON COLUMN order_items.article_name IS 'Name of the article. Spec 2.4 OrderItem.article.name.';
 COMMENT ON COLUMN order_items.article_campaign_id IS 'Id of the campaign of the article: campaigns.id. Spec 2.4 OrderItem.article.campaign.id.';
 COMMENT ON COLUMN order_items.article_campaign_name IS 'Name of the campaign of the article. Spec 2.4 OrderItem.article.campaign.name.';
@@ -103,4 +103,4 @@ COMMENT ON COLUMN order_items.outlet_id IS 'Id of the outlet. Spec 2.4 OrderItem
 COMMENT ON COLUMN order_items.outlet_name IS 'Name of the outlet. Spec 2.4 OrderItem.outlet.name.';
 COMMENT ON COLUMN order_items.outlet_logo IS 'Address of the logo of the outlet. Spec 2.4 OrderItem.outlet.logo.';
 COMMENT ON COLUMN order_items.outlet_website_url IS 'Website of the outlet. Spec 2.4 OrderItem.outlet.website_url.';
-COMMENT ON COLUMN order_items.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN order_items.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

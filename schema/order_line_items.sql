@@ -24,9 +24,9 @@ CREATE TABLE order_line_items (
 );
 
 COMMENT ON TABLE order_line_items IS 'Line items of an order, one row per item. From line_items of GET /orders and GET /orders/{order_id}.';
-COMMENT ON COLUMN order_line_items.order_id IS 'Id of the order: orders.id; the enclosing order where the item names none. Spec 2.4 LineItem.order_id.';
+COMMENT ON COLUMN order_line_items.order_id IS 'Id of the order: orders.id; if the item contains no order id, the id of the enclosing order. Spec 2.4 LineItem.order_id.';
 COMMENT ON COLUMN order_line_items.position IS 'Position in the list of line items, counted from 1.';
-COMMENT ON COLUMN order_line_items.id IS 'Id of the line item; NULL before payment. Order items carry the same id after it. Spec 2.4 LineItem.id.';
+COMMENT ON COLUMN order_line_items.id IS 'Id of the line item; NULL before payment. After payment the order item has the same id. Spec 2.4 LineItem.id.';
 COMMENT ON COLUMN order_line_items.product_id IS 'Id of the product. Spec 2.4 LineItem.product_id.';
 COMMENT ON COLUMN order_line_items.quantity IS 'Number of pieces. Spec 2.4 LineItem.quantity.';
 COMMENT ON COLUMN order_line_items.price IS 'Price of the item. The spec names no currency. Spec 2.4 LineItem.price.';
@@ -35,7 +35,7 @@ COMMENT ON COLUMN order_line_items.linked_order_line_item_id IS 'Id of the line 
 COMMENT ON COLUMN order_line_items.name IS 'Name of the item. Spec 2.4 LineItem.name.';
 COMMENT ON COLUMN order_line_items.product_type_name IS 'Name of the product type. Spec 2.4 LineItem.product_type_name.';
 COMMENT ON COLUMN order_line_items.type_id IS 'Id of the product type. Spec 2.4 LineItem.type_id.';
-COMMENT ON COLUMN order_line_items.product_type_prefix IS 'Stable prefix of the product type. Spec 2.4 LineItem.product_type_prefix.';
+COMMENT ON COLUMN order_line_items.product_type_prefix IS 'Stable identifier of the product type. Spec 2.4 LineItem.product_type_prefix.';
 COMMENT ON COLUMN order_line_items.outlet_id IS 'Id of the outlet. Spec 2.4 LineItem.outlet.id.';
 COMMENT ON COLUMN order_line_items.outlet_name IS 'Name of the outlet. Spec 2.4 LineItem.outlet.name.';
 COMMENT ON COLUMN order_line_items.outlet_logo IS 'Address of the logo of the outlet. Spec 2.4 LineItem.outlet.logo.';
@@ -43,4 +43,4 @@ COMMENT ON COLUMN order_line_items.outlet_website_url IS 'Website of the outlet.
 COMMENT ON COLUMN order_line_items.created_at IS 'When the record was created, UTC. Spec 2.4 LineItem.created_at.';
 COMMENT ON COLUMN order_line_items.updated_at IS 'When the record was last changed, UTC. Spec 2.4 LineItem.updated_at.';
 COMMENT ON COLUMN order_line_items.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.4 LineItem.deleted_at.';
-COMMENT ON COLUMN order_line_items.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN order_line_items.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

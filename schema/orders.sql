@@ -1,6 +1,6 @@
--- Orders, united from GET /orders and GET /orders/{order_id}. Key: id. Line items are in
--- order_line_items. The list has team, the detail has name and email: a missing field of one
--- does not empty the column that the other fills.
+-- Orders, merged from GET /orders and GET /orders/{order_id}. Key: id. Line items are in
+-- order_line_items. Only the list has team, and only the detail has name and email. A field that
+-- is missing in one of them does not clear its column.
 CREATE TABLE orders (
     id                        VARCHAR NOT NULL, -- field 1
     profile_id                VARCHAR,          -- field 2, references profiles.id
@@ -38,7 +38,7 @@ CREATE TABLE orders (
     extra                     JSON              -- field 34
 );
 
-COMMENT ON TABLE orders IS 'Orders of the team, one row per order, united from list and detail. From GET /orders and GET /orders/{order_id}.';
+COMMENT ON TABLE orders IS 'Orders of the team, one row per order, merged from list and detail. From GET /orders and GET /orders/{order_id}.';
 COMMENT ON COLUMN orders.id IS 'Id of the order. Spec 2.4 Order.id.';
 COMMENT ON COLUMN orders.profile_id IS 'Id of the client profile that the order is for. Spec 2.4 Order.profile_id.';
 COMMENT ON COLUMN orders.client_id IS 'Id of the client. Spec 2.4 Order.client_id.';
@@ -72,4 +72,4 @@ COMMENT ON COLUMN orders.team_contact_email IS 'Contact address of the team; onl
 COMMENT ON COLUMN orders.name IS 'Name on the order; only in the detail. Spec 2.4 Order.name.';
 COMMENT ON COLUMN orders.email IS 'E-mail address on the order; only in the detail. Spec 2.4 Order.email.';
 COMMENT ON COLUMN orders.checkout_link IS 'Address at which the order can be paid. Spec 2.4 Order.checkout_link.';
-COMMENT ON COLUMN orders.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN orders.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

@@ -21,7 +21,7 @@ CREATE TABLE outlet_channels (
 
 COMMENT ON TABLE outlet_channels IS 'Channels of an outlet, one row per channel. From GET /outlets/{outlet_id}.';
 COMMENT ON COLUMN outlet_channels.id IS 'Id of the channel. Spec 2.2 OutletChannel.id.';
-COMMENT ON COLUMN outlet_channels.outlet_id IS 'Id of the outlet: outlets.id, as the channel names it; the enclosing outlet where it names none. A difference between them is in meta.drift. Spec 2.2 OutletChannel.outlet_id.';
+COMMENT ON COLUMN outlet_channels.outlet_id IS 'Id of the outlet: outlets.id. If the channel contains no outlet id, the id of the enclosing outlet. A difference between the two is recorded in meta.drift. Spec 2.2 OutletChannel.outlet_id.';
 COMMENT ON COLUMN outlet_channels.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannel.channel_type.';
 COMMENT ON COLUMN outlet_channels.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannel.placement_type.';
 COMMENT ON COLUMN outlet_channels.channel_handle IS 'Handle of the channel, such as an account name. Spec 2.2 OutletChannel.channel_handle.';
@@ -35,4 +35,4 @@ COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the capa
 COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text that the service sent; the three columns before are read from it. Spec 2.2 OutletChannel.do_follow_links_allowed.';
 COMMENT ON COLUMN outlet_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_name.';
 COMMENT ON COLUMN outlet_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_description.';
-COMMENT ON COLUMN outlet_channels.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_channels.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

@@ -22,4 +22,4 @@ COMMENT ON COLUMN outlet_listing_channels.domain_authority IS 'Domain authority 
 COMMENT ON COLUMN outlet_listing_channels.domain_ranking IS 'Domain ranking score of the channel, a whole number. Spec 2.2 OutletChannelSummary.domain_ranking.';
 COMMENT ON COLUMN outlet_listing_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannelSummary.disclaimer_name.';
 COMMENT ON COLUMN outlet_listing_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannelSummary.disclaimer_description.';
-COMMENT ON COLUMN outlet_listing_channels.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_listing_channels.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

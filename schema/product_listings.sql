@@ -53,7 +53,7 @@ COMMENT ON COLUMN product_listings.placement_type IS 'Type of placement, usually
 COMMENT ON COLUMN product_listings.domain_authority IS 'Domain authority score of the channel, a whole number. Spec 2.3 ProductListing.domain_authority.';
 COMMENT ON COLUMN product_listings.domain_ranking IS 'Domain ranking score of the channel, a whole number. Spec 2.3 ProductListing.domain_ranking.';
 COMMENT ON COLUMN product_listings.is_do_follow IS 'Whether links carry search engine credit (do-follow). Spec 2.3 ProductListing.is_do_follow.';
-COMMENT ON COLUMN product_listings.disclaimer IS 'Disclaimer that applies: the text itself, or the name where the answer holds an object. Spec 2.3 ProductListing.disclaimer.';
-COMMENT ON COLUMN product_listings.disclaimer_id IS 'Id of the disclaimer; NULL where the answer holds a text. Spec 2.3 ProductListing.disclaimer.id.';
-COMMENT ON COLUMN product_listings.disclaimer_description IS 'Text of the disclaimer; NULL where the answer holds a text. Spec 2.3 ProductListing.disclaimer.description.';
-COMMENT ON COLUMN product_listings.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN product_listings.disclaimer IS 'Disclaimer that applies: its text, or its name if the service sends an object. Spec 2.3 ProductListing.disclaimer.';
+COMMENT ON COLUMN product_listings.disclaimer_id IS 'Id of the disclaimer; NULL if the service sends only a text. Spec 2.3 ProductListing.disclaimer.id.';
+COMMENT ON COLUMN product_listings.disclaimer_description IS 'Text of the disclaimer, if the service sends an object; else it is in disclaimer. Spec 2.3 ProductListing.disclaimer.description.';
+COMMENT ON COLUMN product_listings.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

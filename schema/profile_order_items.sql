@@ -23,9 +23,9 @@ COMMENT ON COLUMN profile_order_items.id IS 'Id of the order item: order_items.i
 COMMENT ON COLUMN profile_order_items.name IS 'Name of the item. Spec 2.4 ProfileOrderItem.name.';
 COMMENT ON COLUMN profile_order_items.description IS 'Description of the item. Spec 2.4 ProfileOrderItem.description.';
 COMMENT ON COLUMN profile_order_items.is_add_on IS 'Whether the item is an add-on to another. Spec 2.4 ProfileOrderItem.is_add_on.';
-COMMENT ON COLUMN profile_order_items.profile_id IS 'Id of the profile: profiles.id; the profile that was asked for where the item names none. Spec 2.4 ProfileOrderItem.profile_id.';
+COMMENT ON COLUMN profile_order_items.profile_id IS 'Id of the profile: profiles.id. If the item contains no profile id, the id in the request. Spec 2.4 ProfileOrderItem.profile_id.';
 COMMENT ON COLUMN profile_order_items.type IS 'Type of the item. Spec 2.4 ProfileOrderItem.type.';
-COMMENT ON COLUMN profile_order_items.campaign_id IS 'Id of the campaign: campaigns.id; NULL until one is assigned. Spec 2.4 ProfileOrderItem.campaign_id.';
+COMMENT ON COLUMN profile_order_items.campaign_id IS 'Id of the campaign: campaigns.id; NULL until it is assigned. Spec 2.4 ProfileOrderItem.campaign_id.';
 COMMENT ON COLUMN profile_order_items.product_id IS 'Id of the product. Spec 2.4 ProfileOrderItem.product_id.';
 COMMENT ON COLUMN profile_order_items.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.4 ProfileOrderItem.min_delivery_days.';
 COMMENT ON COLUMN profile_order_items.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.4 ProfileOrderItem.max_delivery_days.';
@@ -33,4 +33,4 @@ COMMENT ON COLUMN profile_order_items.outlet_id IS 'Id of the outlet. Spec 2.4 P
 COMMENT ON COLUMN profile_order_items.outlet_name IS 'Name of the outlet. Spec 2.4 ProfileOrderItem.outlet.name.';
 COMMENT ON COLUMN profile_order_items.outlet_logo IS 'Address of the logo of the outlet. Spec 2.4 ProfileOrderItem.outlet.logo.';
 COMMENT ON COLUMN profile_order_items.outlet_website_url IS 'Website of the outlet. Spec 2.4 ProfileOrderItem.outlet.website_url.';
-COMMENT ON COLUMN profile_order_items.extra IS 'Fields that this schema does not know, as one JSON object; NULL when there are none. Spec 2 (conventions).';
+COMMENT ON COLUMN profile_order_items.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';

@@ -1,5 +1,5 @@
-// Package checks audits a snapshot. A check is a query that returns the rows which violate
-// it. The shipped checks are in queries/checks; a folder may hold more.
+// Package checks audits a snapshot. A check is a query that returns the violating rows. The
+// shipped checks are in queries/checks; a folder may contain more.
 //
 // It must not know how a night is read or published: its caller opens the snapshot.
 package checks
@@ -22,7 +22,7 @@ import (
 
 // Rule changes a check by its name.
 type Rule struct {
-	// Severity is hold, warn or off. Empty means that of the check.
+	// Severity is hold, warn or off. Empty means the severity that the check declares.
 	Severity string
 	// Params are values of its parameters by name.
 	Params map[string]string
@@ -31,16 +31,16 @@ type Rule struct {
 // off is the severity of a check that is not run.
 const off = "off"
 
-// Set is the checks that are run on a snapshot.
+// Set contains the checks that are run on a snapshot.
 type Set struct {
 	checks  []query.Query
 	rules   map[string]Rule
 	private []string
 }
 
-// Load returns the shipped checks and those of a folder, changed by rules. private lists
-// columns as table.column whose values are dropped or hashed. The set is good also with a
-// *query.FilesError, which names the files that were left out.
+// Load returns the shipped checks and the checks of a folder, changed by rules. private lists
+// columns as table.column whose values are dropped or hashed. With a *query.FilesError the set
+// can be used; the error names the files that were left out.
 func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
 	all, err := query.LoadChecks(dir)
 	s := Set{rules: rules, private: private}
@@ -85,17 +85,17 @@ func checkNames(all []query.Query) (names []string) {
 	return names
 }
 
-// Fault is a rule that fits no check.
+// Fault is a rule with an unknown name or an invalid value.
 type Fault struct {
-	// Path is that of the value below checks.rules.
+	// Path is the path of the key or value below checks.rules.
 	Path string
-	// Value is the value that does not fit. Nil means that the key is wrong.
+	// Value is the invalid value. Nil means that the key is wrong.
 	Value   any
 	Message string
 }
 
 // FindFaults returns the rules that name an unknown check or parameter, or give a value of
-// the wrong type. all are the checks that exist.
+// the wrong type. all are the existing checks.
 func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
 	known := checkNames(all)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
@@ -144,13 +144,13 @@ const (
 
 func reserved() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
 
-// sampleRows is how many violating rows a result keeps, and sampleText how many characters
-// of a text in them.
+// sampleRows is the maximum number of violating rows in a result, sampleText the maximum
+// length of a text in them, in characters.
 const sampleRows, sampleText = 3, 200
 
 // Run runs the checks on an open snapshot, one after another, and returns a result for each.
-// A check that fails to run is a result, too. The error is that of a canceled context, or
-// of a snapshot whose evidence cannot be read.
+// A check that fails to run gives a result, too. An error means that the context was canceled
+// or the evidence of the snapshot cannot be read.
 func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 	scope, err := readScope(ctx, db)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 		result.Outcome, result.Reason = ledger.CheckSkipped, skip
 		return result
 	}
-	// One part after another, so that a pattern needs the memory of one.
+	// The parts run one after another, so that a pattern needs the memory of one part only.
 	var found query.Result
 	unread := false
 	for _, part := range parts {
@@ -221,8 +221,8 @@ func (s Set) NotRun(err error) []ledger.Check {
 }
 
 // Prepare returns the query that finds all violating rows of a check in an open snapshot,
-// with the values of its parameters. skipped is why there is nothing to compare. An unknown
-// name is a *query.UsageError.
+// with the values of its parameters. A non-empty skipped is the reason why there is no data to
+// compare. An unknown name is a *query.UsageError.
 func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Query, values map[string]string, skipped string, err error) {
 	one, err := s.Choose([]string{name})
 	if err != nil {
@@ -239,8 +239,8 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	return query.Unite(parts), values, "", nil
 }
 
-// prepare writes out a check for a snapshot with the values of its parameters. skip is why
-// there is nothing to compare.
+// prepare expands a check for a snapshot and returns the values of its parameters. A non-empty
+// skip is the reason why there is no data to compare.
 func (s Set) prepare(db *query.DB, in scope, q query.Query) (parts []query.Query, values map[string]string, skip string, err error) {
 	if q.ReadsBefore() && !db.HasBefore() {
 		return nil, nil, "there is no snapshot before", nil
@@ -304,16 +304,16 @@ func sample(found query.Result) (json.RawMessage, error) {
 	return text, nil
 }
 
-// scope is the snapshot that is audited, and the tables that its run read.
+// scope is the audited snapshot, and the tables that its run read.
 type scope struct {
 	snapshot query.Snapshot
-	// read are the tables of which a stream was read, moved those of them of whose rows at
-	// least a tenth are new, changed or gone.
+	// read contains the tables of the streams that were read. moved contains the tables of
+	// read in which at least a tenth of the rows are new, changed or gone.
 	read, moved []string
 }
 
-// movedShare is the divisor of the rows of a table that must have changed: the comparisons
-// of whole columns cannot fail when fewer did, and cost most.
+// movedShare means that one in movedShare rows of a table must have changed. The expensive
+// comparisons of whole columns cannot fail if fewer rows changed, and are skipped.
 const movedShare = 10
 
 func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
@@ -355,8 +355,8 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	return in, nil
 }
 
-// isUnread reports whether the check reads tables of main, and the run read none of them:
-// their rows are those of an earlier audit.
+// isUnread reports whether the check reads tables of main, but the run read no table of them.
+// An earlier run has audited the same rows.
 func (in scope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
 	sources, err := db.Sources(ctx, q, values)
 	if err != nil || len(sources) == 0 {

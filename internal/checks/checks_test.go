@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// twoNights are the nights of every fixture. A row of main is of the first night unless its
-// valid_from is tonight(); a row of past was closed tonight.
+// twoNights are the nights of every fixture. A row of main is from the first night unless its
+// valid_from is tonight(); rows of past were closed in the second night.
 const twoNights = `SET TimeZone = 'UTC';
 CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
 `
 
-// catalog is the bytes of a DuckDB file as the warehouse makes it, without rows.
+// catalog returns a DuckDB file without rows, as the warehouse creates it.
 func catalog(t *testing.T) []byte {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
@@ -73,7 +73,7 @@ func catalog(t *testing.T) []byte {
 	return data
 }
 
-// readAll grades each stream of tonight exact.
+// readAll returns SQL that grades each stream of the second night exact.
 func readAll() string {
 	var b strings.Builder
 	for _, s := range stream.All() {
@@ -122,9 +122,9 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 	return set
 }
 
-// TestChecks runs testdata/<check>/*.test. A test is an archive: a line that says what it
-// shows, the rows of the tables (fixture.sql), values of parameters (params, name=value a
-// line) and the violating rows as CSV (want.csv).
+// TestChecks runs testdata/<check>/*.test. A test is a txtar archive: a comment line, the rows
+// of the tables (fixture.sql), values of parameters (params, lines name=value) and the
+// violating rows as CSV (want.csv).
 func TestChecks(t *testing.T) {
 	empty := catalog(t)
 	for _, q := range load(t, "", nil, nil).List() {
@@ -182,8 +182,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestOutcomes holds the outcome of checks that fail, that cannot run and that have nothing
-// to compare.
+// TestOutcomes checks the outcomes of checks that fail, cannot run, or have no data to compare.
 func TestOutcomes(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -208,7 +207,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 	set := load(t, dir, map[string]checks.Rule{"own": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
 		[]string{"orders.guest_email"}, "compares", "no_column", "own", "reads_files", "too_slow", "unread", "was")
 	empty := catalog(t)
-	path := func(db *query.DB) map[string]ledger.Check {
+	runAll := func(db *query.DB) map[string]ledger.Check {
 		t.Helper()
 		results, err := set.Run(t.Context(), db)
 		if err != nil {
@@ -221,7 +220,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 		return byName
 	}
 	db := open(t, empty, fixture, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
-	got := path(db)
+	got := runAll(db)
 	long := strings.Repeat("x", 200) + "..."
 	for name, want := range map[string]ledger.Check{
 		"compares":    {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
@@ -243,12 +242,12 @@ INSERT INTO outlets (id) VALUES ('a');`
 		}
 	}
 	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, time.Minute)
-	if got := path(first)["compares"]; got.Outcome != ledger.CheckSkipped {
+	if got := runAll(first)["compares"]; got.Outcome != ledger.CheckSkipped {
 		t.Errorf("on a first night the check %s (%s)", got.Outcome, got.Reason)
 	}
 }
 
-// TestPrivateColumnsAreNoFinding drops a column that was published before.
+// TestPrivateColumnsAreNoFinding drops a column that an earlier night published.
 func TestPrivateColumnsAreNoFinding(t *testing.T) {
 	const fixture = `INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, 'L' || n, 'o' || n FROM range(60) AS t(n);
 INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, NULL, 'hash' || n, tonight() FROM range(60) AS t(n);
@@ -271,8 +270,8 @@ INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);`
 	}
 }
 
-// TestRulesThatFitNoCheck holds what is said of names and values that are wrong.
-func TestRulesThatFitNoCheck(t *testing.T) {
+// TestInvalidRules checks the messages for wrong names and values.
+func TestInvalidRules(t *testing.T) {
 	all, err := query.LoadChecks("")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package dialect writes the views of mart and the named queries in the SQL of engines that
-// read a lake, with the names of that lake.
+// Package dialect translates the views of mart and the named queries to the SQL of engines
+// that read a lake.
 //
 // It must not know how a lake is written or reached: it only returns text.
 package dialect
@@ -18,17 +18,17 @@ import (
 	"placementsync/queries"
 )
 
-// Engine is an engine and its SQL dialect.
+// Engine is the SQL dialect of a query engine.
 type Engine struct {
-	// Name is also the name of the dialect in an Iceberg view.
+	// Name is also the dialect name in Iceberg views.
 	Name string
 
 	quote   string
 	escaped *strings.Replacer
 	marker  func(name string) string
-	// named is true if CREATE VIEW takes the columns with their comments. Otherwise COMMENT
-	// statements follow it.
-	named bool
+	// inlineComments is true if CREATE VIEW accepts column comments. Otherwise separate
+	// COMMENT statements are used.
+	inlineComments bool
 }
 
 // The names of the engines.
@@ -41,7 +41,7 @@ const (
 func Engines() []Engine {
 	return []Engine{
 		{
-			Name: Spark, quote: "`", named: true,
+			Name: Spark, quote: "`", inlineComments: true,
 			escaped: strings.NewReplacer(`\`, `\\`, `'`, `\'`),
 			marker:  func(name string) string { return ":" + name },
 		},
@@ -53,7 +53,7 @@ func Engines() []Engine {
 	}
 }
 
-// Find returns the engine of a name.
+// Find returns the engine with the given name.
 func Find(name string) (Engine, error) {
 	var names []string
 	for _, e := range Engines() {
@@ -65,18 +65,18 @@ func Find(name string) (Engine, error) {
 	return Engine{}, fmt.Errorf("there is no SQL for the engine %q: use one of %s", name, strings.Join(names, ", "))
 }
 
-// Names are the names of a lake in an engine.
+// Names are the catalog and the namespaces of a lake in an engine.
 type Names struct {
-	// Catalog is the name of the catalog in the engine. Empty means its current catalog.
+	// Catalog is the catalog in the engine. Empty means the current catalog.
 	Catalog string
 	// Prefix begins the namespaces: <prefix>_current, _past, _meta, and _mart for the views.
 	Prefix string
 }
 
-// Mart is the namespace of the views, behind the prefix and an underscore.
+// Mart is the namespace of the views. It follows the prefix and an underscore.
 const Mart = "mart"
 
-// parts are the placeholders of the files, each a namespace.
+// parts returns the namespaces, which are also the placeholders in the files.
 func parts() []string { return []string{"current", "past", "meta", Mart} }
 
 // Place returns the qualified name of a namespace.
@@ -90,7 +90,7 @@ func (e Engine) Place(n Names, part string) string {
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// identifier quotes a name that needs it.
+// identifier quotes a name if necessary.
 func (e Engine) identifier(name string) string {
 	if plainName.MatchString(name) {
 		return name
@@ -149,8 +149,8 @@ func (e Engine) read(name string) (string, error) {
 	return text.String(), nil
 }
 
-// Statements create the namespace of the views and the views, or replace them, with
-// their comments.
+// Statements returns SQL that creates or replaces the views with their comments, and creates
+// their namespace.
 func (e Engine) Statements(n Names) ([]string, error) {
 	views, err := e.Views(n)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e Engine) create(v View, n Names) []string {
 		after = append(after, fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", name, e.identifier(c.Name), e.literal(c.Comment)))
 	}
 	begin := "CREATE OR REPLACE VIEW " + name
-	if e.named {
+	if e.inlineComments {
 		begin, after = begin+" (\n"+strings.Join(head, ",\n")+"\n)", nil
 	}
 	return append([]string{begin + "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")}, after...)
@@ -181,7 +181,7 @@ func (e Engine) create(v View, n Names) []string {
 // Query is a named query.
 type Query struct {
 	query.Query
-	// SQL is the query on the lake, with the defaults of its parameters.
+	// SQL is the query for the lake, with default values instead of parameters.
 	SQL string
 
 	engine Engine
@@ -212,7 +212,7 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {
-		// Each parameter has a line of its own, see TestMarkersStandForDefaults.
+		// Each parameter has a line of its own, see TestMarkersReplaceDefaults.
 		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
 		if at := line.FindStringSubmatchIndex(text); at != nil {
 			text = text[:at[2]] + q.engine.marker(name) + text[at[3]:]

@@ -17,12 +17,12 @@ import (
 
 func lakeNames() dialect.Names { return dialect.Names{Catalog: "lake", Prefix: "placementsync"} }
 
-// leastQueries is the number of named queries that an engine must have.
+// leastQueries is the minimum number of named queries of an engine.
 const leastQueries = 12
 
-// TestEveryFileIsAViewOrAQuery checks that each file belongs to a DuckDB view or query with the
+// TestEachFileIsViewOrQuery checks that each file belongs to a DuckDB view or query with the
 // same name.
-func TestEveryFileIsAViewOrAQuery(t *testing.T) {
+func TestEachFileIsViewOrQuery(t *testing.T) {
 	views, err := dictionary.MartViews()
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestEveryFileIsAViewOrAQuery(t *testing.T) {
 }
 
 // TestWordsAreExpanded checks that no template mark or missing argument is left, and that the
-// SQL of an engine has no word of the other one.
+// SQL of an engine has no word of the other engine.
 func TestWordsAreExpanded(t *testing.T) {
 	texts := map[string]string{}
 	for _, e := range dialect.Engines() {
@@ -134,7 +134,7 @@ func outputs(t *testing.T, text string) (names []string) {
 	return names
 }
 
-func TestViewsHaveTheColumnsOfTheirOriginals(t *testing.T) {
+func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 	for _, e := range dialect.Engines() {
 		views, err := e.Views(lakeNames())
 		if err != nil {
@@ -152,8 +152,8 @@ func TestViewsHaveTheColumnsOfTheirOriginals(t *testing.T) {
 	}
 }
 
-// TestQueriesAreThoseOfDuckDB compares columns and parameters with those of DuckDB.
-func TestQueriesAreThoseOfDuckDB(t *testing.T) {
+// TestQueriesMatchDuckDB compares the columns and parameters with the queries for DuckDB.
+func TestQueriesMatchDuckDB(t *testing.T) {
 	for _, e := range dialect.Engines() {
 		plain, err := e.Queries(lakeNames())
 		if err != nil {
@@ -213,7 +213,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 
 func isNoDigit(r rune) bool { return r < '0' || r > '9' }
 
-func TestMarkersStandForDefaults(t *testing.T) {
+func TestMarkersReplaceDefaults(t *testing.T) {
 	for _, e := range dialect.Engines() {
 		all, err := e.Queries(lakeNames())
 		if err != nil {
@@ -245,8 +245,8 @@ func TestMarkersStandForDefaults(t *testing.T) {
 // and that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
-		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s list`},
-		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s list`},
+		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s order items`},
+		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s order items`},
 	}
 	for _, e := range dialect.Engines() {
 		statements, err := e.Statements(dialect.Names{Catalog: "My-Lake", Prefix: "acme"})
@@ -264,7 +264,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		}
 	}
 	if _, err := dialect.Find("oracle"); err == nil || !strings.Contains(err.Error(), "spark, trino") {
-		t.Errorf("unknown engine: got %v, want an error with the known ones", err)
+		t.Errorf("unknown engine: got %v, want an error with the known engines", err)
 	}
 	if got := mustFind(t, "trino").Place(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
 		t.Errorf("without a catalog the place is %q", got)
@@ -280,7 +280,7 @@ func mustFind(t *testing.T, name string) dialect.Engine {
 	return e
 }
 
-func TestHeaderSaysWhatAQueryAnswers(t *testing.T) {
+func TestHeaderDescribesQuery(t *testing.T) {
 	all, err := mustFind(t, "spark").Queries(lakeNames())
 	if err != nil {
 		t.Fatal(err)

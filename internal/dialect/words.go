@@ -29,14 +29,15 @@ func words() map[string]map[string]string {
 		// nth is a discrete quantile: the entry of a sorted list at a share of its length.
 		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
-		// Times. Spark keeps them in the time zone of the session, Trino with one of their own.
+		// Times. In Spark they are in the time zone of the session; in Trino each value has its
+		// own time zone.
 		"utc":    {Spark: "TIMESTAMP '%[1]s 00:00:00Z'", Trino: "TIMESTAMP '%[1]s 00:00:00 UTC'"},
 		"micros": {Spark: "unix_micros(%[1]s)", Trino: "CAST(round(to_unixtime(%[1]s) * 1e6) AS BIGINT)"},
 		"month":  {Spark: "trunc(%[1]s, 'MONTH')", Trino: "date_trunc('month', %[1]s)"},
 		"local_date": {Spark: "CAST(convert_timezone(current_timezone(), %[2]s, CAST(%[1]s AS TIMESTAMP_NTZ)) AS DATE)",
 			Trino: "CAST(at_timezone(%[1]s, %[2]s) AS DATE)"},
-		// midnight is the start of a date in a time zone, midnight_after that of a number of
-		// days later.
+		// midnight is the start of a date in a time zone, midnight_after the start of the date a
+		// number of days later.
 		"midnight": {Spark: "CAST(convert_timezone(%[2]s, current_timezone(), CAST(%[1]s AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},
 		"midnight_after": {Spark: "CAST(convert_timezone(%[3]s, current_timezone(), CAST(date_add(%[1]s, %[2]s) AS TIMESTAMP_NTZ)) AS TIMESTAMP)",

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Many rows changed an attribute that rarely changes
 -- grain: one row per column
--- about: More than a share of the rows of a table have another outlet, parent, type, status or time of creation than in the last snapshot, as when attributes are swapped or statuses renamed. It cannot see an attribute of new rows, or changes from and to NULL.
+-- about: More than a share of the rows of a table have another outlet, parent, type, status or creation time than in the last snapshot. Swapped attributes and renamed statuses cause this. Not found: wrong attributes of new rows, and changes from and to NULL.
 -- param: share DECIMAL 0.3 -- largest share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that was filled in at least half of the rows is empty or has one single value. A column with fewer than three different values before, by DuckDB's estimate, may become a single one, so that flags are left out. Only tables are compared of whose rows at least a tenth changed. It cannot see a column that loses its values over several nights.
+-- about: A column that had values in at least half of the rows is now empty or has only one distinct value. A column that had fewer than three distinct values, by DuckDB's estimate, may have only one, so flags are left out. Only tables with at least a tenth of changed rows are compared. Not found: a column that loses its values over several nights.
 -- each: table
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Commissions above the sale price
 -- grain: one row per order item
--- about: Order items whose commission is higher than what they were sold for.
+-- about: Order items whose commission is higher than their sale price.
 SELECT id, order_id, sale_price, commission_amount, commission_status
 FROM order_items
 WHERE commission_amount > sale_price

@@ -2,11 +2,11 @@
 -- severity: hold
 -- title: Many prices changed their currency
 -- grain: one row per table, old and new currency
--- about: More than a share of the prices of a currency are in another one since the last snapshot. A price rarely changes its currency: this is what swapped fields look like. It cannot see a currency of new prices.
+-- about: More than a share of the prices of a currency have another currency than in the last snapshot. A price rarely changes its currency; swapped fields are a likely cause. Not found: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- largest share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
-WITH changed AS (
+WITH price_changes AS (
     SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
     WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
@@ -27,7 +27,7 @@ earlier AS (
     SELECT 'product_prices', currency, count(*) FROM before.product_prices GROUP BY currency
 )
 SELECT table_name, currency AS currency_before, currency_now, count(*) AS prices_changed, any_value(prices) AS prices_before
-FROM changed JOIN earlier USING (table_name, currency)
+FROM price_changes JOIN earlier USING (table_name, currency)
 GROUP BY ALL
 HAVING prices_changed >= $min_prices AND prices_changed > any_value(prices) * CAST($share AS DECIMAL(9, 3))
 ORDER BY ALL

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Live articles that are not published
 -- grain: one row per article
--- about: Articles with a live address whose status is not one of the published ones.
+-- about: Articles with a live address whose status is not a published status.
 -- param: published VARCHAR published -- the statuses of published articles, separated by commas
 SELECT id, name, live_url, status_prefix
 FROM articles

@@ -2,20 +2,20 @@
 -- severity: warn
 -- title: More rejects or unknown fields than before
 -- grain: one row per table and kind
--- about: Tables with more than twice the rejected values of the last snapshot, and tables with unknown fields or values that appeared tonight, in number more than on any night before.
+-- about: Tables with more than twice the rejected values of the last snapshot, and tables in which more unknown fields or values appeared tonight than on any earlier night.
 -- param: factor DECIMAL 2 -- largest growth of the rejected values
--- param: min_rejects COUNT 20 -- leave out a smaller growth
+-- param: min_rejects COUNT 20 -- leave out smaller growth
 -- param: min_drift COUNT 5 -- leave out fewer unknown fields or values
 -- param: run VARCHAR NULL -- run of the snapshot; the audit sets it
-WITH rejected AS (SELECT table_name, count(*) AS findings FROM meta.rejects GROUP BY table_name),
-rejected_before AS (SELECT table_name, count(*) AS findings FROM before.meta.rejects GROUP BY table_name),
-drift AS (SELECT table_name, first_run, count(*) AS findings FROM meta.drift GROUP BY ALL)
+WITH reject_counts AS (SELECT table_name, count(*) AS findings FROM meta.rejects GROUP BY table_name),
+reject_counts_before AS (SELECT table_name, count(*) AS findings FROM before.meta.rejects GROUP BY table_name),
+drift_counts AS (SELECT table_name, first_run, count(*) AS findings FROM meta.drift GROUP BY ALL)
 SELECT table_name, 'rejects' AS kind, coalesce(b.findings, 0) AS before, r.findings AS now
-FROM rejected AS r LEFT JOIN rejected_before AS b USING (table_name)
+FROM reject_counts AS r LEFT JOIN reject_counts_before AS b USING (table_name)
 WHERE r.findings - coalesce(b.findings, 0) >= $min_rejects AND r.findings > coalesce(b.findings, 0) * CAST($factor AS DECIMAL(9, 3))
 UNION ALL
 SELECT d.table_name, 'drift', coalesce(max(b.findings), 0), d.findings
-FROM drift AS d LEFT JOIN drift AS b ON b.table_name = d.table_name AND b.first_run < d.first_run
+FROM drift_counts AS d LEFT JOIN drift_counts AS b ON b.table_name = d.table_name AND b.first_run < d.first_run
 WHERE d.first_run = $run
 GROUP BY d.table_name, d.findings
 HAVING d.findings >= $min_drift AND d.findings > coalesce(max(b.findings), 0)

@@ -2,11 +2,11 @@
 -- severity: hold
 -- title: A key attribute lost many of its values
 -- grain: one row per column
--- about: The share of NULL in a price, a currency, an outlet, a status, a sale price or a commission rose by more than 20 points since the last snapshot. It cannot see a smaller rise, or one over several nights.
+-- about: The share of NULL in a price, a currency, an outlet, a status, a sale price or a commission rose by more than 20 percentage points since the last snapshot. Not found: a smaller rise, or a rise over several nights.
 -- param: points DECIMAL 20 -- largest rise, in percentage points
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows in either snapshot
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
-WITH now AS (
+WITH current_counts AS (
     SELECT 'product_listings' AS table_name, count(*) AS rows, unnest(['outlet_id']) AS column_name, unnest([count(outlet_id)]) AS filled FROM product_listings
     UNION ALL
     SELECT 'outlet_listings' AS table_name, count(*) AS rows, unnest(['outlet_id']) AS column_name, unnest([count(outlet_id)]) AS filled FROM outlet_listings
@@ -23,7 +23,7 @@ WITH now AS (
     UNION ALL
     SELECT 'articles' AS table_name, count(*) AS rows, unnest(['status_prefix']) AS column_name, unnest([count(status_prefix)]) AS filled FROM articles
 ),
-earlier AS (
+earlier_counts AS (
     SELECT 'product_listings' AS table_name, count(*) AS rows, unnest(['outlet_id']) AS column_name, unnest([count(outlet_id)]) AS filled FROM before.product_listings
     UNION ALL
     SELECT 'outlet_listings' AS table_name, count(*) AS rows, unnest(['outlet_id']) AS column_name, unnest([count(outlet_id)]) AS filled FROM before.outlet_listings
@@ -41,7 +41,7 @@ earlier AS (
     SELECT 'articles' AS table_name, count(*) AS rows, unnest(['status_prefix']) AS column_name, unnest([count(status_prefix)]) AS filled FROM before.articles
 )
 SELECT table_name, column_name, CAST(100 - 100 * e.filled / e.rows AS DECIMAL(5, 1)) AS null_percent_before, CAST(100 - 100 * n.filled / n.rows AS DECIMAL(5, 1)) AS null_percent
-FROM now AS n JOIN earlier AS e USING (table_name, column_name)
+FROM current_counts AS n JOIN earlier_counts AS e USING (table_name, column_name)
 WHERE n.rows >= $min_rows AND e.rows >= $min_rows
   AND 100 * e.filled / e.rows - 100 * n.filled / n.rows > CAST($points AS DECIMAL(9, 3))
   AND NOT contains($private, ',' || table_name || '.' || column_name || ',')

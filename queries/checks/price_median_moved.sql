@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a currency and tier moved by more than a factor since the last snapshot, as when a service answers cents instead of units. Only tables are compared of whose rows at least a tenth changed. It cannot see smaller moves, or groups with few prices.
+-- about: The median price of a currency and tier changed by more than a factor since the last snapshot, for example because the service sends cents instead of units. Only tables with at least a tenth of changed rows are compared. Not found: smaller changes, and groups with few prices.
 -- each: table product_listing_prices outlet_listing_prices product_prices
 -- param: factor DECIMAL 5 -- largest factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot

@@ -2,10 +2,10 @@
 -- severity: hold
 -- title: References point to nothing
 -- grain: one row per reference
--- about: More than half of the references of a column have no record in the table that they name, where before less than a tenth had none. The references are those of the schema files. Only references are compared that begin or end in a table of whose rows at least a tenth changed.
+-- about: More than half of the references of a column have no record in the referenced table; in the last snapshot less than a tenth had no record. The references are defined in the schema files. A reference is compared only if at least a tenth of the rows changed in one of its two tables.
 -- each: reference
 -- param: share DECIMAL 0.5 -- largest share of references without a record
--- param: share_before DECIMAL 0.1 -- leave out references of which so many had no record before
+-- param: share_before DECIMAL 0.1 -- leave out columns of which this share or more had no record before
 -- param: min_references COUNT 50 -- leave out columns with fewer references
 SELECT {name} AS reference, {target_name} AS names, b.lost AS lost_before, b.total AS references_before, n.lost, n.total AS references_now
 FROM (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Unusual number of rows
 -- grain: one row per table
--- about: Tables whose number of rows is outside of the range of their last 30 nights, widened by the width of the range and by a tenth. It needs a week of nights.
+-- about: Tables whose number of rows is outside the range of their last 30 nights, extended at both ends by the width of the range and by a tenth. At least seven nights are needed.
 -- param: nights COUNT 30 -- nights to compare with
 -- param: min_nights COUNT 7 -- leave out tables with fewer nights
 -- param: min_rows COUNT 50 -- leave out smaller differences, in rows

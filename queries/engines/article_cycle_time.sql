@@ -5,7 +5,7 @@ WITH params AS (
         CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone
 ),
-measured AS (
+stays AS (
     SELECT
         s.*,
         {{micros "s.ended_at"}} - {{micros "s.began_at"}} AS micros,
@@ -29,7 +29,7 @@ statuses AS (
         count(*) FILTER (WHERE is_open)       AS open_articles,
         {{sorted "micros"}}      AS sorted,
         sum(micros)                           AS total
-    FROM measured
+    FROM stays
     GROUP BY status_prefix
 )
 SELECT

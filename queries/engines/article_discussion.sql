@@ -6,7 +6,7 @@ WITH params AS (
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
-talk AS (
+comment_counts AS (
     SELECT
         article_id,
         count(*) FILTER (WHERE parent_comment_id IS NULL)     AS comments,
@@ -16,7 +16,7 @@ talk AS (
     FROM ${current}.article_comments
     GROUP BY article_id
 ),
-rounds AS (
+revision_counts AS (
     SELECT s.article_id, count(*) AS revision_rounds
     FROM ${current}.article_statuses AS s
     CROSS JOIN params
@@ -35,8 +35,8 @@ SELECT
     t.last_comment_at
 FROM ${mart}.article_progress AS p
 CROSS JOIN params
-LEFT JOIN talk AS t ON t.article_id = p.article_id
-LEFT JOIN rounds AS r ON r.article_id = p.article_id
+LEFT JOIN comment_counts AS t ON t.article_id = p.article_id
+LEFT JOIN revision_counts AS r ON r.article_id = p.article_id
 WHERE NOT params.open_only
    OR (p.live_url IS NULL AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false))
 ORDER BY coalesce(r.revision_rounds, 0) DESC, coalesce(t.comments, 0) + coalesce(t.replies, 0) DESC, p.article_id

@@ -1,5 +1,5 @@
 -- Articles by present status
-WITH standing AS (
+WITH article_ages AS (
     SELECT
         p.status_prefix,
         p.status_name,
@@ -17,7 +17,7 @@ statuses AS (
         count(*)                                   AS articles,
         {{sorted "micros"}}           AS sorted,
         max(micros)                                AS oldest
-    FROM standing
+    FROM article_ages
     GROUP BY status_prefix
 )
 SELECT

@@ -4,7 +4,7 @@ WITH params AS (
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
-reached AS (
+article_steps AS (
     SELECT
         p.campaign_id,
         p.brief_doc_url,
@@ -14,7 +14,7 @@ reached AS (
     FROM ${mart}.article_progress AS p
     CROSS JOIN params
 ),
-steps AS (
+article_counts AS (
     SELECT
         campaign_id,
         count(*)                                                 AS articles,
@@ -22,13 +22,13 @@ steps AS (
         count(draft_doc_url)                                     AS with_draft,
         count(*) FILTER (WHERE is_published)                     AS published,
         count(*) FILTER (WHERE is_ended AND NOT is_published)    AS ended
-    FROM reached
+    FROM article_steps
     GROUP BY campaign_id
 ),
-assigned AS (
+item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
-known AS (
+campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,
         c.name                            AS campaign_name,
@@ -46,17 +46,17 @@ known AS (
         coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
     FROM ${current}.campaigns AS c
     CROSS JOIN ${mart}.snapshot AS n
-    LEFT JOIN steps AS s ON s.campaign_id = c.id
-    LEFT JOIN assigned AS a ON a.campaign_id = c.id
+    LEFT JOIN article_counts AS s ON s.campaign_id = c.id
+    LEFT JOIN item_counts AS a ON a.campaign_id = c.id
     LEFT JOIN ${current}.profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
 ),
-placed AS (
+ordered_campaigns AS (
     SELECT
         *,
         is_past AND is_open AS is_late,
         CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS place
-    FROM known
+    FROM campaign_counts
 )
 SELECT
     campaign_id,
@@ -73,5 +73,5 @@ SELECT
     published,
     ended,
     CAST(round(CAST(100 * published AS DOUBLE) / nullif(articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
-FROM placed
+FROM ordered_campaigns
 ORDER BY place, CASE WHEN place < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -15,7 +15,7 @@ items AS (
     FROM ${current}.order_items
     WHERE deleted_at IS NULL
 ),
-sold AS (
+item_sums AS (
     SELECT
         order_id,
         count(*)                                                             AS all_items,
@@ -25,7 +25,7 @@ sold AS (
     FROM items
     GROUP BY order_id
 ),
-paid AS (
+paid_orders AS (
     SELECT
         o.id, o.reference_number, o.status, o.date_paid, o.total,
         coalesce(s.all_items, 0) AS all_items,
@@ -35,7 +35,7 @@ paid AS (
         params.partial
     FROM ${current}.orders AS o
     CROSS JOIN params
-    LEFT JOIN sold AS s ON s.order_id = o.id
+    LEFT JOIN item_sums AS s ON s.order_id = o.id
     WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
       AND (params.since IS NULL
         OR o.date_paid >= {{midnight "params.since" "params.timezone"}})
@@ -56,6 +56,6 @@ SELECT
         WHEN lacking = items THEN 'no commission on any item'
         ELSE 'no commission on some items'
     END AS reason
-FROM paid
+FROM paid_orders
 WHERE all_items = 0 OR (lacking > 0 AND (partial OR lacking = items))
 ORDER BY date_paid DESC, id

@@ -4,7 +4,7 @@ WITH params AS (
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
-late AS (
+open_articles AS (
     SELECT p.*, {{micros "n.snapshot_at"}} - {{micros "p.expected_at"}} AS micros
     FROM ${mart}.article_progress AS p
     CROSS JOIN ${mart}.snapshot AS n
@@ -24,6 +24,6 @@ SELECT
     expected_at,
     expected_for,
     CAST(round(micros / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS days_overdue
-FROM late
+FROM open_articles
 WHERE micros > 0
 ORDER BY expected_at, article_id

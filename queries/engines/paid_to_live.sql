@@ -6,7 +6,7 @@ WITH params AS (
         CAST(NULL AS DATE) AS until,
         CAST('published,live' AS {{text}}) AS published
 ),
-live AS (
+publications AS (
     SELECT s.article_id, min(s.began_at) AS published_at
     FROM ${mart}.article_stays AS s
     CROSS JOIN params
@@ -22,7 +22,7 @@ spans AS (
         CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
         params.since,
         params.until
-    FROM live AS l
+    FROM publications AS l
     JOIN ${mart}.article_progress AS p ON p.article_id = l.article_id
     CROSS JOIN params
 ),

@@ -1,5 +1,5 @@
 -- Payables by age
-WITH owed AS (
+WITH unpaid_items AS (
     SELECT
         p.kind,
         p.amount,
@@ -8,7 +8,7 @@ WITH owed AS (
     CROSS JOIN ${mart}.snapshot AS n
     WHERE NOT p.is_settled
 ),
-banded AS (
+aged_items AS (
     SELECT
         *,
         CASE
@@ -18,9 +18,9 @@ banded AS (
             WHEN days <= 90 THEN 3
             ELSE 4
         END AS band
-    FROM owed
+    FROM unpaid_items
 ),
-frame AS (
+bands AS (
     SELECT k.kind, b.band, b.age_band
     FROM (VALUES ('commission'), ('publisher'), ('reseller')) AS k (kind)
     CROSS JOIN (VALUES (1, '0-30 days'), (2, '31-60 days'), (3, '61-90 days'), (4, 'over 90 days'), (5, 'unknown')) AS b (band, age_band)
@@ -33,8 +33,8 @@ sums AS (
         count(b.amount)                                     AS items,
         CAST(coalesce(sum(b.amount), 0) AS DECIMAL(18, 2))  AS amount,
         max(b.days)                                         AS oldest_days
-    FROM frame AS f
-    LEFT JOIN banded AS b ON b.kind = f.kind AND b.band = f.band
+    FROM bands AS f
+    LEFT JOIN aged_items AS b ON b.kind = f.kind AND b.band = f.band
     GROUP BY f.kind, f.band, f.age_band
 )
 SELECT

@@ -5,7 +5,7 @@ WITH params AS (
         CAST(0 AS BIGINT) AS min_days,
         CAST(NULL AS BIGINT) AS top
 ),
-owed AS (
+unpaid_items AS (
     SELECT p.*, params.min_days, params.top, ({{micros "n.snapshot_at"}} - {{micros "p.order_paid_at"}}) {{div}} 86400000000 AS age_days
     FROM ${mart}.payables AS p
     CROSS JOIN ${mart}.snapshot AS n
@@ -13,9 +13,9 @@ owed AS (
     WHERE NOT p.is_settled
       AND (params.kind IS NULL OR p.kind = params.kind)
 ),
-ordered AS (
+ordered_items AS (
     SELECT *, row_number() OVER (ORDER BY order_paid_at NULLS LAST, order_item_id, kind) AS place
-    FROM owed
+    FROM unpaid_items
     WHERE min_days = 0 OR age_days >= min_days
 )
 SELECT
@@ -27,6 +27,6 @@ SELECT
     order_paid_at AS paid_at,
     age_days,
     CAST(amount AS DECIMAL(18, 2)) AS amount
-FROM ordered
+FROM ordered_items
 WHERE top IS NULL OR place <= top
 ORDER BY place

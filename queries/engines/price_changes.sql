@@ -26,7 +26,7 @@ changes AS (
       AND (params.currency IS NULL OR c.currency = params.currency)
       AND (params.tier IS NULL OR c.pricing_tier = params.tier)
 ),
-chosen AS (
+shown_changes AS (
     SELECT
         *,
         row_number() OVER (ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier NULLS LAST,
@@ -51,7 +51,7 @@ SELECT
     CAST(c.new_amount AS DECIMAL(18, 2))                        AS new_price,
     CAST(c.new_amount - c.old_amount AS DECIMAL(18, 2))         AS change,
     CAST(round(c.percent * 10) / 10 AS DECIMAL(38, 1)) AS change_percent
-FROM chosen AS c
+FROM shown_changes AS c
 LEFT JOIN versions AS l ON l.id = c.listing_id AND l.valid_from <= c.changed_at AND l.valid_to > c.changed_at
 WHERE c.top IS NULL OR c.place <= c.top
 ORDER BY c.place

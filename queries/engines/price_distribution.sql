@@ -4,7 +4,7 @@ WITH params AS (
         CAST(NULL AS {{text}}) AS currency,
         CAST(NULL AS {{text}}) AS tier
 ),
-scaled AS (
+price_powers AS (
     SELECT p.pricing_tier, p.currency, p.unit_amount, length(CAST(CAST(floor(p.unit_amount) AS BIGINT) AS {{text}})) - 1 AS power
     FROM ${current}.product_listing_prices AS p
     CROSS JOIN params
@@ -12,11 +12,11 @@ scaled AS (
       AND (params.currency IS NULL OR p.currency = params.currency)
       AND (params.tier IS NULL OR p.pricing_tier = params.tier)
 ),
-measured AS (
+price_units AS (
     SELECT pricing_tier, currency, unit_amount, power, CAST(pow(10, power) AS BIGINT) AS unit
-    FROM scaled
+    FROM price_powers
 ),
-placed AS (
+price_bands AS (
     SELECT
         pricing_tier,
         currency,
@@ -28,7 +28,7 @@ placed AS (
             WHEN unit_amount < 7 * unit THEN 5
             ELSE 6
         END END AS INTEGER) AS place
-    FROM measured
+    FROM price_units
 ),
 places AS (
 {{- if spark}}
@@ -43,7 +43,7 @@ bounds AS (
 ),
 sorted_places AS (
     SELECT pricing_tier, currency, count(*) AS prices, min(place) AS lowest, max(place) AS highest, {{sorted "place"}} AS sorted
-    FROM placed
+    FROM price_bands
     GROUP BY pricing_tier, currency
 ),
 spans AS (
@@ -57,14 +57,14 @@ spans AS (
         {{nth "sorted" "0.99" (size "sorted")}} AS last_place
     FROM sorted_places
 ),
-clamped AS (
+shown_bands AS (
     SELECT p.pricing_tier, p.currency, least(greatest(p.place, s.first_place), s.last_place) AS place
-    FROM placed AS p
+    FROM price_bands AS p
     JOIN spans AS s ON s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
 ),
-counted AS (
+band_counts AS (
     SELECT pricing_tier, currency, place, count(*) AS prices
-    FROM clamped
+    FROM shown_bands
     GROUP BY pricing_tier, currency, place
 )
 SELECT
@@ -77,7 +77,7 @@ SELECT
 FROM spans AS s
 JOIN bounds AS b ON b.place BETWEEN s.first_place AND s.last_place
 JOIN bounds AS e ON e.place = b.place + 1
-LEFT JOIN counted AS c ON c.place = b.place
+LEFT JOIN band_counts AS c ON c.place = b.place
     AND c.pricing_tier IS NOT DISTINCT FROM s.pricing_tier
     AND c.currency IS NOT DISTINCT FROM s.currency
 ORDER BY s.prices DESC, s.pricing_tier NULLS LAST, s.currency NULLS LAST, b.place

@@ -19,14 +19,14 @@ spans AS (
       AND (params.currency IS NULL OR p.currency = params.currency)
     GROUP BY p.product_listing_id, p.currency, params.top
 ),
-measured AS (
+gaps AS (
     SELECT *, CAST(100 * (high - low) AS DOUBLE) / CAST(low AS DOUBLE) AS percent
     FROM spans
     WHERE low > 0 AND low_tier <> high_tier
 ),
 widest AS (
     SELECT *, row_number() OVER (ORDER BY percent DESC, product_listing_id, currency NULLS LAST) AS place
-    FROM measured
+    FROM gaps
 )
 SELECT
     w.product_listing_id AS listing_id,

@@ -42,7 +42,7 @@ ends AS (
     CROSS JOIN params
     GROUP BY s.article_id
 ),
-articles_known AS (
+article_dates AS (
     SELECT
         p.started_at,
         e.published_at,
@@ -62,26 +62,26 @@ article_counts AS (
         count(*) FILTER (WHERE a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
         count(*) FILTER (WHERE NOT a.is_done AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
     FROM calendar AS c
-    JOIN articles_known AS a ON a.started_at < c.ended_at
+    JOIN article_dates AS a ON a.started_at < c.ended_at
     GROUP BY c.week
 ),
-begun AS (
+item_starts AS (
     SELECT order_item_id, min(started_at) AS started_at
     FROM ${mart}.article_progress
     WHERE order_item_id IS NOT NULL
     GROUP BY order_item_id
 ),
-waiting AS (
+waiting_items AS (
     SELECT i.date_paid AS paid_at, b.started_at
     FROM ${current}.order_items AS i
-    LEFT JOIN begun AS b ON b.order_item_id = i.id
+    LEFT JOIN item_starts AS b ON b.order_item_id = i.id
     WHERE i.deleted_at IS NULL AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL
       AND (b.started_at IS NOT NULL OR (b.order_item_id IS NULL AND i.article_id IS NULL))
 ),
 item_counts AS (
     SELECT c.week, count(*) AS backlog
     FROM calendar AS c
-    JOIN waiting AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
+    JOIN waiting_items AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
     GROUP BY c.week
 )
 SELECT

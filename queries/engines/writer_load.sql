@@ -6,27 +6,27 @@ WITH params AS (
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended,
         CAST('revision_requested' AS {{text}}) AS revision
 ),
-live AS (
+publications AS (
     SELECT s.article_id, min(s.began_at) AS published_at
     FROM ${mart}.article_stays AS s
     CROSS JOIN params
     WHERE {{has "split(params.published, ',')" "s.status_prefix"}}
     GROUP BY s.article_id
 ),
-known AS (
+article_loads AS (
     SELECT
         p.*,
         p.live_url IS NULL
             AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false) AS is_open,
         {{micros "l.published_at"}} > {{micros "n.snapshot_at"}} - params.days * 86400000000
             AND l.published_at <= n.snapshot_at                   AS is_recent,
-        {{micros "l.published_at"}} - {{micros "p.started_at"}}   AS micros,
+        {{micros "l.published_at"}} - {{micros "p.started_at"}}   AS duration_us,
         {{has "split(params.revision, ',')" "p.status_prefix"}} AS in_revision,
         n.snapshot_at
     FROM ${mart}.article_progress AS p
     CROSS JOIN ${mart}.snapshot AS n
     CROSS JOIN params
-    LEFT JOIN live AS l ON l.article_id = p.article_id
+    LEFT JOIN publications AS l ON l.article_id = p.article_id
 ),
 writers AS (
     SELECT
@@ -39,8 +39,8 @@ writers AS (
         count(*) FILTER (WHERE is_open AND in_revision)                    AS in_revision,
         count(*) FILTER (WHERE is_open AND expected_at < snapshot_at)      AS overdue,
         count(*) FILTER (WHERE is_recent)                                  AS published_recently,
-        {{sorted_where "micros" "is_recent AND micros >= 0"}} AS sorted
-    FROM known
+        {{sorted_where "duration_us" "is_recent AND duration_us >= 0"}} AS sorted_durations
+    FROM article_loads
     GROUP BY writer_id
 )
 SELECT
@@ -51,6 +51,6 @@ SELECT
     in_revision,
     overdue,
     published_recently,
-    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_publish
+    CAST(round({{nth "sorted_durations" "0.5" (size "sorted_durations")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_publish
 FROM writers
 ORDER BY open_articles DESC, writer_id NULLS LAST

@@ -1,7 +1,7 @@
 -- The progress of every article, with its campaign and order item.
 -- grain: one row per article
 CREATE VIEW mart.article_progress AS
-WITH known AS (
+WITH article_facts AS (
     SELECT
         id,
         coalesce(a.name, c.name)               AS article_name,
@@ -23,13 +23,13 @@ WITH known AS (
     FULL JOIN main.campaign_articles AS c USING (id)
     WHERE c.deleted_at IS NULL
 ),
-named AS (
+items_by_article AS (
     SELECT article_id, min(id) AS order_item_id
     FROM main.order_items
     WHERE article_id IS NOT NULL AND deleted_at IS NULL
     GROUP BY article_id
 ),
-begun AS (
+first_status AS (
     SELECT article_id, min(effective_at) AS began_at FROM main.article_statuses GROUP BY article_id
 )
 SELECT
@@ -54,16 +54,16 @@ SELECT
     k.live_url,
     k.brief_doc_url,
     k.draft_doc_url
-FROM known AS k
+FROM article_facts AS k
 LEFT JOIN mart.article_stays AS s ON s.article_id = k.id AND s.ended_at IS NULL
-LEFT JOIN begun AS b ON b.article_id = k.id
+LEFT JOIN first_status AS b ON b.article_id = k.id
 LEFT JOIN main.campaigns AS g ON g.id = k.campaign_id
 LEFT JOIN main.profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
-LEFT JOIN named AS n ON n.article_id = k.id
+LEFT JOIN items_by_article AS n ON n.article_id = k.id
 LEFT JOIN main.order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
 LEFT JOIN main.orders AS o ON o.id = i.order_id;
 
-COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, present status and dates, one row per article that is not marked deleted. Values come from the article, or from its row in the campaign if the article has none.';
+COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, current status and dates, one row per article that is not marked deleted. Values come from the article, or from its row in the campaign if the article has none.';
 COMMENT ON COLUMN mart.article_progress.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.article_name IS 'Name of the article.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.campaign_id IS 'Id of the campaign: campaigns.id.'; -- VARCHAR
@@ -73,15 +73,15 @@ COMMENT ON COLUMN mart.article_progress.profile_name IS 'Name of the client prof
 COMMENT ON COLUMN mart.article_progress.order_item_id IS 'Id of the order item of the article: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.outlet_name IS 'Name of the outlet.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.writer_id IS 'Id of the writer; NULL while none is assigned.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.writer_id IS 'Id of the writer; NULL if no writer is assigned.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.writer_name IS 'First and last name of the writer.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the present status: the one of the article, or the last of its history.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.status_name IS 'Name of the present status for people.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.status_since IS 'When it entered the present status, UTC; NULL if the history has no time for it.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status if the creation is not known, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the current status, from the article, else from its last status change.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.status_name IS 'Display name of the current status.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.status_since IS 'When the article entered its current status, UTC; NULL if the history has no time for it.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status if the creation time is unknown, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.expected_for IS 'Meaning of the expected date, as a title.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.expected_for IS 'Event that is expected on that date, as the service names it.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.live_url IS 'Address of the published article; NULL until it is published.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.brief_doc_url IS 'Address of the brief.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.draft_doc_url IS 'Address of the draft.'; -- VARCHAR

@@ -15,6 +15,6 @@ COMMENT ON VIEW mart.article_stays IS 'Stays of articles in a status, one row pe
 COMMENT ON COLUMN mart.article_stays.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_stays.position IS 'Position in the status list: article_statuses.position.'; -- BIGINT
 COMMENT ON COLUMN mart.article_stays.status_prefix IS 'Stable identifier of the status.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_stays.status_name IS 'Name of the status for people.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_stays.status_name IS 'Display name of the status.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_stays.began_at IS 'When the article entered the status, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_stays.ended_at IS 'When it entered the next status, UTC; NULL while it is in this one.'; -- TIMESTAMPTZ

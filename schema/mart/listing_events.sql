@@ -1,4 +1,4 @@
--- When product listings came, went and came back.
+-- When product listings appeared, were withdrawn and returned.
 -- grain: one row per product listing and event
 CREATE VIEW mart.listing_events AS
 WITH borders AS (
@@ -31,7 +31,7 @@ SELECT
 FROM moves
 LEFT JOIN returned AS r USING (id, happened_at);
 
-COMMENT ON VIEW mart.listing_events IS 'When product listings came and went, one row per listing and event, as the snapshots show it. Restrict happened_at: the view reads the whole history.';
-COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or of the first one without it, UTC.'; -- TIMESTAMPTZ
+COMMENT ON VIEW mart.listing_events IS 'Appearances and withdrawals of product listings, one row per listing and event, found by comparing snapshots. Restrict happened_at: the view reads the whole history.';
+COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or without it if the event is withdrawn, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.listing_events.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (after a withdrawal), or first snapshot (present when the history began).'; -- VARCHAR

@@ -20,7 +20,7 @@ SELECT
 FROM main.order_items
 WHERE deleted_at IS NULL;
 
-COMMENT ON VIEW mart.order_item_margins IS 'Sold items with price, costs and margin, one row per order item that is not marked deleted. The spec gives items no currency: sums hold only if the team settles in one.';
+COMMENT ON VIEW mart.order_item_margins IS 'Sold items with price, costs and margin, one row per order item that is not marked deleted. The specification defines no currency for items: sums are valid only if all items have the same currency.';
 COMMENT ON COLUMN mart.order_item_margins.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
@@ -29,10 +29,10 @@ COMMENT ON COLUMN mart.order_item_margins.outlet_name IS 'Name of the outlet.'; 
 COMMENT ON COLUMN mart.order_item_margins.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_type IS 'Type of the product.'; -- VARCHAR
-COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded, by its flag or a date of refund.'; -- BOOLEAN
+COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded, by flag or date.'; -- BOOLEAN
 COMMENT ON COLUMN mart.order_item_margins.sale_price IS 'Price that the item was sold for.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor charges; NULL when not known.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL when there is none or it is not known.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor charges; NULL if unknown.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL if unknown.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL if unknown.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price less vendor cost, internal cost, reseller price and commission, unknown costs counted as 0; NULL without a sale price.'; -- DECIMAL(18,6)

@@ -5,7 +5,7 @@ WITH items AS (
     SELECT * FROM main.order_items
     WHERE deleted_at IS NULL AND is_refunded IS NOT TRUE AND refund_date IS NULL
 ),
-owed AS (
+item_payables AS (
     SELECT 'commission' AS kind, *, commission_amount AS amount, commission_date_paid AS settled_at,
         commission_date_paid IS NOT NULL AS is_settled
     FROM items
@@ -28,17 +28,17 @@ SELECT
     amount,
     is_settled,
     settled_at
-FROM owed
+FROM item_payables
 WHERE amount <> 0;
 
-COMMENT ON VIEW mart.payables IS 'Payables of sold items, paid or not, one row per item and kind with an amount. Items that were refunded or are marked deleted are left out. The spec gives items no currency.';
+COMMENT ON VIEW mart.payables IS 'Payables of sold items, paid or not, one row per item and kind with an amount. Items that were refunded or are marked deleted are left out. The specification defines no currency for items.';
 COMMENT ON COLUMN mart.payables.kind IS 'commission (commission_amount), publisher (vendor_cost) or reseller (reseller_price).'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.product_name IS 'Name of the product when sold.'; -- VARCHAR
-COMMENT ON COLUMN mart.payables.order_paid_at IS 'When the order was paid, UTC; NULL when not known.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.payables.order_paid_at IS 'When the order was paid, UTC; NULL if unknown.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.payables.amount IS 'Amount of the payable.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.payables.is_settled IS 'Whether it is paid: a commission by its date of payment, publisher and reseller by flag or date, the publisher also by the date at which the vendor was paid.'; -- BOOLEAN
-COMMENT ON COLUMN mart.payables.settled_at IS 'When it was paid, UTC; NULL if it is unpaid, or only the flag says that it is paid.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.payables.is_settled IS 'Whether it is paid: a commission by its payment date; publisher and reseller by flag or date. For the publisher the payment date of the vendor counts too.'; -- BOOLEAN
+COMMENT ON COLUMN mart.payables.settled_at IS 'When it was paid, UTC; NULL if it is unpaid or only the flag is set.'; -- TIMESTAMPTZ

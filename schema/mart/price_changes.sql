@@ -30,10 +30,10 @@ JOIN closed AS c ON c.product_listing_id = o.product_listing_id
     AND c.nth = o.nth
 WHERE o.unit_amount <> c.unit_amount;
 
-COMMENT ON VIEW mart.price_changes IS 'Price changes of product listings, one row per listing, tier, currency and snapshot with a changed amount. Several prices of one tier and currency are compared in their order. A new or removed price is not a change. Restrict changed_at: the view reads the whole history.';
+COMMENT ON VIEW mart.price_changes IS 'Price changes of product listings, one row per listing, tier, currency and snapshot with a changed amount. If a listing has several prices of one tier and currency, they are compared by position. A new or removed price is not a change. Restrict changed_at: the view reads the whole history.';
 COMMENT ON COLUMN mart.price_changes.changed_at IS 'Time of the snapshot that first showed the new amount, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.price_changes.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_changes.pricing_tier IS 'Tier that the price is for.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_changes.currency IS 'Currency of both amounts; NULL if the service names none.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_changes.old_amount IS 'Amount in the snapshot before, in units of currency.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.price_changes.pricing_tier IS 'Pricing tier.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_changes.currency IS 'Currency of both amounts; NULL if the service states no currency.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_changes.old_amount IS 'Amount in the previous snapshot, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_changes.new_amount IS 'Amount in that snapshot, in units of currency.'; -- DECIMAL(18,6)

@@ -1,5 +1,5 @@
 -- Price premiums of the traits of a placement.
--- grain: one row per tier, currency, trait and value of it that prices have
+-- grain: one row per tier, currency, trait and value
 CREATE VIEW mart.price_premiums AS
 WITH traits AS (
     SELECT
@@ -23,8 +23,8 @@ segments AS (
     FROM traits
     GROUP BY ALL
 ),
--- The entries of a segment are the values of the trait in it, each with its median.
-gathered AS (
+-- For each value of the trait: all values of its segment with their medians.
+segment_values AS (
     SELECT
         trait,
         value,
@@ -39,18 +39,18 @@ gathered AS (
             - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
     FROM segments
 ),
-paired AS (
+value_pairs AS (
     SELECT trait, value, pricing_tier, currency, own, median, unnest(entries) AS other
-    FROM gathered
+    FROM segment_values
     WHERE others > 0
 ),
 ratios AS (
     SELECT trait, value, pricing_tier, currency, own, median / other.median AS ratio
-    FROM paired
+    FROM value_pairs
     WHERE other.median > 0 AND other.value IS DISTINCT FROM value
 ),
 -- A price counts once for each other value of its segment.
-weighed AS (
+running_counts AS (
     SELECT
         *,
         sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
@@ -59,18 +59,18 @@ weighed AS (
 ),
 middles AS (
     SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (2 * upto >= total) AS ratio
-    FROM weighed
+    FROM running_counts
     GROUP BY ALL
 ),
-compared AS (
+like_counts AS (
     SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
-    FROM gathered
+    FROM segment_values
     WHERE others > 0
     GROUP BY ALL
 ),
-alike AS (
+like_premiums AS (
     SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
-    FROM compared AS c
+    FROM like_counts AS c
     JOIN middles AS m ON m.trait = c.trait
         AND m.value IS NOT DISTINCT FROM c.value
         AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
@@ -101,21 +101,21 @@ SELECT
     t.prices                                          AS market_prices
 FROM medians AS m
 JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
-LEFT JOIN alike AS a ON a.trait = m.trait
+LEFT JOIN like_premiums AS a ON a.trait = m.trait
     AND a.value IS NOT DISTINCT FROM m.value
     AND a.pricing_tier IS NOT DISTINCT FROM m.pricing_tier
     AND a.currency IS NOT DISTINCT FROM m.currency;
 
 COMMENT ON VIEW mart.price_premiums IS 'Price premiums of channel type, placement type and do-follow links, one row per value of a trait within a tier and currency. premium_percent compares its median price with the median of all prices. like_premium_percent compares like with like: within each segment, its median with the median of every other value. A segment has one country, one authority band and the same other two traits; segments with one value do not count.';
-COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Tier that the prices are for.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL if it names none.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.trait IS 'Column of mart.listing_prices that is compared: channel_type, placement_type or is_do_follow. Ask for one at a time.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.value IS 'Value of the trait as text; NULL when it is not known.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Pricing tier.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL if the service states no currency.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.trait IS 'Compared column of mart.listing_prices: channel_type, placement_type or is_do_follow. Query one at a time.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.value IS 'Value of the trait as text; NULL if unknown.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.prices IS 'Number of prices with this value.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.median_price IS 'Median of these prices, one that occurs, in units of currency.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.price_premiums.median_price IS 'Median of these prices, in units of currency; an even number of prices gives the lower middle price.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the tier and currency, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'Difference of median_price from median_all, in percent of median_all; NULL if median_all is 0.'; -- DOUBLE
-COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments that have another value to compare with.'; -- BIGINT
+COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments in which the trait has another value to compare with.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Prices with this value in those segments.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and of another value in the same segment, weighted by prices; NULL without such segments.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Number of prices of the tier and currency.'; -- BIGINT

@@ -1,4 +1,4 @@
--- The newest snapshot. Its time is now for every query.
+-- The newest snapshot. Queries use its time as the current time.
 -- grain: one row
 CREATE VIEW mart.snapshot AS
 SELECT
@@ -7,6 +7,6 @@ SELECT
 FROM meta.runs
 WHERE snapshot_at IS NOT NULL;
 
-COMMENT ON VIEW mart.snapshot IS 'The newest snapshot, always one row. Queries use its time as now, so a result does not depend on the time of the query.';
-COMMENT ON COLUMN mart.snapshot.run_id IS 'Run that made the snapshot: meta.runs.run_id.'; -- VARCHAR
+COMMENT ON VIEW mart.snapshot IS 'The newest snapshot, always one row. Queries use its time as the current time, so their results do not depend on when they run.';
+COMMENT ON COLUMN mart.snapshot.run_id IS 'Run that published the snapshot: meta.runs.run_id.'; -- VARCHAR
 COMMENT ON COLUMN mart.snapshot.snapshot_at IS 'Time of the snapshot, UTC; NULL before the first.'; -- TIMESTAMPTZ

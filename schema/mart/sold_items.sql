@@ -1,7 +1,7 @@
 -- Sold items with client, referrer and promised delivery.
 -- grain: one row per order item
 CREATE VIEW mart.sold_items AS
-WITH written AS (
+WITH item_articles AS (
     SELECT order_item_id, min(id) AS article_id
     FROM main.campaign_articles
     WHERE order_item_id IS NOT NULL AND deleted_at IS NULL
@@ -13,7 +13,7 @@ lines AS (
     WHERE id IS NOT NULL
     GROUP BY order_id, id
 ),
-known AS (
+item_facts AS (
     SELECT
         i.id                                                                        AS order_item_id,
         i.order_id,
@@ -36,7 +36,7 @@ known AS (
     LEFT JOIN main.products AS d ON d.id = i.product_id
     LEFT JOIN main.product_listings AS l ON l.id = i.product_id
     LEFT JOIN lines AS n ON n.order_id = i.order_id AND n.id = i.id
-    LEFT JOIN written AS w ON w.order_item_id = i.id
+    LEFT JOIN item_articles AS w ON w.order_item_id = i.id
     WHERE i.deleted_at IS NULL
 )
 SELECT
@@ -57,24 +57,24 @@ SELECT
     k.sale_price,
     CASE WHEN k.days BETWEEN 0 AND 3650 THEN k.days END                         AS promised_days,
     CASE WHEN k.days BETWEEN 0 AND 3650 THEN k.paid_at + to_hours(24 * k.days) END AS promised_at
-FROM known AS k
+FROM item_facts AS k
 LEFT JOIN main.profiles AS p ON p.id = k.profile_id;
 
-COMMENT ON VIEW mart.sold_items IS 'Sold items with client, referrer, article and promised delivery, one row per order item that is not marked deleted. Costs and margin of the same items are in mart.order_item_margins. The spec gives items no currency.';
+COMMENT ON VIEW mart.sold_items IS 'Sold items with client, referrer, article and promised delivery, one row per order item that is not marked deleted. Costs and margin of the same items are in mart.order_item_margins. The specification defines no currency for items.';
 COMMENT ON COLUMN mart.sold_items.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.sold_items.profile_id IS 'Id of the client profile: profiles.id, by the order, else by the profile''s list of items, else by the campaign of the article.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.profile_id IS 'Id of the client profile: profiles.id, from the order, else from the profile''s order items, else from the campaign of the article.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.profile_name IS 'Name of the client profile.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.referrer_id IS 'Id of the person who referred the client; NULL if there is none or it is not known.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.referrer_id IS 'Id of the person who referred the client; NULL if unknown.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_name IS 'Name of the product when sold.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article, from the item or from the article; NULL while there is none.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded, by its flag or a date of refund.'; -- BOOLEAN
-COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if it has none.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article, from the item, else from the article; NULL without an article.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded, by flag or date.'; -- BOOLEAN
+COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if the order has no line item.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.list_price IS 'Catalog price of one piece, from the item.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.sold_items.sale_price IS 'Price that the item was sold for, all pieces together.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days: of the item in its profile, else of the product, else of its listing; NULL when unknown or over ten years.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days, from the order item of the profile, else from the product, else from its listing; NULL if unknown or over ten years.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.promised_at IS 'Payment plus promised_days, in days of 24 hours, UTC.'; -- TIMESTAMPTZ

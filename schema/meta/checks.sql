@@ -18,6 +18,6 @@ COMMENT ON COLUMN checks.severity IS 'Severity of the check in this run: hold or
 COMMENT ON COLUMN checks.outcome IS 'passed, failed, skipped (nothing to compare) or not run (the check failed to run).';
 COMMENT ON COLUMN checks.reason IS 'Why the check was skipped or not run; NULL otherwise.';
 COMMENT ON COLUMN checks.rows IS 'Rows that violate the check.';
-COMMENT ON COLUMN checks.sample IS 'First violating rows, as a JSON array of objects; NULL when there are none.';
+COMMENT ON COLUMN checks.sample IS 'First violating rows, as a JSON array of objects; NULL if no row violates the check.';
 COMMENT ON COLUMN checks.seconds IS 'Duration of the check, in seconds.';
 COMMENT ON COLUMN checks.accepted_at IS 'When a person published the held run despite the failed check, UTC; NULL for all others.';

@@ -10,4 +10,4 @@ COMMENT ON TABLE deletions IS 'Rows that were closed because they disappeared fr
 COMMENT ON COLUMN deletions.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN deletions.table_name IS 'Table of the row.';
 COMMENT ON COLUMN deletions.key IS 'Key of the row, its columns joined by a slash.';
-COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven list, 404 for its id, or its parent is gone.';
+COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven list, 404 for its id, or its parent was deleted.';

@@ -1,4 +1,4 @@
--- Fields and enumeration values that the schema does not know. Key: table_name, path, kind.
+-- Unknown fields and enumeration values, and converted values. Key: table_name, path, kind.
 CREATE TABLE drift (
     table_name VARCHAR NOT NULL, -- field 1
     path       VARCHAR NOT NULL, -- field 2
@@ -10,12 +10,12 @@ CREATE TABLE drift (
     key        VARCHAR           -- field 8
 );
 
-COMMENT ON TABLE drift IS 'Fields and enumeration values that the schema does not know, and values that were converted, counted over all runs. All of them are stored, in extra or converted.';
-COMMENT ON COLUMN drift.table_name IS 'Table of the records that showed it.';
+COMMENT ON TABLE drift IS 'Unknown fields, unknown enumeration values and converted values, counted over all runs. Unknown fields are stored in extra; the other values in their columns.';
+COMMENT ON COLUMN drift.table_name IS 'Table of the records.';
 COMMENT ON COLUMN drift.path IS 'Dotted path of the field in the record; for a value, the path and the value joined by an equals sign.';
 COMMENT ON COLUMN drift.kind IS 'Kind: unknown_field, unknown_enum (a value that the spec does not list), converted (another JSON type with the same meaning), rounded, zoneless (a time read as UTC), invalid_utf8, duplicate_field, conflict (two values for one column; the field that the spec lists is used), duplicate (a record twice in one response; the fuller one is used).';
-COMMENT ON COLUMN drift.first_run IS 'First run that saw it.';
-COMMENT ON COLUMN drift.last_run IS 'Last run that saw it.';
-COMMENT ON COLUMN drift.count IS 'Records that showed it. A record counts once per run; the counts of all runs are added.';
+COMMENT ON COLUMN drift.first_run IS 'First run that found it.';
+COMMENT ON COLUMN drift.last_run IS 'Last run that found it.';
+COMMENT ON COLUMN drift.count IS 'Number of records. A record counts once per run; the counts of all runs are added.';
 COMMENT ON COLUMN drift.sample IS 'Example from the first record, shortened.';
-COMMENT ON COLUMN drift.key IS 'Key of the first record that showed it; NULL if it was outside of the records.';
+COMMENT ON COLUMN drift.key IS 'Key of the first record; NULL if it was found outside records.';

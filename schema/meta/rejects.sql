@@ -20,6 +20,6 @@ COMMENT ON COLUMN rejects.key IS 'Key of the row, its columns joined by a slash;
 COMMENT ON COLUMN rejects.column_name IS 'Dotted path of the field in the record, usually the name of the column; NULL if the whole record was rejected.';
 COMMENT ON COLUMN rejects.raw IS 'The JSON text that the service sent; private values are masked.';
 COMMENT ON COLUMN rejects.reason IS 'Reason of the rejection.';
-COMMENT ON COLUMN rejects.parent IS 'Key of the enclosing row, or the id in the request for its list; NULL if it has neither.';
+COMMENT ON COLUMN rejects.parent IS 'Key of the enclosing row, or the id in the request for its list; NULL without both.';
 COMMENT ON COLUMN rejects.page IS 'Page of the list, from 1; NULL outside of lists.';
 COMMENT ON COLUMN rejects.position IS 'Position of the record in that page or response, from 1.';

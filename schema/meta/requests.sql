@@ -20,7 +20,7 @@ COMMENT ON COLUMN requests.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN requests.stream IS 'Name of the stream.';
 COMMENT ON COLUMN requests.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN requests.bytes IS 'Bytes of responses received, counted on the wire.';
-COMMENT ON COLUMN requests.retries IS 'Requests that repeated an earlier one after a failure.';
+COMMENT ON COLUMN requests.retries IS 'Repeated requests after a failure.';
 COMMENT ON COLUMN requests.rate_limited IS 'Responses with status 429.';
 COMMENT ON COLUMN requests.latency_p50_ms IS 'Median time to a complete response, in milliseconds.';
 COMMENT ON COLUMN requests.latency_p95_ms IS '95th percentile of the time to a complete response, in milliseconds.';
@@ -28,4 +28,4 @@ COMMENT ON COLUMN requests.latency_max_ms IS 'Longest time to a complete respons
 COMMENT ON COLUMN requests.rate_wait_seconds IS 'Time that workers waited for the rate limiter, summed over workers, in seconds.';
 COMMENT ON COLUMN requests.retry_after_seconds IS 'Time that the service asked the program to pause (Retry-After), in seconds.';
 COMMENT ON COLUMN requests.rate_used IS 'Share of the allowed request rate that was used, from 0 to 1; NULL without a limit.';
-COMMENT ON COLUMN requests.landed IS 'Responses taken from the landing of an interrupted run, not requested again.';
+COMMENT ON COLUMN requests.landed IS 'Responses reused from the landing of an interrupted run.';

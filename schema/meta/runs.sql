@@ -1,4 +1,4 @@
--- The ledger of nights: one row per run that published. Key: run_id.
+-- Published runs, one row each. Key: run_id.
 CREATE TABLE runs (
     run_id            VARCHAR NOT NULL, -- field 1
     kind              VARCHAR,          -- field 2
@@ -20,7 +20,7 @@ CREATE TABLE runs (
 );
 
 COMMENT ON TABLE runs IS 'Runs that published, one row each, with their counts, cost and outcome.';
-COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, made unique.';
+COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, with a suffix if needed to be unique.';
 COMMENT ON COLUMN runs.kind IS 'Kind of run: night; refresh (between nights, for records named by webhook events); replay, rebuild or rollback (started by an operator). NULL means night.';
 COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';
 COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL when it was killed.';
@@ -29,11 +29,11 @@ COMMENT ON COLUMN runs.outcome IS 'How the run ended: complete, partial, failed,
 COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program; NULL when it was killed.';
 COMMENT ON COLUMN runs.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN runs.bytes IS 'Bytes of responses received, counted on the wire.';
-COMMENT ON COLUMN runs.retries IS 'Requests that repeated an earlier one after a failure.';
+COMMENT ON COLUMN runs.retries IS 'Repeated requests after a failure.';
 COMMENT ON COLUMN runs.throttled_seconds IS 'Time that all workers paused because the service asked for it, in seconds.';
 COMMENT ON COLUMN runs.rows IS 'Rows of all tables in the snapshot.';
-COMMENT ON COLUMN runs.rows_new IS 'Rows whose key the last snapshot lacked.';
-COMMENT ON COLUMN runs.rows_changed IS 'Rows whose contents differ from the last snapshot.';
-COMMENT ON COLUMN runs.rows_gone IS 'Rows of the last snapshot whose key is gone.';
+COMMENT ON COLUMN runs.rows_new IS 'Rows whose key was not in the previous snapshot.';
+COMMENT ON COLUMN runs.rows_changed IS 'Rows whose contents differ from the previous snapshot.';
+COMMENT ON COLUMN runs.rows_gone IS 'Rows of the previous snapshot whose key is gone.';
 COMMENT ON COLUMN runs.program_version IS 'Version of the program that ran.';
-COMMENT ON COLUMN runs.error IS 'Reason why the run is not complete; NULL if it is.';
+COMMENT ON COLUMN runs.error IS 'Reason why the run is not complete; NULL for a complete run.';

@@ -1,4 +1,4 @@
--- The evidence for every stream of a run: grade and numbers. Key: run_id, stream.
+-- Grade and evidence of every stream in a run. Key: run_id, stream.
 CREATE TABLE streams (
     run_id       VARCHAR NOT NULL, -- field 1, references runs.run_id
     stream       VARCHAR NOT NULL, -- field 2
@@ -29,15 +29,15 @@ COMMENT ON COLUMN streams.reason IS 'Reason of the grade.';
 COMMENT ON COLUMN streams.pages IS 'Pages of the longest pass; 0 for single records.';
 COMMENT ON COLUMN streams.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN streams.passes IS 'Passes over the list; 0 for single records.';
-COMMENT ON COLUMN streams.total_first IS 'total_records in the first response; NULL if the responses have none.';
-COMMENT ON COLUMN streams.total_last IS 'total_records in the last response; NULL if the responses have none.';
-COMMENT ON COLUMN streams.distinct_ids IS 'Distinct ids over all passes; for single records, the ids that the service answered.';
+COMMENT ON COLUMN streams.total_first IS 'total_records in the first response; NULL if the responses state no total.';
+COMMENT ON COLUMN streams.total_last IS 'total_records in the last response; NULL if the responses state no total.';
+COMMENT ON COLUMN streams.distinct_ids IS 'Distinct ids over all passes; for single records, the ids that were received.';
 COMMENT ON COLUMN streams.repeated_ids IS 'Ids seen on more than one page of a pass.';
 COMMENT ON COLUMN streams.rows IS 'Rows of the first table of the stream in the snapshot, counting only rows that this stream fills.';
-COMMENT ON COLUMN streams.rows_old IS 'Rows among these that this run neither read nor proved; 0 for webhook events.';
+COMMENT ON COLUMN streams.rows_old IS 'Rows of these that this run neither read nor proved; 0 for webhook events.';
 COMMENT ON COLUMN streams.fetched IS 'Details fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Ids that this run did not need to request; their rows are from an earlier run.';
 COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again as part of the rotating share.';
-COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; their rows are from the last snapshot.';
-COMMENT ON COLUMN streams.unread IS 'Ids that this run had no time to read (run.max_duration); their rows are from the last snapshot, and the next nights read them.';
-COMMENT ON COLUMN streams.age_since IS 'Snapshot that last read the oldest of the rows in rows_old, UTC; NULL if there are none.';
+COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; their rows are from the previous snapshot.';
+COMMENT ON COLUMN streams.unread IS 'Ids that this run had no time to read (run.max_duration); their rows are from the previous snapshot, and the next nights read them.';
+COMMENT ON COLUMN streams.age_since IS 'Snapshot that last read the oldest of the rows in rows_old, UTC; NULL if rows_old is 0.';

@@ -8,10 +8,10 @@ CREATE TABLE tables (
     rows_gone    BIGINT            -- field 6
 );
 
-COMMENT ON TABLE tables IS 'Rows of each table in a snapshot and how they changed against the one before.';
+COMMENT ON TABLE tables IS 'Rows of each table in a snapshot, and changes since the previous snapshot.';
 COMMENT ON COLUMN tables.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN tables.table_name IS 'Name of the table.';
 COMMENT ON COLUMN tables.rows IS 'Rows in the snapshot.';
-COMMENT ON COLUMN tables.rows_new IS 'Rows whose key the last snapshot lacked.';
-COMMENT ON COLUMN tables.rows_changed IS 'Rows whose contents differ from the last snapshot.';
-COMMENT ON COLUMN tables.rows_gone IS 'Rows of the last snapshot whose key is gone.';
+COMMENT ON COLUMN tables.rows_new IS 'Rows whose key was not in the previous snapshot.';
+COMMENT ON COLUMN tables.rows_changed IS 'Rows whose contents differ from the previous snapshot.';
+COMMENT ON COLUMN tables.rows_gone IS 'Rows of the previous snapshot whose key is gone.';

@@ -1,6 +1,6 @@
--- The history view and the macros of a table, and the macro of all changes. A night creates
--- them again when a schema file has changed. Any reader may call them, so they use only what
--- DuckDB 1.1 has: no lambdas, and no cast that needs an extension.
+-- The history view and the macros of a table, and the macro of all changes. A night recreates
+-- them if a schema file has changed. Any reader may call them, so they use only what
+-- DuckDB 1.1 supports: no lambdas, and no cast that needs an extension.
 
 -- name: history_view
 -- Current and closed versions of the rows of a table. valid_to is NULL for current rows.
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- because a catalog stores every expression of a macro: repeated, they would make an empty
 -- catalog 5 percent larger.
 CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
-    WITH chosen AS (
+    WITH boundary_rows AS (
         SELECT *, true AS "$earlier" FROM past.{table}
         WHERE valid_from <= from_time::TIMESTAMPTZ
             AND valid_to > from_time::TIMESTAMPTZ AND valid_to <= to_time::TIMESTAMPTZ
@@ -36,15 +36,15 @@ CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
         SELECT *, false AS "$earlier" FROM past.{table}
         WHERE valid_from > from_time::TIMESTAMPTZ AND valid_from <= to_time::TIMESTAMPTZ
             AND valid_to > to_time::TIMESTAMPTZ),
-    versions AS (SELECT "$earlier", {version}, {record} AS record FROM chosen),
-    paired AS (
+    versions AS (SELECT "$earlier", {version}, {record} AS record FROM boundary_rows),
+    changes AS (
         SELECT coalesce(a.row_key, b.row_key) AS "key",
             CASE WHEN a.row_hash IS NULL THEN 'new' WHEN b.row_hash IS NULL THEN 'gone' ELSE 'changed' END AS kind,
             unnest(CASE WHEN a.row_hash IS NULL OR b.row_hash IS NULL THEN [{'field': NULL::VARCHAR, 'old': a.record, 'new': b.record}] ELSE [{fields}] END) AS f
         FROM (FROM versions WHERE "$earlier") a FULL JOIN (FROM versions WHERE NOT "$earlier") b ON {same_key}
         WHERE a.row_hash IS DISTINCT FROM b.row_hash)
     SELECT "key", kind, f.field AS field, f.old::JSON AS "old", f.new::JSON AS "new"
-    FROM paired WHERE f.old IS DISTINCT FROM f.new;
+    FROM changes WHERE f.old IS DISTINCT FROM f.new;
 
 -- name: changes_of_table
 SELECT {name} AS table_name, * FROM {macro}(from_time, to_time)

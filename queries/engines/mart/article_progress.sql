@@ -1,5 +1,5 @@
 -- The progress of every article, with its campaign and order item.
-WITH known AS (
+WITH article_facts AS (
     SELECT
         id,
         coalesce(a.name, c.name)               AS article_name,
@@ -21,13 +21,13 @@ WITH known AS (
     FULL JOIN ${current}.campaign_articles AS c USING (id)
     WHERE c.deleted_at IS NULL
 ),
-named AS (
+items_by_article AS (
     SELECT article_id, min(id) AS order_item_id
     FROM ${current}.order_items
     WHERE article_id IS NOT NULL AND deleted_at IS NULL
     GROUP BY article_id
 ),
-begun AS (
+first_status AS (
     SELECT article_id, min(effective_at) AS began_at FROM ${current}.article_statuses GROUP BY article_id
 )
 SELECT
@@ -52,11 +52,11 @@ SELECT
     k.live_url,
     k.brief_doc_url,
     k.draft_doc_url
-FROM known AS k
+FROM article_facts AS k
 LEFT JOIN ${mart}.article_stays AS s ON s.article_id = k.id AND s.ended_at IS NULL
-LEFT JOIN begun AS b ON b.article_id = k.id
+LEFT JOIN first_status AS b ON b.article_id = k.id
 LEFT JOIN ${current}.campaigns AS g ON g.id = k.campaign_id
 LEFT JOIN ${current}.profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
-LEFT JOIN named AS n ON n.article_id = k.id
+LEFT JOIN items_by_article AS n ON n.article_id = k.id
 LEFT JOIN ${current}.order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
 LEFT JOIN ${current}.orders AS o ON o.id = i.order_id

@@ -1,4 +1,4 @@
--- When product listings came, went and came back.
+-- When product listings appeared, were withdrawn and returned.
 WITH versions AS (
     SELECT id, valid_from, CAST(NULL AS {{instant}}) AS valid_to FROM ${current}.product_listings
     UNION ALL
@@ -9,7 +9,7 @@ borders AS (
     UNION ALL
     SELECT id, valid_to, -1 FROM versions WHERE valid_to IS NOT NULL
 ),
--- A version that follows at once on another is a change, not an arrival.
+-- A version that begins when another ends is a change, not a new listing.
 moves AS (
     SELECT id, happened_at, sum(step) AS net
     FROM borders

@@ -3,7 +3,7 @@ WITH items AS (
     SELECT * FROM ${current}.order_items
     WHERE deleted_at IS NULL AND NOT coalesce(is_refunded, false) AND refund_date IS NULL
 ),
-owed AS (
+item_payables AS (
     SELECT 'commission' AS kind, id, order_id, outlet_id, outlet_name, product_name, date_paid,
         commission_amount AS amount, commission_date_paid IS NOT NULL AS is_settled, commission_date_paid AS settled_at
     FROM items
@@ -28,5 +28,5 @@ SELECT
     amount,
     is_settled,
     settled_at
-FROM owed
+FROM item_payables
 WHERE amount <> 0

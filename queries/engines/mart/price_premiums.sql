@@ -21,13 +21,13 @@ segments AS (
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
-priced AS (
+trait_prices AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own,
         {{nth "amounts" "0.5" (size "amounts")}} AS median
     FROM segments
 ),
--- The entries of a segment are the values of the trait in it, each with its median.
-gathered AS (
+-- For each value of the trait: all values of its segment with their medians.
+segment_values AS (
     SELECT
         trait,
         value,
@@ -40,30 +40,30 @@ gathered AS (
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
             - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
-    FROM priced
+    FROM trait_prices
 ),
 {{- if spark}}
-paired AS (
+value_pairs AS (
     SELECT trait, value, pricing_tier, currency, own, median, explode(entries) AS other
-    FROM gathered
+    FROM segment_values
     WHERE others > 0
 ),
 {{- end}}
--- Divided as DuckDB divides: in binary.
+-- DuckDB divides decimals as binary floating-point numbers; so does this query.
 ratios AS (
 {{- if spark}}
     SELECT trait, value, pricing_tier, currency, own, CAST(median AS DOUBLE) / CAST(other.median AS DOUBLE) AS ratio
-    FROM paired
+    FROM value_pairs
     WHERE other.median > 0 AND NOT (other.value <=> value)
 {{- else}}
     SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
-    FROM gathered AS g
+    FROM segment_values AS g
     CROSS JOIN UNNEST(g.entries) AS o (other_value, other_median)
     WHERE g.others > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
 {{- end}}
 ),
 -- A price counts once for each other value of its segment.
-weighed AS (
+running_counts AS (
     SELECT
         *,
         sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
@@ -72,18 +72,18 @@ weighed AS (
 ),
 middles AS (
     SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (WHERE 2 * upto >= total) AS ratio
-    FROM weighed
+    FROM running_counts
     GROUP BY trait, value, pricing_tier, currency
 ),
-compared AS (
+like_counts AS (
     SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
-    FROM gathered
+    FROM segment_values
     WHERE others > 0
     GROUP BY trait, value, pricing_tier, currency
 ),
-alike AS (
+like_premiums AS (
     SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
-    FROM compared AS c
+    FROM like_counts AS c
     JOIN middles AS m ON m.trait = c.trait
         AND m.value IS NOT DISTINCT FROM c.value
         AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
@@ -99,7 +99,7 @@ totals AS (
     FROM ${mart}.listing_prices
     GROUP BY pricing_tier, currency
 ),
-found AS (
+premiums AS (
     SELECT
         m.pricing_tier,
         m.currency,
@@ -125,8 +125,8 @@ SELECT
     coalesce(a.like_prices, 0)                        AS like_prices,
     a.like_premium                                    AS like_premium_percent,
     CAST(f.market_prices AS BIGINT)                   AS market_prices
-FROM found AS f
-LEFT JOIN alike AS a ON a.trait = f.trait
+FROM premiums AS f
+LEFT JOIN like_premiums AS a ON a.trait = f.trait
     AND a.value IS NOT DISTINCT FROM f.value
     AND a.pricing_tier IS NOT DISTINCT FROM f.pricing_tier
     AND a.currency IS NOT DISTINCT FROM f.currency

@@ -1,4 +1,4 @@
--- The newest snapshot. Its time is now for every query.
+-- The newest snapshot. Queries use its time as the current time.
 SELECT
     max_by(run_id, snapshot_at) AS run_id,
     max(snapshot_at)            AS snapshot_at

@@ -1,5 +1,5 @@
 -- Sold items with client, referrer and promised delivery.
-WITH written AS (
+WITH item_articles AS (
     SELECT order_item_id, min(id) AS article_id
     FROM ${current}.campaign_articles
     WHERE order_item_id IS NOT NULL AND deleted_at IS NULL
@@ -11,7 +11,7 @@ lines AS (
     WHERE id IS NOT NULL
     GROUP BY order_id, id
 ),
-known AS (
+item_facts AS (
     SELECT
         i.id                                                                        AS order_item_id,
         i.order_id,
@@ -34,7 +34,7 @@ known AS (
     LEFT JOIN ${current}.products AS d ON d.id = i.product_id
     LEFT JOIN ${current}.product_listings AS l ON l.id = i.product_id
     LEFT JOIN lines AS n ON n.order_id = i.order_id AND n.id = i.id
-    LEFT JOIN written AS w ON w.order_item_id = i.id
+    LEFT JOIN item_articles AS w ON w.order_item_id = i.id
     WHERE i.deleted_at IS NULL
 )
 SELECT
@@ -59,5 +59,5 @@ SELECT
 {{- else}}
     CASE WHEN k.days BETWEEN 0 AND 3650 THEN date_add('hour', 24 * k.days, k.paid_at) END AS promised_at
 {{- end}}
-FROM known AS k
+FROM item_facts AS k
 LEFT JOIN ${current}.profiles AS p ON p.id = k.profile_id
