@@ -23,7 +23,7 @@ import (
 // is within the range of user namespaces.
 const user = 65532
 
-// User names are for people. The image has a numeric user, because otherwise Kubernetes cannot
+// Display names of users. The image uses a numeric user, because otherwise Kubernetes cannot
 // check that it is not root.
 const (
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nplacementsync:x:65532:65532:placementsync:/warehouse:/sbin/nologin\n"

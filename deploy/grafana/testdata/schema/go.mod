@@ -1,4 +1,4 @@
-// Tools that look at the dashboard: nothing of the program needs them.
+// Tools for the dashboard. The program does not depend on them.
 module placementsync.example/dashboard
 
 go 1.26
