@@ -21,7 +21,7 @@ events AS (
     WHERE $since IS NULL OR happened_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
     GROUP BY ALL
 ),
-counted AS (
+day_counts AS (
     SELECT
         d.day,
         coalesce(e.arrived, 0)   AS arrived,
@@ -38,7 +38,7 @@ SELECT
     withdrawn AS withdrawn_listings,
     net,
     CAST((SELECT count(*) FROM product_listings) + net - sum(net) OVER (ORDER BY day DESC) AS BIGINT) AS listings_at_end
-FROM counted
--- The days left out still count back from the present listings.
+FROM day_counts
+-- Not WHERE: the days after until are needed to count back from the current listings.
 QUALIFY $until IS NULL OR day < CAST($until AS DATE)
 ORDER BY day

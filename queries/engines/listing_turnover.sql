@@ -17,7 +17,7 @@ days AS (
     CROSS JOIN bound AS b
     WHERE r.snapshot_at IS NOT NULL AND (b.since IS NULL OR r.snapshot_at >= b.since)
 ),
-happened AS (
+event_days AS (
     SELECT
         {{local_date "e.happened_at" "b.timezone"}} AS day,
         e.event
@@ -31,10 +31,10 @@ events AS (
         count(*) FILTER (WHERE event = 'new')       AS arrived,
         count(*) FILTER (WHERE event = 'returned')  AS returned,
         count(*) FILTER (WHERE event = 'withdrawn') AS withdrawn
-    FROM happened
+    FROM event_days
     GROUP BY day
 ),
-counted AS (
+day_counts AS (
     SELECT
         d.day,
         coalesce(e.arrived, 0)   AS arrived,
@@ -44,9 +44,9 @@ counted AS (
     FROM days AS d
     LEFT JOIN events AS e ON e.day = d.day
 ),
-ended AS (
+day_totals AS (
     SELECT c.*, l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
-    FROM counted AS c
+    FROM day_counts AS c
     CROSS JOIN (SELECT count(*) AS listings FROM ${current}.product_listings) AS l
 )
 SELECT
@@ -56,7 +56,7 @@ SELECT
     e.withdrawn AS withdrawn_listings,
     e.net,
     e.listings_at_end
-FROM ended AS e
+FROM day_totals AS e
 CROSS JOIN params
 WHERE params.until IS NULL OR e.day < params.until
 ORDER BY e.day
