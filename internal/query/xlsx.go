@@ -36,7 +36,7 @@ func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]str
 		return nil, err
 	}
 	sources, err := db.Sources(ctx, q, values)
-	w := &excelWriter{out: to, query: q, values: values, snapshot: at, sources: sources}
+	w := &excelWriter{out: to, tempDir: db.spill.Dir, query: q, values: values, snapshot: at, sources: sources}
 	if errors.Is(err, ErrNoPlan) {
 		w.noSources, err = err.Error(), nil
 	}
@@ -44,7 +44,9 @@ func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]str
 }
 
 type excelWriter struct {
-	out      io.Writer
+	out io.Writer
+	// tempDir holds the rows until End. It is removed with the DB, also after an error.
+	tempDir  string
 	query    Query
 	values   map[string]string
 	snapshot Snapshot
@@ -66,7 +68,7 @@ func (w *excelWriter) Begin(columns []Column) error {
 		return &UsageError{Problem: fmt.Sprintf("the result has %d columns, and an Excel sheet at most %d: select fewer, or write CSV or Parquet", len(columns), excelize.MaxColumns)}
 	}
 	w.columns, w.name = columns, sheetName(w.query)
-	w.file = excelize.NewFile()
+	w.file = excelize.NewFile(excelize.Options{TmpDir: w.tempDir})
 	if err := w.file.SetSheetName("Sheet1", w.name); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
@@ -100,9 +102,11 @@ func (w *excelWriter) Row(r Row) error {
 			w.cells = append(w.cells, nil)
 			continue
 		}
-		if units := len(utf16.Encode([]rune(v.Text))); units > excelize.TotalCellChars {
-			return &UsageError{Problem: fmt.Sprintf("row %d has %d characters in column %q, and an Excel cell at most %d: leave the column out, or write CSV or Parquet",
-				w.rows, units, c.Name, excelize.TotalCellChars)}
+		if len(v.Text) > excelize.TotalCellChars { // a UTF-16 unit takes at least one byte
+			if units := len(utf16.Encode([]rune(v.Text))); units > excelize.TotalCellChars {
+				return &UsageError{Problem: fmt.Sprintf("row %d has %d characters in column %q, and an Excel cell at most %d: leave the column out, or write CSV or Parquet",
+					w.rows, units, c.Name, excelize.TotalCellChars)}
+			}
 		}
 		w.cells = append(w.cells, excelize.Cell{StyleID: w.styles[i], Value: cellValue(c, v.Text)})
 	}

@@ -137,6 +137,26 @@ func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
 	}
 }
 
+// TestRefusedExcelLeavesNoTemporaryFile refuses a result after rows were spilled to disk.
+func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	db, err := query.Open(t.Context(), wholeCatalog(t, poorNights), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Save(t.Context(), query.Text("SELECT i FROM range(1048576) t(i)"), nil, query.Output{Format: query.Excel}, filepath.Join(t.TempDir(), "result.xlsx"))
+	if !errors.As(err, new(*query.UsageError)) {
+		t.Errorf("got %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(temp, "excelize*")); err != nil || len(left) > 0 {
+		t.Errorf("%v was left (%v)", left, err)
+	}
+}
+
 func TestExcelFilesAreWholeArchives(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "result.xlsx")
