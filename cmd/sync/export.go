@@ -72,7 +72,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	}
 	defer db.Close()
 	if o.out != "" {
-		rows, err := db.SaveExport(ctx, e, query.Output{Format: e.Format, Defuse: !o.raw}, o.out)
+		rows, err := db.SaveExport(ctx, e, o.out)
 		if err == nil && !g.Quiet {
 			fmt.Fprintf(g.stderr, "%s written to %s\n", plural.Count(rows, "row"), o.out)
 		}

@@ -118,8 +118,9 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 }
 
 // SaveExport writes one table, or the result of e.Query, to a file of any format, and returns
-// the number of rows. It uses Tables, Query and Values of e.
-func (db *DB) SaveExport(ctx context.Context, e Export, o Output, file string) (rows int64, err error) {
+// the number of rows. It ignores PartitionBy and Program of e.
+func (db *DB) SaveExport(ctx context.Context, e Export, file string) (rows int64, err error) {
+	o := Output{Format: e.Format, Defuse: e.Defuse}
 	if e.Query != nil {
 		return db.Save(ctx, *e.Query, e.Values, o, file)
 	}
