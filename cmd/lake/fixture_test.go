@@ -18,6 +18,7 @@ import (
 
 	_ "modernc.org/sqlite" // to open the catalog as other readers do
 
+	"placementsync/internal/command"
 	"placementsync/internal/fetch"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
@@ -127,7 +128,7 @@ type output struct {
 func (h *fixture) run(args ...string) output {
 	h.Helper()
 	var out, err bytes.Buffer
-	p := process{stdout: &out, stderr: &err, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now, step: h.step}
+	p := process{stdout: &out, stderr: &err, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now, Step: h.step}}
 	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
 	if strings.ContainsAny(out.String()+err.String(), "\x1b\u202e") {
 		h.Errorf("%v printed control characters: %q%q", args, &out, &err)

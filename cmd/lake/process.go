@@ -13,16 +13,13 @@ import (
 // process is the environment of a command. Tests pass their own.
 type process struct {
 	stdout, stderr io.Writer
-	lookupEnv      func(string) (string, bool)
-	now            func() time.Time
+	command.Host
 	// journal is true if stderr is connected to journald.
 	journal bool
-	// step, if set, is called before and after each change of the storage.
-	step func(name string) error
 }
 
 func hostProcess() process {
-	return process{stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now,
+	return process{stdout: os.Stdout, stderr: os.Stderr, Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now},
 		journal: command.FeedsJournal(os.Stderr, os.LookupEnv)}
 }
 

@@ -55,7 +55,7 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if o.all && len(args) > 0 {
 		return command.UsageErr("publish takes either a run or --all, not both")
 	}
-	began := g.now()
+	began := g.Now()
 	wh, l, err := g.open(ctx)
 	if wh == nil {
 		return err
@@ -111,7 +111,7 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	// The user sees a failure on the terminal. Only the recovery of the lake is sent as an
 	// alert.
 	sender := command.NewNotifier(g.cfg.Notify, version, g.newLogger())
-	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.now(), err), notify.Recovered)
+	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.Now(), err), notify.Recovered)
 }
 
 // runsToPublish returns the nights to publish, oldest first: the newest night and, with all,

@@ -42,7 +42,7 @@ func newRoot(g *globals) *cobra.Command {
 // checkCaller returns an error if placementsync of another version started this program:
 // their flags and output may differ.
 func (g *globals) checkCaller() error {
-	if caller, ok := g.lookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
+	if caller, ok := g.LookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
 		return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (g *globals) lakeCommand(cmd *cobra.Command, run lakeFunc) *cobra.Command {
 
 // loadConfig reads the sections of the configuration that the lake needs.
 func (g *globals) loadConfig() (err error) {
-	g.cfg, err = g.LoadConfig(g.lookupEnv, "warehouse", "lake", "s3")
+	g.cfg, err = g.LoadConfig(g.LookupEnv, "warehouse", "lake", "s3")
 	return err
 }
 
@@ -126,7 +126,7 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 		return lake.Config{}, fmt.Errorf("open the catalog: %w", err)
 	}
 	c := lake.Config{Catalog: cfg.Catalog, Name: cfg.Name, Warehouse: cfg.Warehouse, Namespace: cfg.Namespace,
-		Program: version, Step: g.step, Now: g.now, Password: password.Reveal(),
+		Program: version, Step: g.Step, Now: g.Now, Password: password.Reveal(),
 		REST: lake.REST{URI: cfg.REST.URI, Warehouse: cfg.REST.Warehouse, OAuthURI: cfg.REST.OAuthURI, Scope: cfg.REST.Scope,
 			Token: token.Reveal(), Credential: credential.Reveal(), SigningName: cfg.REST.SigningName, SigningRegion: cfg.REST.SigningRegion}}
 	var err error

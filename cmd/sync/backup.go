@@ -84,7 +84,7 @@ func openBucket(ctx context.Context, cfg config.Config, address string) (*object
 }
 
 func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
-	c := backup.Config{Program: version, Now: g.now, Log: g.newLogger()}
+	c := backup.Config{Program: version, Now: g.Now, Log: g.newLogger()}
 	var err error
 	if c.Warehouse, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
 		return c, err
@@ -95,7 +95,7 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 
 // backUp brings the backup up to date. It returns the ledger entry also with an error.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Backup, version, g.now())
+	entry := ledger.BeginFollow(ledger.Backup, version, g.Now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
 	var res backup.Result
 	if err == nil {
@@ -103,9 +103,9 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	}
 	entry.Version, entry.Bytes = res.Run, res.SentBytes
 	if err != nil {
-		return entry.EndFollow(ctx, g.now(), err), err
+		return entry.EndFollow(ctx, g.Now(), err), err
 	}
-	entry = entry.EndFollow(ctx, g.now(), nil)
+	entry = entry.EndFollow(ctx, g.Now(), nil)
 	if len(res.LeftOut) > 0 {
 		first := res.LeftOut[0]
 		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",

@@ -37,8 +37,8 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				d.service.Advance(1)
 				at = at.Add(after)
 				now := at
-				alone.now = func() time.Time { return now }
-				d.g.now = alone.now
+				alone.Now = func() time.Time { return now }
+				d.g.Now = alone.Now
 				fatal(t, runNight(t.Context(), alone, runOptions{}))
 				return d.history(t)
 			}

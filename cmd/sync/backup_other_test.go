@@ -34,7 +34,7 @@ func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	begin("somebody/else/big.bin", night.AddDate(0, 0, -9))
 	begin("data/of-another-program", night.Add(-time.Hour))
 	begin("data/of-a-killed-backup", night.AddDate(0, 0, -9))
-	d.store.Now = func() time.Time { return d.g.now() }
+	d.store.Now = func() time.Time { return d.g.Now() }
 	if n := d.store.Uploads("store"); n != 3 {
 		t.Fatalf("%d uploads began, want 3", n)
 	}
@@ -131,7 +131,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	t.Parallel()
 	a, b := newDepot(t), newDepot(t)
 	b.service.Advance(3)
-	a.store.Now = func() time.Time { return b.g.now() }
+	a.store.Now = func() time.Time { return b.g.Now() }
 	var meanwhile func()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if do := meanwhile; do != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
@@ -182,8 +182,8 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	d := newDepot(t)
 	d.readFew(t)
 	fatal(t, d.night(t))
-	right := d.g.now
-	d.g.now = func() time.Time { return right().AddDate(1, 0, 0) }
+	right := d.g.Now
+	d.g.Now = func() time.Time { return right().AddDate(1, 0, 0) }
 	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
 	const warning = "the newest backup has a time in the future"
 	if strings.Contains(d.out.String(), warning) {

@@ -56,7 +56,7 @@ backup: s3://store/night
 `, base, demoToken, server.URL)), 0o600))
 	d.g = &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "config.yaml")}}
 	d.g.stdout, d.g.stderr = d.out, d.out
-	d.store.Now = func() time.Time { return d.g.now() }
+	d.store.Now = func() time.Time { return d.g.Now() }
 	return d
 }
 
@@ -67,7 +67,7 @@ func (d *depot) night(t *testing.T) error {
 	t.Helper()
 	d.service.Advance(1)
 	at := d.service.Now().Add(2 * time.Hour)
-	d.g.now = func() time.Time { return at }
+	d.g.Now = func() time.Time { return at }
 	return runNight(t.Context(), d.g, runOptions{})
 }
 
@@ -388,7 +388,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	export := func() error {
 		step++
 		at := d.service.Now().Add(time.Duration(step) * time.Hour)
-		d.g.now = func() time.Time { return at }
+		d.g.Now = func() time.Time { return at }
 		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
 	}
 	// published reads the files of the manifest like a reader.

@@ -23,6 +23,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
@@ -463,8 +464,7 @@ func TestServeProbe(t *testing.T) {
 		{"", 2, "", `--probe is "": use health or ready`},
 	} {
 		var stdout, stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now,
-			lookupEnv: func(string) (string, bool) { return "", false }}
+		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.question}, p)
 		if code != c.code || stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
 			t.Errorf("serve --probe %q ends with %d, %q, %q, want %d, %q, %q", c.question, code, &stdout, &stderr, c.code, c.stdout, c.stderr)

@@ -58,7 +58,7 @@ func metricsMarkdown(g *globals) error {
 		"[Operations](operations.md#metrics) explains how to read them and which alerts use them.\n\n" +
 		"| metric | labels | meaning |\n|---|---|---|\n"
 	registry := prometheus.NewRegistry()
-	daemon.New(daemon.Config{Program: &service{}, Metrics: registry, Log: g.newLogger(), Now: g.now}, daemon.Settings{})
+	daemon.New(daemon.Config{Program: &service{}, Metrics: registry, Log: g.newLogger(), Now: g.Now}, daemon.Settings{})
 	described := make(chan *prometheus.Desc, 1000)
 	registry.Describe(described)
 	close(described)

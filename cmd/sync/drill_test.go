@@ -70,7 +70,7 @@ func newDrill(t *testing.T) drill {
 	for range 3 {
 		service.Advance(1)
 		night := service.Now().Add(2 * time.Hour)
-		g.now = func() time.Time { return night }
+		g.Now = func() time.Time { return night }
 		fatal(t, runNight(t.Context(), g, runOptions{}))
 	}
 	return d

@@ -99,7 +99,7 @@ func (g *globals) exportToBucket(ctx context.Context, db *query.DB, address stri
 	if err != nil {
 		return query.ExportManifest{}, err
 	}
-	return db.ExportToBucket(ctx, b, e, g.now(), g.newLogger())
+	return db.ExportToBucket(ctx, b, e, g.Now(), g.newLogger())
 }
 
 // checkNewest compares the newest catalog with its checksum: an export must not copy

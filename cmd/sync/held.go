@@ -70,7 +70,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 		return err
 	}
 	place := command.WarehouseConfig(cfg, version)
-	place.Step = g.step
+	place.Step = g.Step
 	wh, err := warehouse.Open(place)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 		return command.UsageErr("publish the held night %s: these checks do not hold it: %s; nothing was changed", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
-		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.now())
+		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.Now())
 		return err
 	})
 	var after *warehouse.AfterSwitchError

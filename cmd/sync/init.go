@@ -124,11 +124,11 @@ func (d *draft) readOld() error {
 	if strings.HasPrefix(string(data), "\ufeff") {
 		return command.UsageErr("%s begins with a byte order mark: nothing was changed; save it as UTF-8 without one", d.g.Config)
 	}
-	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.lookupEnv)
+	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.LookupEnv)
 	d.text = data
 	unexpanded, _ := config.Parse(d.g.Config, data, nil) // without environment variables
 	d.inline = unexpanded.API.Token
-	d.old, _ = config.Parse(d.g.Config, data, d.g.lookupEnv)
+	d.old, _ = config.Parse(d.g.Config, data, d.g.LookupEnv)
 	switch d.old.API.BaseURL {
 	case example.API.BaseURL:
 		return nil
@@ -207,8 +207,8 @@ func (d *draft) chooseToken(ctx context.Context) error {
 		file = d.old.API.TokenFile
 	}
 	if file == "" && env == "" {
-		_, set := d.g.lookupEnv(usualTokenEnv)
-		_, named := d.g.lookupEnv(usualTokenEnv + "_FILE")
+		_, set := d.g.LookupEnv(usualTokenEnv)
+		_, named := d.g.LookupEnv(usualTokenEnv + "_FILE")
 		if set || named {
 			env = usualTokenEnv
 		}
@@ -388,7 +388,7 @@ func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 		access := durable.AccessOf(d.info)
 		return &access
 	}
-	cfg, _ := config.Parse(d.g.Config, filled, d.g.lookupEnv)
+	cfg, _ := config.Parse(d.g.Config, filled, d.g.LookupEnv)
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if owner == nil || os.Geteuid() != 0 || owner.Uid == "0" {
 		return nil
@@ -426,7 +426,7 @@ func (g *globals) commandLine(name string) string {
 	if g.Config != command.DefaultConfig {
 		line += " --config " + config.QuoteWord(g.Config)
 	}
-	cfg, _ := config.Load(g.Config, g.lookupEnv)
+	cfg, _ := config.Load(g.Config, g.LookupEnv)
 	if owner := ownerOf(cfg.Warehouse.Dir); os.Geteuid() == 0 && owner != nil && owner.Uid != "0" {
 		line = "runuser -u " + owner.Username + " -- " + line
 	}

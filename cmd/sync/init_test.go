@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync"
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/sim"
@@ -31,7 +32,7 @@ type initiation struct {
 func initWith(t *testing.T, answers string, args ...string) *initiation {
 	t.Helper()
 	var run initiation
-	p := process{stdout: &run.stdout, stderr: &run.stderr, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false },
+	p := process{stdout: &run.stdout, stderr: &run.stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
 		ask: newAsker(strings.NewReader(answers), &run.screen, func() (func(), error) { return func() {}, nil })}
 	run.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
 	return &run
@@ -269,7 +270,7 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	fatal(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
-	g := &globals{process: process{lookupEnv: func(string) (string, bool) { return "", false }}}
+	g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}}
 	g.Config = file
 	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of root: got %s, want %s", got, want)
@@ -306,7 +307,7 @@ func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	fatal(t, os.Chown(filepath.Join(dir, "warehouse"), daemon, daemon))
 
 	var out, problems bytes.Buffer
-	p := process{stdout: &out, stderr: &problems, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false }}
+	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
 	if want := "(install -m 0640 -g daemon /dev/stdin '" + token + "')"; !strings.Contains(problems.String(), want) {
 		t.Errorf("init prints %s, want %s", &problems, want)

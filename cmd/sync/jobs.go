@@ -35,7 +35,7 @@ func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, erro
 	if err != nil {
 		return nil, err
 	}
-	inspector := &daemon.Inspector{Warehouse: wh, Watches: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.now}
+	inspector := &daemon.Inspector{Warehouse: wh, Watches: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.Now}
 	if !strings.Contains(cfg.Lake.Warehouse, "://") {
 		inspector.LakeDir = cfg.Lake.Warehouse
 	}
@@ -48,7 +48,7 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.inTurn(ctx, func() (err error) {
 		if err = j.s.hooks.requireWarehouse(); err != nil {
-			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.now(), err)
+			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.Now(), err)
 			return err
 		}
 		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night); err == nil {
@@ -74,7 +74,7 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 }
 
 func (j *jobs) prune() {
-	removed, err := j.s.g.pruneAfterNight(j.cfg, j.s.g.now())
+	removed, err := j.s.g.pruneAfterNight(j.cfg, j.s.g.Now())
 	if err != nil {
 		j.s.log.Warn("prune failed, the next night tries again", "error", err)
 		return
@@ -118,7 +118,7 @@ func (j *jobs) Follow(ctx context.Context) {
 
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
-	at := j.s.g.now()
+	at := j.s.g.Now()
 	var found pipeline.VerifyReport
 	err := j.s.hooks.inTurn(ctx, func() (err error) {
 		found, err = pipeline.Verify(ctx, j.night, true)
@@ -151,7 +151,7 @@ func (j *jobs) recordFailure(ctx context.Context, found integrity.VerifyRecord, 
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
 	alert := notify.Alert{Event: notify.Unverified, ExitCode: ledger.Failed.ExitCode(), Error: ledger.ShortenError(cause.Error()),
-		StartedAt: found.At, EndedAt: j.s.g.now().UTC(), Program: version}
+		StartedAt: found.At, EndedAt: j.s.g.Now().UTC(), Program: version}
 	if len(found.Damaged) > 0 {
 		found.Error = cause.Error()
 		alert = damageAlert(found)

@@ -117,14 +117,14 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	t.Parallel()
 	d := newDrill(t)
 	s, j := newTestJobs(t, d.g)
-	fatal(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.now(), ReadData: true, Result: integrity.Damaged, Damaged: []string{"a"}}))
-	lock, err := s.wh.LockExisting("other", d.g.now())
+	fatal(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.Damaged, Damaged: []string{"a"}}))
+	lock, err := s.wh.LockExisting("other", d.g.Now())
 	fatal(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
 		t.Errorf("with a held lock it ended with %v: %+v", err, v)
 	}
 	fatal(t, lock.Release())
-	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.now()), os.ErrPermission)
+	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
 	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.Damaged || len(v.Damaged) != 1 {
 		t.Errorf("a failure hides damage: %+v", v)
 	}

@@ -205,7 +205,7 @@ type lakePublished struct {
 
 // publishToLake commits the nights that the lake lacks.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Lake, version, g.now())
+	entry := ledger.BeginFollow(ledger.Lake, version, g.Now())
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")
 	var result lakePublished
 	readErr := json.Unmarshal(out, &result)
@@ -225,7 +225,7 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	if err != nil {
 		err = fmt.Errorf("publish to the lake: %w", err)
 	}
-	return entry.EndFollow(ctx, g.now(), err), err
+	return entry.EndFollow(ctx, g.Now(), err), err
 }
 
 // expireLake removes nights that are older than lake.keep_nights.

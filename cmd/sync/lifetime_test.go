@@ -73,11 +73,11 @@ func (l *lifetime) countRequest(r *http.Request, _ int) *sim.Fault {
 func (l *lifetime) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, problems string) {
 	l.Helper()
 	var stderr bytes.Buffer
-	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, now: func() time.Time { return l.now },
-		lookupEnv: func(name string) (string, bool) {
+	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, Host: command.Host{Now: func() time.Time { return l.now },
+		LookupEnv: func(name string) (string, bool) {
 			value, ok := env[name]
 			return value, ok
-		}}
+		}}}
 	code = executeArgs(ctx, append([]string{"--config", l.config, "--quiet"}, args...), p)
 	return code, stderr.String()
 }

@@ -36,7 +36,7 @@ func loggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *global
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
 	fatal(t, os.WriteFile(file, []byte(text+more), 0o644)) // open to others, which is a warning
-	return &globals{process: process{stdout: stdout, stderr: stderr, now: time.Now, lookupEnv: func(string) (string, bool) { return "", false }},
+	return &globals{process: process{stdout: stdout, stderr: stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
 		Flags: command.Flags{Config: file, LogFormat: "json"}}
 }
 

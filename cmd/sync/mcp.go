@@ -41,7 +41,7 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 		return err
 	}
 	return mcp.Run(ctx, mcp.Config{
-		Warehouse: assistants{g}, Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+		Warehouse: assistants{g}, Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.Now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), unclosed{g.stdout})
 }
 

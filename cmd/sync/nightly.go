@@ -18,7 +18,7 @@ import (
 func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
 	if !night.DryRun {
-		notifyOfNight(ctx, cfg, night, res.Run, g.now(), err)
+		notifyOfNight(ctx, cfg, night, res.Run, g.Now(), err)
 	}
 	return res, err
 }

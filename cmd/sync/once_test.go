@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"placementsync/internal/command"
 )
 
 // madeOnce contains results that several tests share. The first use creates them.
@@ -40,7 +42,7 @@ func (m tests) Run() int {
 		demo: sync.OnceValues(func() (string, error) {
 			demo := filepath.Join(dir, "demo")
 			var problems bytes.Buffer
-			p := process{stdout: io.Discard, stderr: &problems, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now}
+			p := process{stdout: io.Discard, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 			if code := executeArgs(context.Background(), []string{"demo", "--nights", "3", "--dir", demo}, p); code != 0 {
 				return "", fmt.Errorf("the demo ended with %d: %s", code, &problems)
 			}

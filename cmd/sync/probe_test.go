@@ -22,7 +22,7 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		fatal(t, os.WriteFile(file, []byte(c.text), 0o600))
-		g := &globals{process: process{lookupEnv: func(string) (string, bool) { return "", false }}, Flags: command.Flags{Config: file}}
+		g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: command.Flags{Config: file}}
 		listen, _, err := findDaemon(g, c.question)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: found %q, %v; want %q, %q", name, listen, err, c.listen, c.problem)

@@ -15,8 +15,7 @@ import (
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	lookupEnv      func(string) (string, bool)
-	now            func() time.Time
+	command.Host
 	// width is the width of the terminal on stdout, stderrWidth on stderr. Zero means that
 	// it is not a terminal.
 	width, stderrWidth int
@@ -24,8 +23,6 @@ type process struct {
 	journal bool
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.
 	lakeTimeout time.Duration
-	// step is called around each change of the disk, for trials. Nil means no calls.
-	step func(name string) error
 	// patient is called by a command that may need more time to stop after the first signal
 	// than other commands. A second signal still ends it at once.
 	patient func()
@@ -34,8 +31,9 @@ type process struct {
 }
 
 func hostProcess() process {
-	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv, now: time.Now}
-	p.journal = command.FeedsJournal(os.Stderr, p.lookupEnv)
+	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
+	p.journal = command.FeedsJournal(os.Stderr, p.LookupEnv)
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		p.width = w
 	}

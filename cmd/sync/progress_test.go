@@ -55,8 +55,7 @@ func TestProgressIsLogged(t *testing.T) {
 			}
 			return nil
 		}})
-	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, now: time.Now,
-		lookupEnv: func(string) (string, bool) { return "", false }}}
+	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}}
 	serveDemo(t, g, service)
 	cfg, err := g.loadConfig()
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/command"
 )
 
 // TestProxy checks that requests use the proxy of the environment.
@@ -24,7 +26,7 @@ func TestProxy(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	var out, problems bytes.Buffer
 	env := map[string]string{"HTTP_PROXY": proxy.URL, usualTokenEnv: "pc_demo"}
-	p := process{stdout: &out, stderr: &problems, now: time.Now, lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Now: time.Now}}
 	code := executeArgs(t.Context(), []string{"init", "--config", filepath.Join(t.TempDir(), "config.yaml"), "--base-url", "http://api.example.invalid", "--allow-insecure"}, p)
 	if code != 1 || !strings.Contains(problems.String(), "answered 401") {
 		t.Errorf("ended with %d: %s", code, &problems)

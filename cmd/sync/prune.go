@@ -51,7 +51,7 @@ func runPrune(g *globals, o pruneOptions) error {
 			_, err := fmt.Fprintln(g.stdout, "removed version", o.version)
 			return err
 		}
-		gone, err := wh.Pruner.Prune(retentionOf(cfg), g.now(), o.dryRun)
+		gone, err := wh.Pruner.Prune(retentionOf(cfg), g.Now(), o.dryRun)
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 			return err
 		}
 	}
-	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(), Now: g.now, Log: g.newLogger(),
+	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
 		AcceptLoss: o.acceptLoss}
 	if o.series {
 		mended, err := pipeline.MendSeries(ctx, night, retentionOf(cfg))

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"placementsync/internal/command"
 )
 
 // TestTrialReportInChromium opens the report of a demo from the disk, in both themes and on wide
@@ -56,7 +58,7 @@ func demoReport(t *testing.T) string {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, problems bytes.Buffer
-	p := process{stdout: &out, stderr: &problems, lookupEnv: func(string) (string, bool) { return "", false }, now: time.Now}
+	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	if code := executeArgs(t.Context(), args, p); code != 0 {
 		t.Fatalf("placementsync %q ended with %d:\n%s", args, code, problems.String())
 	}

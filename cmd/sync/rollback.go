@@ -48,7 +48,7 @@ func runRollback(g *globals, run string) error {
 		return err
 	}
 	return g.withLock(wh, "rollback", func() error {
-		m, err := wh.Rollback(run, g.now())
+		m, err := wh.Rollback(run, g.Now())
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func runRollback(g *globals, run string) error {
 
 // withLock calls work while it holds the lock of the warehouse.
 func (g *globals) withLock(wh *warehouse.Warehouse, name string, work func() error) error {
-	lock, err := wh.LockExisting(name, g.now())
+	lock, err := wh.LockExisting(name, g.Now())
 	if err != nil {
 		return err
 	}

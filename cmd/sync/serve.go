@@ -69,7 +69,7 @@ func newService(g *globals, cfg config.Config) (s *service, err error) {
 	if s.wh, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
 		return nil, err
 	}
-	s.hooks, err = newHooks(s.wh, s.log, g.now)
+	s.hooks, err = newHooks(s.wh, s.log, g.Now)
 	return s, err
 }
 
@@ -106,10 +106,10 @@ func runServe(ctx context.Context, g *globals) error {
 		return err
 	}
 	defer pages.Close()
-	socket, _ := g.lookupEnv("NOTIFY_SOCKET")
+	socket, _ := g.LookupEnv("NOTIFY_SOCKET")
 	d := daemon.New(daemon.Config{
 		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(), Streams: streamNames(stream.AllWithEvents()), Hangups: hangups,
-		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.now, Log: s.log,
+		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
 	}, set)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
@@ -120,7 +120,7 @@ func runServe(ctx context.Context, g *globals) error {
 
 // watchdogInterval is the interval at which systemd expects a message, or 0.
 func (g *globals) watchdogInterval() time.Duration {
-	text, _ := g.lookupEnv("WATCHDOG_USEC")
+	text, _ := g.LookupEnv("WATCHDOG_USEC")
 	microseconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0

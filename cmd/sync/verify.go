@@ -53,8 +53,8 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		return err
 	}
 	place := command.WarehouseConfig(cfg, version)
-	at := g.now()
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.AllWithEvents(), Now: g.now, Log: g.newLogger()}, o.readData)
+	at := g.Now()
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}

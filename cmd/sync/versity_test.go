@@ -80,8 +80,8 @@ func TestBackupOnServer(t *testing.T) {
 
 	prices := d.prices(t)
 	fatal(t, os.RemoveAll(d.dir()))
-	later := d.g.now().Add(time.Hour)
-	d.g.now = func() time.Time { return later }
+	later := d.g.Now().Add(time.Hour)
+	d.g.Now = func() time.Time { return later }
 	cut := 3
 	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && cut > 0 {

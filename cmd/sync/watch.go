@@ -55,12 +55,12 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	if err != nil {
 		return err
 	}
-	entry := ledger.BeginFollow(ledger.Watch, version, g.now())
+	entry := ledger.BeginFollow(ledger.Watch, version, g.Now())
 	results, err := watcher{g}.runAll(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// An entry means that all watches ran.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
-		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.now(), entry, results, err)))
+		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
 	}
 	if len(results) > 0 && err != nil && ctx.Err() == nil {
 		return command.EndWith(ledger.Partial, err)
@@ -95,7 +95,7 @@ type watcher struct{ g *globals }
 
 // followNight is the followWork of watches.
 func (w watcher) followNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Watch, version, w.g.now())
+	entry := ledger.BeginFollow(ledger.Watch, version, w.g.Now())
 	results, err := w.runAll(ctx, cfg, false)
 	log := w.g.newLogger()
 	for _, r := range results {
@@ -103,7 +103,7 @@ func (w watcher) followNight(ctx context.Context, cfg config.Config) (ledger.Run
 			log.Info("watch has run", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
 		}
 	}
-	return endWatches(ctx, w.g.now(), entry, results, err), err
+	return endWatches(ctx, w.g.Now(), entry, results, err), err
 }
 
 // endWatches completes the ledger entry.
@@ -130,7 +130,7 @@ func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) (re
 		return nil, err
 	}
 	place := command.WarehouseConfig(cfg, version)
-	place.Step = w.g.step
+	place.Step = w.g.Step
 	wh, err := warehouse.Open(place)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) (re
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
 	defer stop()
-	results, err = watch.Run(bounded, watch.Config{Catalog: db, Queries: queries, Folder: wh.Folder, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.now}, watches)
+	results, err = watch.Run(bounded, watch.Config{Catalog: db, Queries: queries, Folder: wh.Folder, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.Now}, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)

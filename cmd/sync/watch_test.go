@@ -129,7 +129,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	}
 	d.g.Config = filepath.Join(d.root, "example.yaml")
 	fatal(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
-	d.g.lookupEnv = func(name string) (string, bool) {
+	d.g.LookupEnv = func(name string) (string, bool) {
 		value, ok := map[string]string{"PLACEMENTSYNC_TOKEN": demoToken, "CHAT_URL": server.URL, "MAIL_USER": "", "MAIL_PASSWORD": ""}[name]
 		return value, ok
 	}

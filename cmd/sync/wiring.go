@@ -22,7 +22,7 @@ import (
 
 // loadConfig reads the given sections of the configuration, or all sections.
 func (g *globals) loadConfig(sections ...string) (config.Config, error) {
-	return g.LoadConfig(g.lookupEnv, sections...)
+	return g.LoadConfig(g.LookupEnv, sections...)
 }
 
 // openWarehouse opens the warehouse of the configuration. It does not need the sections
@@ -63,7 +63,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}
 	private := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
 	folder := command.WarehouseConfig(c, version)
-	folder.Step = g.step
+	folder.Step = g.Step
 	audit, err := loadChecks(c)
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		return pipeline.Config{}, command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
@@ -72,13 +72,13 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.lookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.LookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID,
 		Checks: audit, CheckTimeout: c.Checks.Timeout,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
-		Now:    g.now, Log: g.newLogger(),
+		Now:    g.Now, Log: g.newLogger(),
 	}, nil
 }
 
