@@ -38,7 +38,7 @@ type hooks struct {
 
 func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (*hooks, error) {
 	h := &hooks{wh: wh, log: log, turn: make(chan struct{}, 1), alerts: &inboxAlerts{now: now}}
-	h.refresher = pipeline.NewRefresher(log, refreshWindow, h.refreshTargets)
+	h.refresher = pipeline.NewRefresher(log, refreshWindow)
 	dir, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 	}()
 	refreshed := make(chan struct{})
 	go func() {
-		h.refresher.Run(inner)
+		h.refresher.Run(inner, h.refreshTargets)
 		close(refreshed)
 	}()
 	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(inner, h.receiver.Inbox()) })

@@ -25,7 +25,8 @@ type Engine struct {
 
 	quote   string
 	escaped *strings.Replacer
-	marker  func(name string) string
+	// namedParameters is true if a parameter is written :name, and false if it is written ?.
+	namedParameters bool
 	// inlineComments is true if CREATE VIEW accepts column comments. Otherwise separate
 	// COMMENT statements are used.
 	inlineComments bool
@@ -42,13 +43,12 @@ func Engines() []Engine {
 	return []Engine{
 		{
 			Name: Spark, quote: "`", inlineComments: true,
-			escaped: strings.NewReplacer(`\`, `\\`, `'`, `\'`),
-			marker:  func(name string) string { return ":" + name },
+			escaped:         strings.NewReplacer(`\`, `\\`, `'`, `\'`),
+			namedParameters: true,
 		},
 		{
 			Name: Trino, quote: `"`,
 			escaped: strings.NewReplacer(`'`, `''`),
-			marker:  func(string) string { return "?" },
 		},
 	}
 }
@@ -215,7 +215,11 @@ func (q Query) Marked(names ...string) string {
 		// Each parameter has a line of its own, see TestMarkersReplaceDefaults.
 		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
 		if at := line.FindStringSubmatchIndex(text); at != nil {
-			text = text[:at[2]] + q.engine.marker(name) + text[at[3]:]
+			marker := "?"
+			if q.engine.namedParameters {
+				marker = ":" + name
+			}
+			text = text[:at[2]] + marker + text[at[3]:]
 		}
 	}
 	return text

@@ -20,10 +20,9 @@ const connectLimit = 10 * time.Second
 // password.
 func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	d := dialect{
-		hasTables:  "SELECT to_regclass('iceberg_tables') IS NOT NULL",
-		numbered:   true,
-		bound:      "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
-		isConflict: isPostgresConflict,
+		hasTables: "SELECT to_regclass('iceberg_tables') IS NOT NULL",
+		numbered:  true,
+		bound:     "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
 	}
 	connection, err := pgx.ParseConfig(cfg.Catalog)
 	if err != nil {

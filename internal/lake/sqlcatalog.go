@@ -33,7 +33,8 @@ type sqlCatalog struct {
 	files *files
 	// place names the catalog in errors.
 	place string
-	// db is nil if catalog.db does not exist.
+	// path is the file of a catalog.db. db is nil if it does not exist.
+	path    string
 	db      *sql.DB
 	dialect dialect
 }
@@ -50,10 +51,6 @@ type dialect struct {
 	numbered bool
 	// bound, if set, is a statement that limits the waiting time of its transaction.
 	bound string
-	// isConflict reports whether an error means that another publisher committed first.
-	isConflict func(error) bool
-	// create creates the database. It is nil if the database must exist.
-	create func() (*sql.DB, error)
 }
 
 // openSQL opens a catalog in sqlite or Postgres. It creates nothing.
@@ -68,12 +65,27 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 		c.db, c.dialect, err = openPostgres(ctx, cfg)
 		return c, err
 	}
-	c.dialect, c.place = sqliteDialect(path), c.place+" "+path // sqlite names no file in its errors
+	c.dialect, c.path, c.place = sqliteDialect, path, c.place+" "+path // sqlite names no file in its errors
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
 	c.db, err = openSQLite(path)
 	return c, err
+}
+
+// create creates catalog.db if it does not exist.
+func (c *sqlCatalog) create() error {
+	if c.db != nil {
+		return nil
+	}
+	err := os.MkdirAll(filepath.Dir(c.path), publicDir)
+	if err == nil {
+		c.db, err = openSQLite(c.path)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", c.place, err)
+	}
+	return nil
 }
 
 func (c *sqlCatalog) close() error {
@@ -200,10 +212,8 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 	if err != nil {
 		return fmt.Errorf("write the metadata: %w", err)
 	}
-	if c.db == nil {
-		if c.db, err = c.dialect.create(); err != nil {
-			return fmt.Errorf("create %s: %w", c.place, err)
-		}
+	if err := c.create(); err != nil {
+		return err
 	}
 	committed := false
 	err = c.files.disk.Do("commit", "catalog", func() error {
@@ -291,7 +301,7 @@ func (c *sqlCatalog) commitErr(table string, err error) error {
 	if errors.As(err, new(*ConflictError)) {
 		return err
 	}
-	if c.dialect.isConflict(err) {
+	if isSQLiteConflict(err) || isPostgresConflict(err) {
 		return &ConflictError{table, err}
 	}
 	return fmt.Errorf("commit %s in %s: %w", table, c.place, err)
@@ -332,10 +342,8 @@ func (c *sqlCatalog) reload(context.Context, tableName) (*table.Table, error) { 
 
 // checkAccess adds a table to the catalog and rolls back. It leaves an empty database.
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
-	if c.db == nil {
-		if c.db, err = c.dialect.create(); err != nil {
-			return fmt.Errorf("create %s: %w", c.place, err)
-		}
+	if err := c.create(); err != nil {
+		return err
 	}
 	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, false)
 }

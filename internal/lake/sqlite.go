@@ -5,24 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-func sqliteDialect(path string) dialect {
-	return dialect{
-		hasTables:  "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'",
-		isConflict: isSQLiteConflict,
-		create: func() (*sql.DB, error) {
-			if err := os.MkdirAll(filepath.Dir(path), publicDir); err != nil {
-				return nil, err
-			}
-			return openSQLite(path)
-		},
-	}
+// sqliteDialect is the dialect of a catalog.db.
+var sqliteDialect = dialect{
+	hasTables: "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'",
 }
 
 // publicDir is the mode of the folder of the lake, which other users may read.
@@ -40,7 +30,7 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// isSQLiteConflict recognizes a row that another publisher has added.
+// isSQLiteConflict reports whether another publisher has added the same row.
 func isSQLiteConflict(err error) bool {
 	var failed *sqlite.Error
 	return errors.As(err, &failed) && failed.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT

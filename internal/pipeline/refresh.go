@@ -77,9 +77,8 @@ const maxTargets = 500
 // Refresher collects the records that events name, and refreshes them together one window
 // after the first event. It runs one refresh at a time.
 type Refresher struct {
-	log     *slog.Logger
-	window  time.Duration
-	refresh func(context.Context, Targets) error
+	log    *slog.Logger
+	window time.Duration
 	// woken contains a token if records are waiting.
 	woken chan struct{}
 
@@ -87,10 +86,9 @@ type Refresher struct {
 	waiting Targets
 }
 
-// NewRefresher returns a Refresher whose Run calls refresh. If refresh returns a
-// *warehouse.LockedError or ErrPending, the records wait for another window.
-func NewRefresher(log *slog.Logger, window time.Duration, refresh func(context.Context, Targets) error) *Refresher {
-	return &Refresher{log: log, window: window, refresh: refresh, woken: make(chan struct{}, 1)}
+// NewRefresher returns a Refresher without records.
+func NewRefresher(log *slog.Logger, window time.Duration) *Refresher {
+	return &Refresher{log: log, window: window, woken: make(chan struct{}, 1)}
 }
 
 // Add collects an article and its campaign. Empty ids are ignored. Add does not block.
@@ -123,8 +121,10 @@ func addIDs(to []string, ids ...string) []string {
 	return to
 }
 
-// Run refreshes until ctx ends. The next night reads the records that are waiting then.
-func (r *Refresher) Run(ctx context.Context) {
+// Run calls refresh until ctx ends. If refresh returns a *warehouse.LockedError or ErrPending,
+// the records wait for another window. The next night reads the records that are waiting when
+// ctx ends.
+func (r *Refresher) Run(ctx context.Context, refresh func(context.Context, Targets) error) {
 	window := time.NewTimer(r.window)
 	defer window.Stop()
 	for {
@@ -136,7 +136,7 @@ func (r *Refresher) Run(ctx context.Context) {
 		window.Reset(r.window)
 		select {
 		case <-window.C:
-			r.refreshNow(ctx)
+			r.refreshNow(ctx, refresh)
 		case <-ctx.Done():
 			return
 		}
@@ -145,7 +145,7 @@ func (r *Refresher) Run(ctx context.Context) {
 
 // refreshNow refreshes the waiting records. A failed refresh is not repeated: the next
 // night reads all records that events named and that no run has read since.
-func (r *Refresher) refreshNow(ctx context.Context) {
+func (r *Refresher) refreshNow(ctx context.Context, refresh func(context.Context, Targets) error) {
 	r.mu.Lock()
 	select {
 	case <-r.woken: // later events wake Run again
@@ -154,7 +154,7 @@ func (r *Refresher) refreshNow(ctx context.Context) {
 	targets := r.waiting
 	r.waiting = Targets{}
 	r.mu.Unlock()
-	err := r.refresh(ctx, targets)
+	err := refresh(ctx, targets)
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, new(*warehouse.LockedError)) || errors.Is(err, ErrPending):

@@ -35,7 +35,7 @@ func collect(t *testing.T, errs []error, events ...event) []refreshed {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		busy := false
-		r := pipeline.NewRefresher(slog.New(slog.DiscardHandler), 30*time.Second, func(_ context.Context, targets pipeline.Targets) error {
+		refresh := func(_ context.Context, targets pipeline.Targets) error {
 			if busy {
 				t.Error("two refreshes at once")
 			}
@@ -47,10 +47,11 @@ func collect(t *testing.T, errs []error, events ...event) []refreshed {
 				return nil
 			}
 			return errs[len(calls)-1]
-		})
+		}
+		r := pipeline.NewRefresher(slog.New(slog.DiscardHandler), 30*time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { r.Run(ctx); close(ended) }()
+		go func() { r.Run(ctx, refresh); close(ended) }()
 		for _, e := range events {
 			time.Sleep(e.after)
 			r.Add(e.article, e.campaign)

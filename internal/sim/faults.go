@@ -78,9 +78,6 @@ type Fault struct {
 
 // faults chooses the fault of each request.
 type faults struct {
-	seed    seed
-	program func(r *http.Request, n int) *Fault
-
 	mu      sync.Mutex // guards the rest
 	rules   []Fault    // never modified, because replies refer to them
 	matched []int      // number of requests that each rule matched
@@ -98,12 +95,12 @@ func (f *faults) setRules(rules []Fault) {
 
 // chooseFault returns the fault for a request, or nil. The first rule that applies is used.
 // Later rules do not count the request.
-func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
+func (f *faults) chooseFault(opts Options, r *http.Request, path string, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen++
-	if f.program != nil {
-		if fault := f.program(r, f.seen); fault != nil {
+	if opts.FaultFunc != nil {
+		if fault := opts.FaultFunc(r, f.seen); fault != nil {
 			return fault
 		}
 	}
@@ -116,7 +113,7 @@ func (f *faults) chooseFault(r *http.Request, path string, rt *route) *Fault {
 		if f.matched[i] <= rule.Skip || rule.Times > 0 && f.spoilt[i] >= rule.Times {
 			continue
 		}
-		draw := f.seed.roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
+		draw := seed(opts.Seed).roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
 		if rule.Probability > 0 && float64(draw) >= rule.Probability*math.MaxUint64 {
 			continue
 		}

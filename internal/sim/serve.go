@@ -31,7 +31,7 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if !under {
 		rt = nil
 	}
-	fault := s.faults.chooseFault(r, path, rt)
+	fault := s.faults.chooseFault(s.opts, r, path, rt)
 	out, throttled := s.answerRequest(e, r, rt, id, fault)
 	out = s.packer.pack(out, s.packer.choose(r.Header.Values("Accept-Encoding")))
 	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}

@@ -44,7 +44,6 @@ func New(opts Options) *Service {
 	}
 	s.opts.Scopes = w.opts.Scopes
 	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
-	s.faults.seed, s.faults.program = seed(opts.Seed), opts.FaultFunc
 	s.faults.setRules(opts.Faults)
 	s.ResetRequests()
 	if opts.RateLimit > 0 {

@@ -163,21 +163,17 @@ func (p *Pruner) DiscardSpent() error {
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
-	for _, grain := range []struct {
-		most int
-		name func(time.Time) string
-	}{
-		{max(1, r.Daily), func(t time.Time) string { return t.Format(time.DateOnly) }},
-		{r.Weekly, func(t time.Time) string { y, w := t.ISOWeek(); return fmt.Sprintf("%d-W%02d", y, w) }},
-		{r.Monthly, func(t time.Time) string { return t.Format("2006-01") }},
-	} {
+	keepLast := func(most int, period func(time.Time) string) {
 		seen := map[string]bool{}
 		for _, day := range sorted {
-			if name := grain.name(day); !seen[name] && len(seen) < grain.most {
+			if name := period(day); !seen[name] && len(seen) < most {
 				seen[name], keep[day] = true, true
 			}
 		}
 	}
+	keepLast(max(1, r.Daily), func(t time.Time) string { return t.Format(time.DateOnly) })
+	keepLast(r.Weekly, func(t time.Time) string { y, w := t.ISOWeek(); return fmt.Sprintf("%d-W%02d", y, w) })
+	keepLast(r.Monthly, func(t time.Time) string { return t.Format("2006-01") })
 	return keep
 }
 
