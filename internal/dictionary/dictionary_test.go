@@ -40,3 +40,46 @@ func TestOneDefinitionEqualsThatOfTheList(t *testing.T) {
 		t.Errorf("runs is a table of meta, got %+v", got)
 	}
 }
+
+func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
+	tables, err := dictionary.Read(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, meta, err := dictionary.Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, def := range main {
+		for _, c := range def.Columns {
+			if to := c.References; to.Table != "" {
+				want = append(want, def.Name+"."+c.Name+" "+to.Table+"."+to.Column)
+			}
+		}
+	}
+	for _, def := range meta {
+		for _, c := range def.Columns {
+			if to := c.References; to.Table != "" {
+				want = append(want, "meta."+def.Name+"."+c.Name+" meta."+to.Table+"."+to.Column)
+			}
+		}
+	}
+	for _, m := range tables.Maps() {
+		var names []string
+		for _, table := range m.Tables {
+			names = append(names, table.Name())
+		}
+		for _, r := range m.Relations {
+			got = append(got, r.From+"."+r.Column+" "+r.To+"."+r.ToColumn)
+			if !slices.Contains(names, r.From) || !slices.Contains(names, r.To) {
+				t.Errorf("the map %s lacks a table of %v", m.Subject, r)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("relations (-schema +maps):\n%s", diff)
+	}
+}

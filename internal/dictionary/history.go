@@ -9,15 +9,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// ChangesSuffix follows a table's name in the name of its changes macro.
-const ChangesSuffix = "_changes"
+// AsOfSuffix and ChangesSuffix follow a table's name in the names of its macros.
+const (
+	AsOfSuffix    = "_at"
+	ChangesSuffix = "_changes"
+)
 
 // HistoryStatements create the history view and the macros of a table.
 func HistoryStatements(def stream.Definition, key []string) []string {
 	table := sqltext.Name(def.Name)
 	return []string{
 		string(historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)})),
-		string(historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + "_at"})),
+		string(historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix})),
 		string(historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
 			"version": rowVersion(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)})),
 	}

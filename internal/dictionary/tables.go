@@ -40,6 +40,9 @@ type Column struct {
 	// Source is a section of the description of the service. It is empty for a column
 	// that the program computes.
 	Source string `json:"source,omitempty"`
+	// References is the column whose values this one contains, such as outlets.id or
+	// meta.runs.run_id. Empty means none.
+	References string `json:"references,omitempty"`
 }
 
 // UnknownError reports a name that no table has. Similar is a name that the user may have meant,
@@ -74,7 +77,7 @@ func Read(patterns []string) (Tables, error) {
 		all = append(all, describeView(v))
 	}
 	for _, def := range metas {
-		all = append(all, Table{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns(def.Columns)})
+		all = append(all, Table{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns("meta.", def.Columns)})
 	}
 	if len(patterns) == 0 {
 		return all, nil
@@ -122,7 +125,7 @@ func (all Tables) unknownTableErr(name string) error {
 
 func describeTable(t stream.Table, def stream.Definition) Table {
 	d := Table{Schema: "main", Table: t.Name, About: def.Comment, Key: t.Key,
-		Columns: describeColumns(slices.Concat(def.Columns, stream.SystemColumns()))}
+		Columns: describeColumns("", slices.Concat(def.Columns, stream.SystemColumns()))}
 	all := stream.AllWithEvents()
 	for _, name := range stream.FilledBy(all, t.Name) {
 		s, _ := stream.Find(all, name)
@@ -136,7 +139,7 @@ func describeTable(t stream.Table, def stream.Definition) Table {
 }
 
 func describeView(v MartView) Table {
-	d := Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns(v.Columns)}
+	d := Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns("", v.Columns)}
 	for _, name := range v.On {
 		d.Reads = append(d.Reads, "mart."+name)
 	}
@@ -149,13 +152,17 @@ func describeView(v MartView) Table {
 }
 
 // describeColumns splits a comment such as "Price of one placement. Spec 2.1." into the
-// meaning and the section of the description of the service.
-func describeColumns(all []stream.Column) []Column {
+// meaning and the section of the description of the service. prefix precedes the names of
+// referenced tables.
+func describeColumns(prefix string, all []stream.Column) []Column {
 	columns := make([]Column, len(all))
 	for i, c := range all {
 		d := Column{Name: c.Name, Type: string(c.Type), Nullable: !c.NotNull, About: c.Comment}
 		if at := strings.LastIndex(c.Comment, " Spec "); at >= 0 {
 			d.About, d.Source = c.Comment[:at], strings.TrimSuffix(c.Comment[at+1:], ".")
+		}
+		if to := c.References; to.Table != "" {
+			d.References = prefix + to.Table + "." + to.Column
 		}
 		columns[i] = d
 	}
@@ -261,7 +268,7 @@ func (all Tables) WriteMarkdown(w io.Writer) error {
 		"of the row (exclusive), and `run_id`, the run that closed it; `history` unites both.\n" +
 		"`Spec 2.1` is a section of the description of the service, docs/service.md.\n"
 	var b strings.Builder
-	b.WriteString(head)
+	b.WriteString(head + all.mermaid())
 	for _, t := range all {
 		label, text := t.RowIdentity("`")
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s: %s. From %s.\n\n| column | type | meaning |\n|---|---|---|\n",

@@ -1,0 +1,123 @@
+package dictionary
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Relation is a column of From that contains values of a column of To, with the names of tables
+// in SQL. A row of To may be missing: the service may name records that it does not list.
+type Relation struct{ From, Column, To, ToColumn string }
+
+// Relations returns the relations between the tables, in the order of tables and columns.
+func (all Tables) Relations() []Relation {
+	var relations []Relation
+	for _, t := range all {
+		for _, c := range t.Columns {
+			at := strings.LastIndex(c.References, ".")
+			if at < 0 {
+				continue
+			}
+			r := Relation{t.Name(), c.Name, c.References[:at], c.References[at+1:]}
+			if slices.ContainsFunc(all, func(to Table) bool { return to.Name() == r.To }) {
+				relations = append(relations, r)
+			}
+		}
+	}
+	return relations
+}
+
+// Subject groups tables: the first word of the name of a table of main, as in orders, the schema
+// of other tables, and shared for tables that several subjects use.
+func (t Table) Subject() string {
+	first, _, _ := strings.Cut(t.Table, "_")
+	first = strings.TrimSuffix(first, "s")
+	switch {
+	case t.Schema != "main":
+		return t.Schema
+	case slices.Contains([]string{"outlet", "product", "order", "campaign", "article", "profile"}, first):
+		return first + "s"
+	}
+	return "shared"
+}
+
+// Map is a drawing of the relations of a subject: its tables, and the tables of other subjects
+// that they reference.
+type Map struct {
+	Subject string
+	Tables  Tables
+	// Relations begin in a table of the subject.
+	Relations []Relation
+}
+
+// Maps returns the maps of the subjects with relations, in the order of the tables. The maps of
+// shared tables and of meta are the last.
+func (all Tables) Maps() []Map {
+	var maps []Map
+	relations := all.Relations()
+	for _, t := range all {
+		i := slices.IndexFunc(maps, func(m Map) bool { return m.Subject == t.Subject() })
+		if i < 0 {
+			i = len(maps)
+			maps = append(maps, Map{Subject: t.Subject()})
+		}
+		maps[i].Tables = append(maps[i].Tables, t)
+	}
+	for i := range maps {
+		m := &maps[i]
+		own := m.Tables
+		for _, r := range relations {
+			if !slices.ContainsFunc(own, func(t Table) bool { return t.Name() == r.From }) {
+				continue
+			}
+			m.Relations = append(m.Relations, r)
+			if to := all[slices.IndexFunc(all, func(t Table) bool { return t.Name() == r.To })]; !slices.ContainsFunc(m.Tables, func(t Table) bool { return t.Name() == r.To }) {
+				m.Tables = append(m.Tables, to)
+			}
+		}
+	}
+	last := []string{"shared", "meta"}
+	slices.SortStableFunc(maps, func(a, b Map) int { return cmp.Compare(slices.Index(last, a.Subject), slices.Index(last, b.Subject)) })
+	return slices.DeleteFunc(maps, func(m Map) bool { return len(m.Relations) == 0 })
+}
+
+// mermaid returns the maps as diagrams of Mermaid. It is empty without relations.
+func (all Tables) mermaid() string {
+	var b strings.Builder
+	for _, m := range all.Maps() {
+		fmt.Fprintf(&b, "\n```mermaid\n---\ntitle: %s\n---\nerDiagram\n", m.Subject)
+		for _, r := range m.Relations {
+			// Names of entities contain no dots.
+			fmt.Fprintf(&b, "    %s }o--o| %s : %s\n", strings.TrimPrefix(r.From, "meta."), strings.TrimPrefix(r.To, "meta."), r.Column)
+		}
+		b.WriteString("```\n")
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\nThe columns that contain keys of other tables, by subject:\n" + b.String()
+}
+
+// Macro is a table macro of a catalog.
+type Macro struct {
+	Name string
+	// Arguments are the names of its arguments, each a time.
+	Arguments []string
+	About     string
+}
+
+// Macros returns the macros of the tables of main, sorted by name.
+func (all Tables) Macros() []Macro {
+	between := []string{"from_time", "to_time"}
+	macros := []Macro{{"changes", between, "The changes of all tables between two times."}}
+	for _, t := range all {
+		if t.Schema == "main" {
+			macros = append(macros, Macro{t.Table + AsOfSuffix, []string{"at_time"}, "The rows of " + t.Table + " at a time."},
+				Macro{t.Table + ChangesSuffix, between, "The changes of " + t.Table + " between two times."})
+		}
+	}
+	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
+	return macros
+}
