@@ -131,7 +131,7 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	if !all {
 		return []string{latest}, nil
 	}
-	shown, err := l.Status(ctx)
+	status, err := l.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 		}
 	}
 	for i, m := range line {
-		isLater := m.SnapshotAt.After(shown.SnapshotAt)
+		isLater := m.SnapshotAt.After(status.SnapshotAt)
 		if i == 0 && !isLater {
 			unread = nil // the lake shows a later night
 		}

@@ -63,7 +63,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	for i, name := range names {
 		// The id may be that of a run without a snapshot of its own, such as a rollback.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
-			names[i] = snapshotAfter(wh, name)
+			names[i] = snapshotOfRun(wh, name)
 		}
 	}
 	d := query.Diff{Tables: o.tables, Outlet: o.outlet}

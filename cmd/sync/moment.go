@@ -6,9 +6,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// snapshotAfter returns the time of the current snapshot after the ledger entry with an id.
-// Any other text is returned unchanged.
-func snapshotAfter(wh *warehouse.Warehouse, text string) string {
+// snapshotOfRun returns the time of the snapshot that readers saw after a run. It returns text
+// unchanged if it is not a run id.
+func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return text // some users may read snapshots but not the ledger

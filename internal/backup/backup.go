@@ -85,8 +85,8 @@ type run struct {
 	files  []File
 }
 
-// Run brings the backup up to date. After an error the bucket has the backups that it
-// had before, or one more, and the next Run sends only what is still missing.
+// Run brings the backup up to date. After an error the bucket has its earlier backups, and
+// possibly the new one. The next Run sends only the missing objects.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	unlock, err := c.Warehouse.Folder.LockWork(ledger.Backup)
 	if err != nil {

@@ -106,7 +106,7 @@ func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
 		}
 		var params []string
 		for _, p := range all[i].Params {
-			if !slices.Contains(reserved(), p.Name) {
+			if !slices.Contains(reservedParams(), p.Name) {
 				params = append(params, p.Name)
 			}
 		}
@@ -142,11 +142,11 @@ const (
 	paramPrivate  = "private"  // the private columns, each between commas
 )
 
-func reserved() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
+func reservedParams() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
 
-// sampleRows is the maximum number of violating rows in a result, sampleText the maximum
-// length of a text in them, in characters.
-const sampleRows, sampleText = 3, 200
+// maxSampleRows limits the violating rows in a result, maxSampleText the characters of a text in
+// them.
+const maxSampleRows, maxSampleText = 3, 200
 
 // Run runs the checks on an open snapshot, one after another, and returns a result for each.
 // A check that fails to run gives a result, too. An error means that the context was canceled
@@ -182,7 +182,7 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 	for _, part := range parts {
 		var one query.Result
 		if err == nil {
-			one, err = db.Collect(ctx, part, values, sampleRows)
+			one, err = db.Collect(ctx, part, values, maxSampleRows)
 		}
 		if err != nil || one.Total == 0 {
 			continue
@@ -193,7 +193,7 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 			continue
 		}
 		found.Columns, found.Total = one.Columns, found.Total+one.Total
-		found.Rows = append(found.Rows, one.Rows[:min(len(one.Rows), sampleRows-len(found.Rows))]...)
+		found.Rows = append(found.Rows, one.Rows[:min(len(one.Rows), maxSampleRows-len(found.Rows))]...)
 	}
 	if err == nil && found.Total > 0 {
 		result.Sample, err = sample(found)
@@ -285,8 +285,8 @@ func sample(found query.Result) (json.RawMessage, error) {
 				return nil, err
 			}
 			text = append(append(text, name...), ':')
-			if value := []rune(row.Value(c).Text); len(value) > sampleText {
-				cut, err := json.Marshal(string(value[:sampleText]) + "...")
+			if value := []rune(row.Value(c).Text); len(value) > maxSampleText {
+				cut, err := json.Marshal(string(value[:maxSampleText]) + "...")
 				if err != nil {
 					return nil, err
 				}

@@ -42,8 +42,8 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	}
 }
 
-// refuseUnknownChecks is the rule that checks.rules names checks and parameters that exist. A
-// folder of own checks with damaged files is reported where the checks are run.
+// refuseUnknownChecks refuses names in checks.rules that are not checks or parameters. Damaged
+// files in checks.dir are reported when the checks run.
 func refuseUnknownChecks(c config.Config, refuse func(path string, value any, message string)) {
 	all, err := query.LoadChecks(c.Checks.Dir)
 	if faulty := (*query.FilesError)(nil); err != nil && !errors.As(err, &faulty) {

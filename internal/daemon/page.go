@@ -24,7 +24,7 @@ type statusPage struct {
 	Version  string
 	Schedule string
 	Unready  []string
-	// LastGood is the newest published night, Seen the run of the current snapshot: that
+	// LastGood is the newest published night. Seen is the run of the current snapshot: that
 	// night or a later refresh.
 	LastGood, Seen *ledger.Run
 	Progress       *ledger.Progress

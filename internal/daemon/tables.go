@@ -59,7 +59,7 @@ func (s status) StreamTable() page.Table {
 		}
 		row := page.Row{Cells: []page.Cell{{Text: one.Stream}, grade, page.CountCell(one.Rows), page.CountCell(one.Rejects),
 			page.CountCell(one.Requests), page.CountCell(one.Retries), {Text: reason, Class: "why"}}}
-		if one.Lacking {
+		if one.Incomplete {
 			row.Class = "lacking"
 		}
 		t.Rows = append(t.Rows, row)

@@ -25,7 +25,7 @@ type MartView struct {
 	On []string
 	// Meta are the tables of meta that the view reads.
 	Meta []string
-	// Grain describes one row, About the view.
+	// Grain describes one row. About describes the view.
 	Grain, About string
 	// Columns are in the order of the view.
 	Columns []stream.Column

@@ -42,7 +42,7 @@ type facetView struct {
 	Key, Label string
 	Values     []valueView
 	Chosen     int
-	// Few is the number of values before "more". Cut reports that not all values were counted.
+	// Few is the number of values before "more". Cut is true if not all values were counted.
 	Few int
 	Cut bool
 	// Counted is false if the page has no counts.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// longText is the maximum length of a text in a table, in characters.
-	longText = 300
+	// maxCellText limits a text in a table, in characters.
+	maxCellText = 300
 	// wideText is the length, in bytes, above which a text may wrap.
 	wideText = 24
 )
@@ -33,7 +33,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	case c.Numeric:
 		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
 	}
-	d := page.Cell{Text: page.Clip(v.Text, longText), Class: "s"}
+	d := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
 	if len(d.Text) > wideText {
 		d.Class = "w"
 	}

@@ -49,7 +49,7 @@ type Warehouse interface {
 
 // Version is a published version of the catalog.
 type Version struct {
-	// Run is the id of its run, Catalog the path of its DuckDB file.
+	// Run is the id of its run. Catalog is the path of its DuckDB file.
 	Run, Catalog string
 }
 

@@ -29,7 +29,7 @@ type fieldView struct {
 	Label, About string
 	Now          page.Cell
 	Since        string
-	Before       []stayView
+	Before       []periodView
 }
 
 // orEarlier follows the time of the oldest version if not all versions were read.
@@ -71,7 +71,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 
 // readFields returns the rows of one table. presence contains the periods in which the first row
 // existed.
-func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []stay, err error) {
+func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
 	columns, err := b.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
 	if err != nil || len(columns.Rows) == 0 {
 		return nil, nil, err
@@ -103,23 +103,23 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 }
 
 // buildFields returns the fields of one row from its versions.
-func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []stay) {
+func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []period) {
 	v.Title = t.title
 	earlier := ""
 	if len(all.Rows) == maxRows {
 		earlier, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
 	}
 	if t.name != "" {
-		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), longText)
+		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), maxText)
 	}
-	presence = staysOf(versions, "")
+	presence = periodsOf(versions, "")
 	v.Gone = clockOf(presence[len(presence)-1].to)
 	var never []string
 	for _, r := range rolesOf(all.Columns, false) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
 			continue
 		}
-		spans := staysOf(versions, r.Name)
+		spans := periodsOf(versions, r.Name)
 		if len(spans) == 1 && spans[0].value.Null {
 			never = append(never, strings.ReplaceAll(r.Name, "_", " "))
 			continue
@@ -135,7 +135,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 				f.Now, f.Since = d, since
 				continue
 			}
-			f.Before = append(f.Before, stayView{d, since, clockOf(s.to)})
+			f.Before = append(f.Before, periodView{d, since, clockOf(s.to)})
 		}
 		v.Fields = append(v.Fields, f)
 	}

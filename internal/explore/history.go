@@ -7,19 +7,19 @@ import (
 	"placementsync/internal/query"
 )
 
-// stay is a period in which a field had one value. Both ends are times of snapshots. to is zero
+// period is a period in which a field had one value. Both ends are times of snapshots. to is zero
 // for the current value.
-type stay struct {
+type period struct {
 	value    query.Value
 	from, to time.Time
 }
 
-func (s stay) isOpen() bool { return s.to.IsZero() }
+func (s period) isOpen() bool { return s.to.IsZero() }
 
-// mergeStays merges adjacent and overlapping periods with equal values. spans are sorted by from.
+// mergePeriods merges adjacent and overlapping periods with equal values. spans are sorted by from.
 // Periods with a gap, in which the record did not exist, are not merged.
-func mergeStays(spans []stay) []stay {
-	var merged []stay
+func mergePeriods(spans []period) []period {
+	var merged []period
 	for _, s := range spans {
 		n := len(merged)
 		if n == 0 || merged[n-1].value != s.value || !merged[n-1].isOpen() && s.from.After(merged[n-1].to) {
@@ -33,14 +33,14 @@ func mergeStays(spans []stay) []stay {
 	return merged
 }
 
-// staysOf returns the periods of a column from records with valid_from and valid_to. If column is
+// periodsOf returns the periods of a column from records with valid_from and valid_to. If column is
 // empty, it returns the periods in which a record existed.
-func staysOf(records []query.Record, column string) []stay {
-	spans := make([]stay, len(records))
+func periodsOf(records []query.Record, column string) []period {
+	spans := make([]period, len(records))
 	for i, r := range records {
-		spans[i] = stay{value: r.Get(column), from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
+		spans[i] = period{value: r.Get(column), from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
 	}
-	return mergeStays(spans)
+	return mergePeriods(spans)
 }
 
 // groupRecords groups records by a label. labels are in the order of their first records.

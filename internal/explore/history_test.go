@@ -16,23 +16,23 @@ func at(day int) time.Time {
 	return time.Date(2026, 11, day, 2, 0, 0, 0, time.UTC)
 }
 
-func TestMergeStays(t *testing.T) {
+func TestMergePeriods(t *testing.T) {
 	null := query.Value{Null: true}
 	for _, c := range []struct {
 		name        string
-		spans, want []stay
+		spans, want []period
 	}{
 		{"none", nil, nil},
-		{"adjacent, equal", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
-		{"adjacent, different", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}},
-		{"changed and reverted", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},
-		{"equal after a gap", []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}, []stay{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}},
-		{"NULL and an empty text", []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}, []stay{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}},
-		{"contained, such as a tag at two positions", []stay{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []stay{{query.Value{Text: "a"}, at(1), at(0)}}},
-		{"overlapping", []stay{{query.Value{Text: "a"}, at(1), at(3)}, {query.Value{Text: "a"}, at(2), at(5)}}, []stay{{query.Value{Text: "a"}, at(1), at(5)}}},
+		{"adjacent, equal", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"adjacent, different", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}},
+		{"changed and reverted", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},
+		{"equal after a gap", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}},
+		{"NULL and an empty text", []period{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}, []period{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}},
+		{"contained, such as a tag at two positions", []period{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []period{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"overlapping", []period{{query.Value{Text: "a"}, at(1), at(3)}, {query.Value{Text: "a"}, at(2), at(5)}}, []period{{query.Value{Text: "a"}, at(1), at(5)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, mergeStays(c.spans), cmp.AllowUnexported(stay{})); diff != "" {
+			if diff := cmp.Diff(c.want, mergePeriods(c.spans), cmp.AllowUnexported(period{})); diff != "" {
 				t.Errorf("merged periods (-want +got):\n%s", diff)
 			}
 		})

@@ -42,7 +42,7 @@ type pool struct {
 type openSnapshot struct {
 	Run string
 	At  time.Time
-	// Earlier reports that as_of chose the snapshot.
+	// Earlier is true if as_of chose the snapshot.
 	Earlier bool
 	// Outcome is the outcome of its run. Standings counts its streams by standing, the worst
 	// first.
@@ -123,7 +123,7 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 		p.dropAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
-	s := p.opened(asOf)
+	s := p.findOpen(asOf)
 	if s == nil {
 		replaced, err := p.findReplaced(asOf)
 		if err != nil {
@@ -138,8 +138,8 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	return s, nil
 }
 
-// opened returns the snapshot if it is open, and marks it as the most recently used.
-func (p *pool) opened(asOf string) *openSnapshot {
+// findOpen returns a snapshot if it is open, and marks it as the most recently used.
+func (p *pool) findOpen(asOf string) *openSnapshot {
 	if asOf == "" {
 		return p.newest
 	}
@@ -152,9 +152,9 @@ func (p *pool) opened(asOf string) *openSnapshot {
 	return s
 }
 
-// findReplaced returns the index of the earlier snapshot to close before another one is opened.
+// findReplaced returns the index of the earlier snapshot to close before another one is findOpen.
 // It is -1 if none must be closed. Snapshots in use are not closed: if all are in use, no other
-// is opened, because each needs its own memory.
+// is findOpen, because each needs its own memory.
 func (p *pool) findReplaced(asOf string) (int, error) {
 	if asOf == "" || len(p.earlier) < maxEarlier {
 		return -1, nil

@@ -25,7 +25,7 @@ type priceRow struct {
 	Since  string
 	// Gone is the time when the price was deleted.
 	Gone   string
-	Before []stayView
+	Before []periodView
 }
 
 // buildPrices returns one view per currency. The records are sorted by currency, tier, position
@@ -39,9 +39,9 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 			view.Currency = "(no currency)"
 		}
 		tiers, byTier := groupRecords(byCurrency[currency], nameTier)
-		var series [][]stay
+		var series [][]period
 		for i, tier := range tiers {
-			spans := staysOf(byTier[tier], "amount")
+			spans := periodsOf(byTier[tier], "amount")
 			series = append(series, spans)
 			view.Rows = append(view.Rows, newPriceRow(tier, i%page.MostSeries, view.Currency, spans))
 		}
@@ -66,13 +66,13 @@ func nameTier(r query.Record) string {
 	return name
 }
 
-func newPriceRow(tier string, colour int, currency string, spans []stay) priceRow {
-	show := func(s stay) stayView {
+func newPriceRow(tier string, colour int, currency string, spans []period) priceRow {
+	show := func(s period) periodView {
 		d := page.Cell{Text: page.Unknown, Class: "none"}
 		if !s.value.Null {
 			d = page.Cell{Text: page.Amount(s.value.Text), Unit: currency, Class: "n"}
 		}
-		return stayView{d, clockOf(s.from), clockOf(s.to)}
+		return periodView{d, clockOf(s.from), clockOf(s.to)}
 	}
 	now := show(spans[len(spans)-1])
 	row := priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, Gone: now.Till}
@@ -83,7 +83,7 @@ func newPriceRow(tier string, colour int, currency string, spans []stay) priceRo
 }
 
 // chartPrices returns the chart of a currency. It is nil before the second snapshot.
-func chartPrices(tiers []string, series [][]stay, currency string, end time.Time) *page.Chart {
+func chartPrices(tiers []string, series [][]period, currency string, end time.Time) *page.Chart {
 	first, hasValue := end, false
 	var v page.Variant
 	for i, spans := range series[:min(len(series), page.MostSeries)] {

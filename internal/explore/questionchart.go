@@ -81,8 +81,10 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 // point is one value of a time chart.
 type point struct {
 	at time.Time
-	// value is the exact value, when the formatted date.
-	value, when string
+	// value is the exact value.
+	value string
+	// date is the formatted date.
+	date string
 }
 
 // chartByTime draws a column against dates. If dates repeat, each text of the second column is a
@@ -107,10 +109,10 @@ func chartByTime(a query.Result, column query.Column) *page.Chart {
 		s := page.Series{Name: names[i], Colour: i}
 		for _, p := range points {
 			if len(series) == 1 { // one bar per date
-				v.Categories = append(v.Categories, p.when)
+				v.Categories = append(v.Categories, p.date)
 				s.Add(p.value, page.Amount(p.value))
 			} else {
-				s.AddAt(p.at, p.value, p.when+": "+page.Amount(p.value))
+				s.AddAt(p.at, p.value, p.date+": "+page.Amount(p.value))
 			}
 		}
 		v.Series = append(v.Series, s)

@@ -8,7 +8,7 @@ import (
 
 // formField is one parameter in the form of a query.
 type formField struct {
-	// Param is the name of the parameter, Key its name in the address.
+	// Param is the name of the parameter. Key is its name in the address.
 	Param, Key, Label, About string
 	Value                    string
 	// Hint is shown in an empty field.

@@ -47,10 +47,10 @@ type section struct {
 type sectionForm int
 
 const (
-	asTable  sectionForm = iota
-	asStays              // one value per row, with valid_from and valid_to
-	asPrices             // amounts by tier and currency, with a chart
-	asTalk               // comments
+	asTable    sectionForm = iota
+	asPeriods              // one value per row, with valid_from and valid_to
+	asPrices               // amounts by tier and currency, with a chart
+	asComments             // comments
 )
 
 const (
@@ -64,9 +64,9 @@ const (
 type recordView struct {
 	Kind, Label, ID, Title string
 	Facts                  []fact
-	// Gone is the time when the record was deleted, Evidence the reason why it counts as deleted.
+	// Gone is the time when the record was deleted. Evidence is the reason why it counts as deleted.
 	Gone, Evidence string
-	// First is the first snapshot with the record, Begin the first snapshot of all.
+	// First is the first snapshot with the record. Begin is the first snapshot of all.
 	First, Begin string
 	Sections     []sectionView
 	Fields       []fieldsView
@@ -83,9 +83,9 @@ type fact struct {
 type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
-	Spans            []stayView
+	Spans            []periodView
 	Prices           []priceView
-	Talk             []remark
+	Talk             []comment
 	// Empty is shown if there are no rows. Sources is a note about source tables that are not
 	// proven.
 	Empty, Sources string
@@ -171,7 +171,7 @@ func (b *recordBuilder) queryOf(statement sqltext.SQL, params ...string) query.Q
 	return q
 }
 
-// askByID runs a statement with the id of the record, and finds its sources.
+// askByID runs a statement with the id of the record. The result lists its source tables.
 func (b *recordBuilder) askByID(statement string, most int) (query.Result, error) {
 	return b.db.Ask(b.Context(), b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
 }
@@ -217,12 +217,12 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		v.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(a.Total))
 	}
 	switch s.form {
-	case asStays:
-		v.Spans = buildStays(a, b.links)
+	case asPeriods:
+		v.Spans = buildPeriods(a, b.links)
 	case asPrices:
 		v.Prices = buildPrices(a.Rows, b.snapshot.At)
-	case asTalk:
-		v.Talk = buildTalk(a.Rows)
+	case asComments:
+		v.Talk = buildComments(a.Rows)
 	default:
 		v.Table = buildTable(s.title, a, b.links, true)
 		addBars(v.Table, a.Rows, s.bars)
@@ -241,7 +241,7 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 		return err
 	}
 	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Rejected values",
-		About: "Values of this record that did not fit their column in some night, unchanged. The column is NULL as long as the value does not fit.",
+		About: "Original values of this record that did not fit their column in a night. The column is NULL as long as the value does not fit.",
 		Table: buildTable("Rejected values", a, b.links, false)})
 	return nil
 }
@@ -252,36 +252,36 @@ func (b *recordBuilder) missingErr(head query.Result) error {
 		strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 }
 
-// remark is one comment.
-type remark struct {
+// comment is one comment.
+type comment struct {
 	Author, Written, Edited, Text string
 	Reply                         bool
 }
 
-func buildTalk(records []query.Record) []remark {
-	var talk []remark
+func buildComments(records []query.Record) []comment {
+	var talk []comment
 	for _, r := range records {
-		one := remark{Author: r.Get("author").Or(page.Unknown), Written: clockOf(instantOf(r.Get("written"))), Edited: clockOf(instantOf(r.Get("edited"))),
+		one := comment{Author: r.Get("author").Or(page.Unknown), Written: clockOf(instantOf(r.Get("written"))), Edited: clockOf(instantOf(r.Get("edited"))),
 			Text: r.Get("text").Text, Reply: r.Get("reply").Text == "true"}
 		talk = append(talk, one)
 	}
 	return talk
 }
 
-// stayView is a value with its period, such as an earlier value of a field or a tag.
-type stayView struct {
+// periodView is a value with its period, such as an earlier value of a field or a tag.
+type periodView struct {
 	Value       page.Cell
 	Since, Till string
 }
 
-// buildStays returns the entries of a list with their periods, the current ones first.
-func buildStays(a query.Result, l links) []stayView {
+// buildPeriods returns the entries of a list with their periods, the current ones first.
+func buildPeriods(a query.Result, l links) []periodView {
 	column := a.Columns[0]
-	var now, was []stayView
+	var now, was []periodView
 	labels, groups := groupRecords(a.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
-		for _, s := range staysOf(groups[label], column.Name) {
-			v := stayView{buildCell(column, s.value), clockOf(s.from), clockOf(s.to)}
+		for _, s := range periodsOf(groups[label], column.Name) {
+			v := periodView{buildCell(column, s.value), clockOf(s.from), clockOf(s.to)}
 			if s.isOpen() {
 				now = append(now, v)
 			} else {

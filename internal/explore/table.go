@@ -14,7 +14,7 @@ import (
 type columnRole struct {
 	query.Column
 	hidden bool
-	// id is the column with the id of the record to which the values link, kind its kind.
+	// id is the column with the id of the record to which the values link. kind is its kind.
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string

@@ -2,7 +2,7 @@
 // names the commands that repair damage, and repairs files from intact copies.
 //
 // It must not know where rows come from, or how a night or a rebuild runs. The warehouse does
-// not import it: what is published is correct without it.
+// not import it: it verifies a version by itself before it publishes it.
 package integrity
 
 import "placementsync/internal/warehouse"
@@ -11,7 +11,7 @@ import "placementsync/internal/warehouse"
 type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
-	// Problem describes the damage, Cost the data that is lost or in danger.
+	// Problem describes the damage. Cost names the data that is lost or in danger.
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
 	// Repair is the command that repairs the file. Lost means that no copy of its content is

@@ -37,7 +37,7 @@ type inventory struct {
 	// read, they are those of the intact manifests, and indexErr is the error.
 	days     map[string]string
 	indexErr error
-	// published is the last published version in the ledger, target the run that readers
+	// published is the last published version in the ledger. target is the run that readers
 	// should see. lineage contains target and the runs that it builds on.
 	published, target string
 	lineage           map[string]bool

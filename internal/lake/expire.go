@@ -18,8 +18,7 @@ type Expired struct {
 	// Nights are the removed nights.
 	Nights    []string `json:"nights"`
 	Snapshots int      `json:"snapshots"`
-	// Files counts all removed files, Orphans the files of failed or killed publishers among
-	// them.
+	// Files counts all removed files. Orphans counts those of failed or killed publishers.
 	Files   int   `json:"files"`
 	Orphans int   `json:"orphans"`
 	Bytes   int64 `json:"bytes"`
@@ -44,7 +43,7 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 	if len(own) == 0 {
 		return e, nil
 	}
-	all, err := readAllShown(own)
+	all, err := readPublishedStates(own)
 	if err != nil {
 		return e, err
 	}
@@ -96,11 +95,11 @@ func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 // removeUnneeded removes files of own tables that no table refers to. The references of all
 // tables are collected before the first file is removed.
 func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
-	others, err := l.loadOthers(ctx)
+	foreign, err := l.loadForeignTables(ctx)
 	if err != nil {
 		return err
 	}
-	all := slices.AppendSeq(others, maps.Values(after))
+	all := slices.AppendSeq(foreign, maps.Values(after))
 	needed, err := l.collectNeeded(ctx, all)
 	if err != nil {
 		return err
@@ -165,7 +164,7 @@ func sortedNames(have tables) []tableName {
 
 // oldNights returns the tagged nights except the newest keep, oldest first. Ids of runs begin
 // with their time.
-func oldNights(have tables, all map[tableName]shown, keep int) []string {
+func oldNights(have tables, all map[tableName]publishedState, keep int) []string {
 	nights := map[string]bool{}
 	for _, t := range have {
 		for name := range t.Metadata().Refs() {

@@ -15,14 +15,14 @@ func TestOnlyALaterNightIsPublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		run     string
 		at      time.Time
-		last    shown
+		last    publishedState
 		refused bool
 	}{
-		"an empty lake":                {night, at, shown{}, false},
-		"the same night again":         {night, at, shown{run: night, at: at}, false},
-		"a later night":                {night, at, shown{run: other, at: at.Add(-time.Microsecond)}, false},
-		"an earlier night":             {night, at, shown{run: other, at: at.Add(time.Microsecond)}, true},
-		"another run of the same time": {night, at, shown{run: other, at: at}, true},
+		"an empty lake":                {night, at, publishedState{}, false},
+		"the same night again":         {night, at, publishedState{run: night, at: at}, false},
+		"a later night":                {night, at, publishedState{run: other, at: at.Add(-time.Microsecond)}, false},
+		"an earlier night":             {night, at, publishedState{run: other, at: at.Add(time.Microsecond)}, true},
+		"another run of the same time": {night, at, publishedState{run: other, at: at}, true},
 	} {
 		var older *OlderError
 		if err := checkOrder(&Version{Run: c.run, At: c.at}, c.last); errors.As(err, &older) != c.refused {

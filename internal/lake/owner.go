@@ -32,7 +32,7 @@ const (
 
 // OwnerError reports that the tables in the folder belong to another catalog.
 type OwnerError struct {
-	// File is the owner file, Catalog the name of the other catalog in it.
+	// File is the owner file. Catalog is the name of the other catalog in it.
 	File, Catalog string
 	// IsEmpty is true if this catalog has no tables. It may be the owner whose tables were
 	// lost.

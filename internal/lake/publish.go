@@ -54,7 +54,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	if err != nil {
 		return p, err
 	}
-	all, err := readAllShown(have)
+	all, err := readPublishedStates(have)
 	if err != nil {
 		return p, err
 	}
@@ -92,7 +92,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 
 // checkOrder returns an *OlderError if the lake shows a later night, or another night of the
 // same time.
-func checkOrder(v *Version, last shown) error {
+func checkOrder(v *Version, last publishedState) error {
 	if !isNotLater(v.Run, v.At, last.run, last.at) {
 		return nil
 	}
@@ -106,7 +106,7 @@ func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bo
 
 // checkHistory returns an *OtherError for a version of another warehouse. A new warehouse
 // must not replace the history of a lost one: the lake may have the only copy.
-func (l *Lake) checkHistory(v *Version, all map[tableName]shown) error {
+func (l *Lake) checkHistory(v *Version, all map[tableName]publishedState) error {
 	last := newest(all)
 	if last.run == "" || v.known[last.run] || v.Replace {
 		return nil
@@ -137,7 +137,7 @@ const mostFiles = 64
 
 // plan returns the actions for the tables that do not show the night yet. It checks every
 // file that may be published, and writes the files of past and meta.
-func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([]action, error) {
+func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]publishedState) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
 		if last := all[s.name]; last.run != v.Run || !last.onMain {
@@ -166,7 +166,7 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]shown) ([
 }
 
 // planCurrent replaces a table if its published file differs from that of the lake.
-func (v *Version) planCurrent(ctx context.Context, s source, last shown) (action, error) {
+func (v *Version) planCurrent(ctx context.Context, s source, last publishedState) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
 		a.replace = last.content != a.content
@@ -198,7 +198,7 @@ func (v *Version) planCurrent(ctx context.Context, s source, last shown) (action
 
 // planRows adds the rows that the lake does not have. If its other rows differ from the
 // version, as after a rollback or a rebuild, it replaces all of them.
-func (v *Version) planRows(ctx context.Context, s source, last shown, m measure) (a action, err error) {
+func (v *Version) planRows(ctx context.Context, s source, last publishedState, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
 	rows := sqltext.SQL("true")
 	switch {

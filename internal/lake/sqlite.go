@@ -30,7 +30,7 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// isSQLiteConflict reports whether another publisher has added the same row.
+// isSQLiteConflict reports whether err means that another publisher has added the same row.
 func isSQLiteConflict(err error) bool {
 	var failed *sqlite.Error
 	return errors.As(err, &failed) && failed.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT

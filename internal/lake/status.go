@@ -51,7 +51,7 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return s, err
 	}
-	all, err := readAllShown(have)
+	all, err := readPublishedStates(have)
 	if err != nil {
 		return s, err
 	}

@@ -43,7 +43,7 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	if err != nil {
 		return found, err
 	}
-	all, err := readAllShown(have)
+	all, err := readPublishedStates(have)
 	if err != nil {
 		return found, err
 	}
@@ -68,7 +68,7 @@ func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Sna
 	if t == nil {
 		return nil, errors.New("it is missing in the lake")
 	}
-	last, err := readShown(s.name, t)
+	last, err := readPublishedState(s.name, t)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ type Version struct {
 	// known are the runs of the ledger and of the version.
 	known   map[string]bool
 	sources []source
-	// groupBytes bounds the row groups of the files that it writes.
-	groupBytes int64
+	// maxGroupBytes limits the row groups of the files that it writes.
+	maxGroupBytes int64
 }
 
 // source is a table of a version.
@@ -54,7 +54,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 		return nil, err
 	}
 	v := &Version{SealedVersion: sealed, Run: run, At: sealed.Manifest.SnapshotAt.UTC()}
-	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.groupBytes); err != nil {
+	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.maxGroupBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
 	for _, t := range sealed.Manifest.Tables {
@@ -108,7 +108,7 @@ type measure struct {
 }
 
 // measureTables measures the tables of past and meta.
-func (v *Version) measureTables(ctx context.Context, have map[tableName]shown) (map[tableName]measure, error) {
+func (v *Version) measureTables(ctx context.Context, have map[tableName]publishedState) (map[tableName]measure, error) {
 	var parts []string
 	for i, s := range v.sources {
 		if s.name.part == current {
@@ -142,7 +142,7 @@ func (s source) content(rows sqltext.SQL) sqltext.SQL {
 
 // shownRows selects the rows that the lake has if it was published from the same history.
 // Their checksum tells whether it was.
-func (s source) shownRows(of shown) sqltext.SQL {
+func (s source) shownRows(of publishedState) sqltext.SQL {
 	_, counted := s.find("run_id")
 	switch {
 	case of.run == "":
@@ -164,6 +164,6 @@ func (v *Version) writeFile(ctx context.Context, s source, rows sqltext.SQL) (fi
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
 	err = v.Exec(ctx, string(versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": rows,
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
-		"ids": dictionary.FieldIDs(s.present), "bytes": v.groupBytes})))
+		"ids": dictionary.FieldIDs(s.present), "bytes": v.maxGroupBytes})))
 	return file, err
 }

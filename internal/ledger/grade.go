@@ -145,8 +145,8 @@ func (s Stream) Problem() Problem {
 func (r Run) WorstFirst() []Stream {
 	sorted := slices.Clone(r.Streams)
 	slices.SortStableFunc(sorted, func(a, b Stream) int {
-		if a.Lacking != b.Lacking {
-			return map[bool]int{true: -1, false: 1}[a.Lacking]
+		if a.Incomplete != b.Incomplete {
+			return map[bool]int{true: -1, false: 1}[a.Incomplete]
 		}
 		return StandingOf(b.Grade).worry() - StandingOf(a.Grade).worry()
 	})
@@ -156,10 +156,10 @@ func (r Run) WorstFirst() []Stream {
 // Lacks returns the streams that make a run partial. Runs of older programs do not mark
 // them: then they are the carried and unproven streams of a partial run.
 func (r Run) Lacks() []Stream {
-	marked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Lacking })
+	marked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	var lacks []Stream
 	for _, s := range r.WorstFirst() {
-		if standing := StandingOf(s.Grade); s.Lacking || !marked && (standing == Carried || standing == NotProven) {
+		if standing := StandingOf(s.Grade); s.Incomplete || !marked && (standing == Carried || standing == NotProven) {
 			lacks = append(lacks, s)
 		}
 	}

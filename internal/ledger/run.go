@@ -49,7 +49,7 @@ const (
 )
 
 // Kinds of work after the publish of a night. Such work is not a run: it does not change
-// what readers see.
+// the snapshot that readers see.
 const (
 	Backup = "backup"
 	Lake   = "lake"
@@ -209,11 +209,11 @@ type Stream struct {
 	Failed    int64 `json:"failed"`
 	// Unread counts the ids that were not requested because run.max_duration was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is when the oldest of the rows in RowsOld was last read.
+	// AgeSince is the time when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
-	// Lacking streams make their run partial: they should have been read completely, and
+	// Incomplete streams make their run partial: they should have been read completely, and
 	// were not.
-	Lacking bool `json:"lacking,omitempty"`
+	Incomplete bool `json:"lacking,omitempty"`
 	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
 	// these streams are never proven.
 	Events bool `json:"events,omitempty"`

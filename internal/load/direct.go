@@ -18,8 +18,8 @@ import (
 type directLoad struct {
 	streamSet
 	draft *warehouse.Draft
-	// direct has the tables that are filled directly, decided the streams whose first
-	// batch was seen.
+	// direct contains the tables that are filled directly. decided contains the streams whose
+	// first batch was seen.
 	direct, decided names
 }
 

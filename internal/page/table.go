@@ -30,7 +30,7 @@ type Table struct {
 
 // Head is a column header.
 type Head struct {
-	// Name is the column of the query result, Label the shown text.
+	// Name is the column of the query result. Label is the shown text.
 	Name, Label string
 	// About explains the label in a tooltip.
 	About string
@@ -60,7 +60,7 @@ type Cell struct {
 	Exact string
 	// Sort is the sort key. Empty means Text.
 	Sort string
-	// Link is a page of this program, Address a page of another host.
+	// Link is a page of this program. Address is a page of another host.
 	Link, Address string
 	// Tag is the tone of a state, see Tone.
 	Tag string

@@ -105,7 +105,7 @@ func (r *reader) readLastNight() error {
 func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
 		left := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {
-			return was.Stream == s.Name && was.Lacking && !ledger.WasRead(was.Grade)
+			return was.Stream == s.Name && was.Incomplete && !ledger.WasRead(was.Grade)
 		})
 		switch {
 		case s.IsEvents() || s.IsDetail():

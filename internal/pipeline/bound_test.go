@@ -93,12 +93,12 @@ func TestFirstRounds(t *testing.T) {
 
 func TestUnreadListsComeFirst(t *testing.T) {
 	last := ledger.Run{Streams: []ledger.Stream{
-		{Stream: "orders", Grade: "exact", Lacking: false},
-		{Stream: "files", Grade: "carried_forward", Lacking: true},
-		{Stream: "folders", Grade: "skipped", Lacking: true},
+		{Stream: "orders", Grade: "exact", Incomplete: false},
+		{Stream: "files", Grade: "carried_forward", Incomplete: true},
+		{Stream: "folders", Grade: "skipped", Incomplete: true},
 		{Stream: "tags", Grade: "skipped"}, // not chosen
-		{Stream: "profiles", Grade: "best_effort", Lacking: true},
-		{Stream: "articles", Grade: "carried_forward", Lacking: true},
+		{Stream: "profiles", Grade: "best_effort", Incomplete: true},
+		{Stream: "articles", Grade: "carried_forward", Incomplete: true},
 	}}
 	names := func(streams []stream.Stream) (all []string) {
 		for _, s := range streams {

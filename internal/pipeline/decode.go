@@ -56,8 +56,8 @@ type sink struct {
 
 type decoder struct {
 	*transform.Decoder
-	// held is the size of the bodies whose rows are not staged yet, in bytes.
-	held int
+	// unstaged is the size of the bodies whose rows are not staged yet, in bytes.
+	unstaged int
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
@@ -105,7 +105,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	k.count.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
 	k.night.cfg.Watch.countAnswer(r, page)
-	if d.held += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.held < batchBytes {
+	if d.unstaged += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstaged < batchBytes {
 		return page, nil
 	}
 	return page, k.flushDecoders(ctx, d)
@@ -148,7 +148,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {
-		d.held = 0
+		d.unstaged = 0
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}

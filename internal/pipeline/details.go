@@ -133,8 +133,7 @@ func addDetails(a, b fetch.Details) fetch.Details {
 	return b
 }
 
-// PartError says that some ids of a stream could not be read, so that their
-// last rows stay.
+// PartError means that some ids of a stream could not be read. Their last rows are kept.
 type PartError struct {
 	Stream        string
 	Failed, Asked int

@@ -25,8 +25,8 @@ type streamResult struct {
 	ids, asked, found, missed int64
 	// kept counts the ids that were answered 404 although a list names them.
 	kept int64
-	// carried counts the ids whose rows are kept without a request, rechecked the settled
-	// ids that were read again.
+	// carried counts the ids whose rows are kept without a request. rechecked counts the
+	// settled ids that were read again.
 	carried, rechecked int64
 	// unread counts the ids that the night had no time for.
 	unread int64
@@ -38,8 +38,8 @@ type streamResult struct {
 	failed error
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
-	// held counts the stream's rows in the snapshot. It is set with merged, after the merge.
-	held   load.Held
+	// stored counts the stream's rows in the snapshot. It is set with merged, after the merge.
+	stored load.Held
 	merged bool
 }
 
@@ -114,12 +114,12 @@ func (done results) findAges(ctx context.Context, n *night) error {
 	}
 	for i := range done {
 		r := &done[i]
-		r.held, r.merged = held[r.stream.Name], true
-		if r.held.Old == 0 && r.cover != load.Carried || !r.held.Since.IsZero() {
+		r.stored, r.merged = held[r.stream.Name], true
+		if r.stored.Old == 0 && r.cover != load.Carried || !r.stored.Since.IsZero() {
 			continue
 		}
-		if r.held.Since = r.since; r.since.IsZero() {
-			if r.held.Since, _, err = n.draft.LastProven(ctx, r.stream.Name); err != nil {
+		if r.stored.Since = r.since; r.since.IsZero() {
+			if r.stored.Since, _, err = n.draft.LastProven(ctx, r.stream.Name); err != nil {
 				return err
 			}
 		}

@@ -27,11 +27,11 @@ func (e *LossError) Error() string {
 
 // checkLoss compares the number of snapshots, runs and closed rows with the catalog that
 // readers see. If both have the same snapshot, it also compares current rows. The readable
-// parts of a damaged catalog count, because readers use them, too.
+// parts of a damaged catalog are included, because readers use them, too.
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	latest, ok, err := b.wh.Versions.Latest()
 	if err != nil || !ok || b.cfg.AcceptLoss {
-		return nil //nolint:nilerr // readers see no version
+		return nil //nolint:nilerr // without a version, or with --accept-loss, there is nothing to compare
 	}
 	before, err := integrity.CountVersion(ctx, b.wh, latest)
 	if err != nil {

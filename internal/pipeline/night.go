@@ -47,9 +47,9 @@ type Config struct {
 	// BatchRows is the number of rows after which a decoder stages them. Defaults to 8,192,
 	// which loads fastest. It does not change the result.
 	BatchRows int
-	// KnownRecords is the length of a list from which on unchanged records are not
-	// staged. Defaults to 1,000. It does not change the result.
-	KnownRecords int
+	// MinSkipRecords is the smallest number of records of a list whose unchanged records
+	// are not staged. Defaults to 1,000. It does not change the result.
+	MinSkipRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
 	// Privacy keeps values out of everything that is staged or published.

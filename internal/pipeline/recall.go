@@ -28,8 +28,8 @@ import (
 // but its base, so that each file matches the version of its name. The files are a cache: if
 // one is missing or damaged, all records are decoded.
 
-// knownRecords is the default of Config.KnownRecords.
-const knownRecords = 1_000
+// minSkipRecords is the default of Config.MinSkipRecords.
+const minSkipRecords = 1_000
 
 // recall is the state for skipping unchanged records of one stream.
 type recall struct {
@@ -95,7 +95,7 @@ func (k *sink) writeEntries() {
 	for _, part := range k.recall.entries {
 		size += len(part)
 	}
-	if size == 0 || size/transform.EntrySize < cmp.Or(n.cfg.KnownRecords, knownRecords) {
+	if size == 0 || size/transform.EntrySize < cmp.Or(n.cfg.MinSkipRecords, minSkipRecords) {
 		return
 	}
 	path := n.entriesPath(k.stream.Name, n.run.ID)

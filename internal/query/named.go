@@ -16,8 +16,8 @@ type Query struct {
 	File string
 	// Subject is a word that groups lists of queries.
 	Subject string
-	// Title describes the result, Grain its rows, and About explains its numbers. In a user's
-	// query, only Title is required.
+	// Title describes the result. Grain describes one row. About explains the numbers. In a
+	// user's query, only Title is required.
 	Title, Grain, About string
 	// Params are the declared parameters.
 	Params []Param

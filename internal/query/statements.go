@@ -22,8 +22,7 @@ type statement struct {
 	params []Param
 	// storable reports whether CREATE TABLE AS keeps the names and types of the result.
 	storable bool
-	// several reports that the text contains several statements. The other fields are then
-	// unknown.
+	// several is true if the text contains several statements. The other fields are then unknown.
 	several bool
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // ParamValues lists up to most values of a parameter in the data, in order, or the values that
-// its type allows. It is empty if any value is accepted. more reports that the data has further
+// its type allows. It is empty if any value is accepted. more is true if the data has further
 // values.
 func (db *DB) ParamValues(ctx context.Context, p Param, most int) (values []string, more bool, err error) {
 	if p.Values == "" {
@@ -40,10 +40,10 @@ func (db *DB) readValues(ctx context.Context, p Param, condition string, args ma
 // UnknownValue is the value of a parameter that does not exist in the data.
 type UnknownValue struct {
 	Param, Value string
-	// Known are values in the data. More reports that there are others. Nearest are the known
-	// values that resemble Value.
+	// Known are values in the data. Nearest are those that resemble Value.
 	Known, Nearest []string
-	More           bool
+	// More is true if the data has further values.
+	More bool
 }
 
 func (u UnknownValue) String() string {

@@ -10,7 +10,7 @@ var commissionsSection = section{
 		{
 			id: "payables-ageing", title: "Payables by age",
 			about: "Unpaid commissions and amounts owed to publishers and resellers, by the days since the order was paid.",
-			query: "payables_ageing", read: rowsRead, shown: tableRows,
+			query: "payables_ageing", read: maxRows, shown: tableRows,
 			plot: &plot{kind: page.Bars, across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
@@ -23,7 +23,7 @@ var commissionsSection = section{
 		{
 			id: "commissions-by-month", title: "Commissions by month and status",
 			about: "By the month in which the order was paid.",
-			query: "commissions_by_month", read: rowsRead, shown: 60,
+			query: "commissions_by_month", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByValue(byMonth, "commission_status", "commission_total", 8)},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
@@ -38,7 +38,7 @@ var commissionsSection = section{
 		{
 			id: "margin-by-month", title: "Sales and margin by month",
 			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission.",
-			query: "margins", read: rowsRead, shown: monthsDrawn,
+			query: "margins", read: maxRows, shown: monthsDrawn,
 			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byColumns("group_name"), monthsDrawn,
 				measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
 			fields: append([]field{{column: "group_name", label: "Month"}}, marginFields()...),
@@ -48,7 +48,7 @@ var commissionsSection = section{
 		{
 			id: "refunds", title: "Refunds by month",
 			about: "By the month in which the order was paid.",
-			query: "refunds_by_month", read: rowsRead, shown: monthsDrawn,
+			query: "refunds_by_month", read: maxRows, shown: monthsDrawn,
 			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByMeasure(byMonth, monthsDrawn,
 				measure{column: "refunded_total", name: "refunded", colour: 3}, measure{column: "refund_due_total", name: "still due", colour: 1})},
 			fields: []field{

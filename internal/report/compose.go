@@ -51,7 +51,7 @@ func isShownStream(stream string) bool {
 // read, or not completely, for a reason that the operator can remove. A night is complete even
 // if the token may not read a stream or a stream could not be proven.
 func (b *builder) buildNotices() ([]Notice, error) {
-	a, ok, err := b.askIfPresent(Question{Query: "stream_grades", Rows: rowsRead})
+	a, ok, err := b.askQuery(Question{Query: "stream_grades", Rows: maxRows})
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -79,14 +79,14 @@ func (b *builder) buildNotices() ([]Notice, error) {
 	}), nil
 }
 
-// rowsRead limits the rows of a result for a chart.
-const rowsRead = 2000
+// maxRows limits the rows of a result.
+const maxRows = 2000
 
 // buildHeadlines runs one query on up to three snapshots and compares the numbers.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
-	now := Question{Query: "report_headlines", Rows: rowsRead}
-	a, ok, err := b.askIfPresent(now)
+	now := Question{Query: "report_headlines", Rows: maxRows}
+	a, ok, err := b.askQuery(now)
 	if err != nil {
 		return out, err
 	}
@@ -102,7 +102,7 @@ func (b *builder) buildHeadlines() (Section, error) {
 		}
 		q := now
 		q.AsOf = e.at
-		old, ok, err := b.askIfPresent(q)
+		old, ok, err := b.askQuery(q)
 		if err != nil {
 			return out, err
 		}

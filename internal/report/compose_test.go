@@ -311,7 +311,7 @@ func TestSectionsMatchQueries(t *testing.T) {
 			if len(p.needs) == 0 && s.id != "quality" {
 				t.Errorf("%s: needs is empty", p.id)
 			}
-			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > rowsRead {
+			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > maxRows {
 				t.Errorf("%s: title, empty, shown or read is missing or too large: %+v", p.id, p)
 			}
 		}

@@ -9,9 +9,9 @@ import (
 
 // moments contains the times of the compared snapshots.
 type moments struct {
-	// at is the time of the newest snapshot, previous the time of the one before, and week the
-	// time of the newest one that is about a week older. previous and week are zero if there is
-	// no such snapshot.
+	// at is the time of the newest snapshot. previous is the time of the snapshot before it. week
+	// is the time of the newest snapshot that is at least about a week older. previous and week
+	// are zero if there is no such snapshot.
 	at, previous, week time.Time
 	// run and outcome describe the newest snapshot.
 	run, outcome string

@@ -25,7 +25,7 @@ type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// read is the number of rows for the chart, shown the number of rows in the table.
+	// read is the maximum number of rows in the chart. shown is the maximum in the table.
 	read, shown int
 	plot        *plot
 	fields      []field
@@ -33,7 +33,7 @@ type panel struct {
 	// needs lists the tables without which there are no numbers. It is empty for panels that read
 	// only meta. A test compares it with the query.
 	needs []string
-	// compares reports that the query compares snapshots.
+	// compares is true if the query compares snapshots.
 	compares bool
 	// empty is shown for a result without rows.
 	empty string
@@ -64,7 +64,7 @@ func notReadText(missing []ledger.Problem) string {
 func (b *builder) buildPanel(p panel) (Panel, error) {
 	q := Question{Query: p.query, Params: p.params, Rows: max(p.read, p.shown)}
 	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.sourceOf(q)}
-	a, ok, err := b.askIfPresent(q)
+	a, ok, err := b.askQuery(q)
 	if err != nil {
 		return out, err
 	}

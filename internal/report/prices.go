@@ -29,7 +29,7 @@ var pricesSection = section{
 		{
 			id: "price-spread", title: "Price by segment", wide: true,
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
-			query: "report_price_spread", read: rowsRead, shown: 60,
+			query: "report_price_spread", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
 			fields: []field{
@@ -45,7 +45,7 @@ var pricesSection = section{
 		{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
-			query: "price_distribution", read: rowsRead, shown: 60,
+			query: "price_distribution", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
 			fields: []field{
@@ -59,7 +59,7 @@ var pricesSection = section{
 		{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
-			query: "price_by_authority", read: rowsRead, shown: 60,
+			query: "price_by_authority", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
 			fields: []field{
@@ -74,7 +74,7 @@ var pricesSection = section{
 		{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
-			query: "price_moves", read: rowsRead, shown: 60,
+			query: "price_moves", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 				variant: seriesByMeasure(byColumns("day"), daysDrawn,
 					measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},

@@ -18,7 +18,7 @@ import (
 type Question struct {
 	// Query is the name of the query.
 	Query string
-	// Params are the values of parameters without their default.
+	// Params are the values of the parameters that do not keep their default.
 	Params map[string]string
 	// AsOf is the time of the snapshot. Zero means the newest snapshot.
 	AsOf time.Time
@@ -85,8 +85,8 @@ type builder struct {
 	currencies []string
 }
 
-// askIfPresent calls Ask.
-func (b *builder) askIfPresent(q Question) (a queryResult, ok bool, err error) {
+// askQuery runs a query. ok is false if the snapshot lacks a table or column of it.
+func (b *builder) askQuery(q Question) (a queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
 	return queryResult{Result: r, missing: map[string]bool{}}, ok, err
 }

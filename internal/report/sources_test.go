@@ -67,7 +67,7 @@ func TestNeededTablesAreSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	headlines, err := db.Collect(t.Context(), q, nil, rowsRead)
+	headlines, err := db.Collect(t.Context(), q, nil, maxRows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // run applies its changes. Readers do not see it before Publish.
 type Draft struct {
 	*Instance
-	// Run is the id of the run, At the time of its snapshot.
+	// Run is the id of the run. At is the time of its snapshot.
 	Run string
 	At  time.Time
 	// Kind is the kind of the run. Empty means a night.

@@ -44,7 +44,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err := d.w.Folder.disk.Rename(d.Dir, d.w.Folder.VersionPath(d.Run)); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
-	// The link at the top leads through "latest", so it must exist first.
+	// The link catalog.duckdb points to a path below "latest". It must exist before the switch.
 	if err := d.w.Versions.linkCatalog(); err != nil {
 		return m, err
 	}
@@ -69,8 +69,8 @@ func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (Manifest, err
 	return m, d.sealAndVerify(ctx, &m)
 }
 
-// sealAndVerify starts the DuckDB that verifies while the files are sealed, and takes the checksum
-// of the catalog while it is verified.
+// sealAndVerify starts a DuckDB for the verification while the files are sealed. It then verifies
+// the catalog and takes its checksum at the same time.
 func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
 	mode, err := d.publicMode()
 	if err != nil {

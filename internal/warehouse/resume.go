@@ -19,7 +19,7 @@ type Unfinished struct {
 	StartedAt time.Time `json:"started_at"`
 	// Source is the base URL. Landed responses are used for the same service only.
 	Source string `json:"source"`
-	// Access describes what the token may read: another token may get other responses. It is
+	// Access describes the rights of the token: another token may get other responses. It is
 	// empty until the service has reported it.
 	Access string `json:"access,omitempty"`
 	// Attempt is the number of times that the run was started.

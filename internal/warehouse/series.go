@@ -32,8 +32,8 @@ type Snapshot struct {
 
 // SeriesFile is the Parquet file of a table and day.
 type SeriesFile struct {
-	// Day is the manifest of the day, Table its entry of the file. If no manifest of the day is
-	// left, the checksum is empty. Rows are negative if they are unknown.
+	// Day is the manifest of the day. Table is its entry of the file: without a manifest the
+	// checksum is empty. Rows are negative if they are unknown.
 	Day   Manifest
 	Table ManifestTable
 }

@@ -60,7 +60,7 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 // measure is the state of one Measure.
 type measure struct {
 	ctx context.Context
-	// done are the counted folders, counted the files with several names.
+	// done lists the counted folders. counted contains the counted files with several names.
 	done    []string
 	counted map[fileID]bool
 }

@@ -1,6 +1,6 @@
-// Package warehouse owns the warehouse folder and the DuckDB files in it: who may
-// write (lock), what a version is made of (draft, manifest), how readers are
-// switched to it in one step (publish), which versions are kept, and the ledger of runs.
+// Package warehouse owns the warehouse folder and the DuckDB files in it: the write lock, the
+// parts of a version (draft, manifest), the switch of readers to it in one step (publish), the
+// retention of versions, and the ledger of runs.
 //
 // It must not know where rows come from: it does not import HTTP, JSON records or Arrow. It
 // opens files; others fill them. The check and the repair of files are in package integrity.

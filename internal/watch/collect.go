@@ -26,7 +26,7 @@ const (
 type collector struct {
 	watch Watch
 	now   query.Snapshot
-	// previous is the state of earlier nights, base the evaluation to compare with.
+	// previous is the state of earlier nights. base is the evaluation to compare with.
 	previous *state
 	base     evaluation
 

@@ -46,7 +46,7 @@ type Status struct {
 	Watch string
 	// Evaluated is the snapshot of the last evaluation. Zero means that there was none.
 	Evaluated query.Snapshot
-	// Found counts the findings of that evaluation, Pending the undelivered messages.
+	// Found counts the findings of that evaluation. Pending counts the undelivered messages.
 	Found, Pending int
 	// Sent is the time when a message last reached all its channels, or zero.
 	Sent time.Time

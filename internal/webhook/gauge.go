@@ -12,7 +12,7 @@ import (
 
 // InboxState describes how full the inbox is.
 type InboxState struct {
-	// Bytes is the size of all segments, Limit the maximum. Limit 0 means no maximum.
+	// Bytes is the size of all segments. Limit is its maximum. 0 means no maximum.
 	Bytes, Limit int64
 	// FullSince is the time when the inbox became full. It is zero while there is room.
 	FullSince time.Time

@@ -1,4 +1,4 @@
--- A warehouse for the benchmark: as many listings as the variable "listings" says,
+-- A warehouse for the benchmark: the number of listings in the variable "listings",
 -- two or three prices each, a year of nights in which one listing in a hundred
 -- changes its price, one in a thousand is new and one in a thousand withdrawn.
 -- Day 0 is the first snapshot, day 365 the newest.

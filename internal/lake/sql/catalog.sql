@@ -31,7 +31,7 @@ FROM iceberg_tables
 WHERE catalog_name = ? AND table_namespace IN (?, ?, ?)
 ORDER BY table_namespace, table_name
 
--- name: list_others
+-- name: list_foreign_tables
 SELECT catalog_name, table_namespace, table_name, metadata_location
 FROM iceberg_tables
 WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL

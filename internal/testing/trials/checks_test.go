@@ -27,7 +27,7 @@ func newAuditedHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
-	h.cfg.KnownRecords, h.cfg.ResumeMaxAge = 0, 24*time.Hour
+	h.cfg.MinSkipRecords, h.cfg.ResumeMaxAge = 0, 24*time.Hour
 	h.cfg.Checks, h.cfg.CheckTimeout = audit, time.Minute
 	return h
 }

@@ -63,7 +63,7 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	h.cfg.AllowMassDelete = true
 	partial := h.partialNight()
 	h.requireStream(partial.Run, "articles", fetch.BestEffort, "answered 404")
-	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Lacking {
+	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Incomplete {
 		t.Errorf("articles: %+v", s)
 	}
 }
@@ -112,8 +112,8 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
 				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
-				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Lacking != c.partial {
-					t.Errorf("fetched %d of %d rows, lacking %v", s.Fetched, h.count("articles", "TRUE"), s.Lacking)
+				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Incomplete != c.partial {
+					t.Errorf("fetched %d of %d rows, lacking %v", s.Fetched, h.count("articles", "TRUE"), s.Incomplete)
 				}
 				for _, id := range lost {
 					if n := h.count("articles", "id = ?", id); (n == 1) != !first {

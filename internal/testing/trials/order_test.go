@@ -69,7 +69,7 @@ func sequential(t *testing.T, service *sim.Service, dir string, at time.Time, st
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
 	cfg.Fetch.Concurrency = 1
-	cfg.KnownRecords = math.MaxInt
+	cfg.MinSkipRecords = math.MaxInt
 	cfg.Fetch.Transport = &disorder{service: service}
 	return cfg
 }
@@ -82,7 +82,7 @@ func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 8, Base: time.Millisecond, Max: time.Second}
 	cfg.Warehouse.Threads = 1 + random.IntN(2)
 	cfg.BatchRows = 1 + random.IntN(40)
-	cfg.KnownRecords = 1
+	cfg.MinSkipRecords = 1
 	return cfg
 }
 

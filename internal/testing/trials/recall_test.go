@@ -48,7 +48,7 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	o.Listings, o.Order = 150, order
 	h := newHouse(t, o, "product_listings", "outlet_listings", "files", "tags")
 	decoding := h.cfg
-	decoding.Warehouse.Dir, decoding.KnownRecords = t.TempDir(), math.MaxInt
+	decoding.Warehouse.Dir, decoding.MinSkipRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
 	h.cfg.Limits.Share, decoding.Limits.Share = 0.9, 0.9
 	both := func(do func(cfg pipeline.Config) error) {

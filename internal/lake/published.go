@@ -9,9 +9,9 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// shown is the published state of a table: its last night and the checksum of its rows. Both
-// are stored as properties of the table, because a catalog may drop tags.
-type shown struct {
+// publishedState is the published state of a table: its last night and the checksum of its rows.
+// Both are stored as properties of the table, because a catalog may drop tags.
+type publishedState struct {
 	run string
 	at  time.Time
 	// content is empty if another program wrote the snapshot, which the next night then
@@ -25,14 +25,14 @@ type shown struct {
 	onMain bool
 }
 
-// readShown reads the published state of a table. It is the zero value for a table that was
+// readPublishedState reads the published state of a table. It is the zero value for a table that was
 // never published.
-func readShown(n tableName, t *table.Table) (shown, error) {
+func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	if t == nil {
-		return shown{}, nil
+		return publishedState{}, nil
 	}
 	properties := t.Metadata().Properties()
-	s := shown{run: properties[runProperty]}
+	s := publishedState{run: properties[runProperty]}
 	if s.run == "" {
 		return s, nil
 	}
@@ -56,11 +56,11 @@ func readShown(n tableName, t *table.Table) (shown, error) {
 	return s, nil
 }
 
-// readAllShown reads the published state of all tables.
-func readAllShown(have tables) (map[tableName]shown, error) {
-	all := map[tableName]shown{}
+// readPublishedStates reads the published state of all tables.
+func readPublishedStates(have tables) (map[tableName]publishedState, error) {
+	all := map[tableName]publishedState{}
 	for n, t := range have {
-		s, err := readShown(n, t)
+		s, err := readPublishedState(n, t)
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +70,8 @@ func readAllShown(have tables) (map[tableName]shown, error) {
 }
 
 // newest returns the latest night of any table.
-func newest(all map[tableName]shown) shown {
-	var last shown
+func newest(all map[tableName]publishedState) publishedState {
+	var last publishedState
 	for _, s := range all {
 		if s.at.After(last.at) {
 			last = s

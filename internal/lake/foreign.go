@@ -9,15 +9,15 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// loadOthers returns the tables of other namespaces and catalogs in the database whose
-// metadata is in a folder of this lake. It returns none for a REST catalog, whose other
+// loadForeignTables returns the tables of other namespaces and catalogs in the database whose
+// metadata is in a folder of this lake. For a REST catalog the list is empty, because its other
 // namespaces are not read.
-func (l *Lake) loadOthers(ctx context.Context) ([]*table.Table, error) {
+func (l *Lake) loadForeignTables(ctx context.Context) ([]*table.Table, error) {
 	c, ok := l.catalog.(*sqlCatalog)
 	if !ok {
 		return nil, nil
 	}
-	rows, err := c.listOthers(ctx)
+	rows, err := c.listForeignTables(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
 	}
@@ -46,19 +46,18 @@ func (l *Lake) isBelow(address string) bool {
 	})
 }
 
-// other is a table that does not belong to the lake.
-type other struct {
+// foreignTable is a table in the catalog database that does not belong to the lake.
+type foreignTable struct {
 	identifier table.Identifier
 	location   string
 }
 
-// listOthers lists the tables that do not belong to the lake.
-func (c *sqlCatalog) listOthers(ctx context.Context) (found []other, err error) {
+func (c *sqlCatalog) listForeignTables(ctx context.Context) (found []foreignTable, err error) {
 	args := []any{c.cfg.Name}
 	for _, namespace := range c.cfg.namespaces() {
 		args = append(args, namespace)
 	}
-	rows, err := c.db.QueryContext(ctx, c.statement("list_others"), args...)
+	rows, err := c.db.QueryContext(ctx, c.statement("list_foreign_tables"), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +67,7 @@ func (c *sqlCatalog) listOthers(ctx context.Context) (found []other, err error) 
 		if err := rows.Scan(&catalog, &namespace, &name, &location); err != nil {
 			return nil, err
 		}
-		found = append(found, other{table.Identifier{catalog, namespace, name}, location})
+		found = append(found, foreignTable{table.Identifier{catalog, namespace, name}, location})
 	}
 	return found, rows.Err()
 }
