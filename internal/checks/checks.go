@@ -5,6 +5,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,9 +149,10 @@ func reservedParams() []string { return []string{paramSnapshot, paramRun, paramP
 // them.
 const maxSampleRows, maxSampleText = 3, 200
 
-// Run runs the checks on an open snapshot, one after another, and returns a result for each.
-// A check that fails to run gives a result, too. An error means that the context was canceled
-// or the evidence of the snapshot cannot be read.
+// Run runs the checks on an open snapshot, one after another, and returns a result for each. A
+// check with several parts has the time limit of one query. A check that fails to run gives a
+// result, too. An error means that the context was canceled or the evidence of the snapshot
+// cannot be read.
 func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 	scope, err := readScope(ctx, db)
 	if err != nil {
@@ -170,39 +172,42 @@ func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 }
 
 func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) ledger.Check {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
 	result := ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity}
 	parts, values, skip, err := s.prepare(db, in, q)
 	if skip != "" {
 		result.Outcome, result.Reason = ledger.CheckSkipped, skip
 		return result
 	}
-	// The parts run one after another, so that a pattern needs the memory of one part only.
+	// The parts run one after another, so that a pattern needs the memory of one part only. A
+	// part that does not run must not hide the rows of others.
 	var found query.Result
 	unread := false
 	for _, part := range parts {
-		var one query.Result
-		if err == nil {
-			one, err = db.Collect(ctx, part, values, maxSampleRows)
+		if err != nil && ctx.Err() != nil {
+			break
 		}
-		if err != nil || one.Total == 0 {
-			continue
+		one, partErr := db.Collect(ctx, part, values, maxSampleRows)
+		if partErr == nil && one.Total > 0 {
+			var skipped bool
+			if skipped, partErr = in.isUnread(ctx, db, part, values); skipped {
+				unread = true
+				continue
+			}
+			found.Columns, found.Total = one.Columns, found.Total+one.Total
+			found.Rows = append(found.Rows, one.Rows[:min(len(one.Rows), maxSampleRows-len(found.Rows))]...)
 		}
-		var skipped bool
-		if skipped, err = in.isUnread(ctx, db, part, values); skipped {
-			unread = true
-			continue
-		}
-		found.Columns, found.Total = one.Columns, found.Total+one.Total
-		found.Rows = append(found.Rows, one.Rows[:min(len(one.Rows), maxSampleRows-len(found.Rows))]...)
+		err = cmp.Or(err, partErr)
 	}
-	if err == nil && found.Total > 0 {
-		result.Sample, err = sample(found)
+	if err != nil {
+		result.Reason = firstLine(err)
 	}
 	switch {
+	case found.Total > 0: // also if a later part did not run
+		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, found.Total, sample(found)
 	case err != nil:
-		result.Outcome, result.Reason, result.Sample = ledger.CheckNotRun, firstLine(err), nil
-	case found.Total > 0:
-		result.Outcome, result.Rows = ledger.CheckFailed, found.Total
+		result.Outcome = ledger.CheckNotRun
 	case unread:
 		result.Outcome, result.Reason = ledger.CheckSkipped, "no table of it was read"
 	default:
@@ -268,8 +273,9 @@ func firstLine(err error) string {
 	return line
 }
 
-// sample writes the first violating rows as a JSON array of objects, long texts cut.
-func sample(found query.Result) (json.RawMessage, error) {
+// sample returns the first violating rows as a JSON array of objects, long texts cut. It is nil
+// if a value has no valid JSON.
+func sample(found query.Result) json.RawMessage {
 	text := []byte("[")
 	for i, row := range found.Rows {
 		if i > 0 {
@@ -280,16 +286,10 @@ func sample(found query.Result) (json.RawMessage, error) {
 			if c > 0 {
 				text = append(text, ',')
 			}
-			name, err := json.Marshal(column.Name)
-			if err != nil {
-				return nil, err
-			}
+			name, _ := json.Marshal(column.Name) // a string always has JSON
 			text = append(append(text, name...), ':')
 			if value := []rune(row.Value(c).Text); len(value) > maxSampleText {
-				cut, err := json.Marshal(string(value[:maxSampleText]) + "...")
-				if err != nil {
-					return nil, err
-				}
+				cut, _ := json.Marshal(string(value[:maxSampleText]) + "...")
 				text = append(text, cut...)
 				continue
 			}
@@ -299,9 +299,9 @@ func sample(found query.Result) (json.RawMessage, error) {
 	}
 	text = append(text, ']')
 	if !json.Valid(text) {
-		return nil, errors.New("the sample is no JSON")
+		return nil
 	}
-	return text, nil
+	return text
 }
 
 // scope is the audited snapshot, and the tables that its run read.

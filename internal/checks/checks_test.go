@@ -188,7 +188,7 @@ func TestOutcomes(t *testing.T) {
 	for name, text := range map[string]string{
 		"reads_files": "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
 		"no_column":   "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
-		"too_slow":    "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(100000000) AS a(x), range(100000000) AS b(x) WHERE a.x + b.x = -1",
+		"too_slow":    "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
 		"writes":      "-- title: A\n-- severity: hold\nDELETE FROM orders",
 		"own":         "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
 		"compares":    "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
@@ -241,9 +241,49 @@ INSERT INTO outlets (id) VALUES ('a');`
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, time.Minute)
+	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
 	if got := runAll(first)["compares"]; got.Outcome != ledger.CheckSkipped {
 		t.Errorf("on a first night the check %s (%s)", got.Outcome, got.Reason)
+	}
+}
+
+// TestTimeoutBoundsAWholeCheck has parts that each run shorter than the limit, and together longer.
+func TestTimeoutBoundsAWholeCheck(t *testing.T) {
+	dir := t.TempDir()
+	const slow = "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(20000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5"
+	if err := os.WriteFile(filepath.Join(dir, "slow.sql"), []byte(slow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const limit = 400 * time.Millisecond
+	db := open(t, catalog(t), twoNights+readAll(), query.Before{}, limit)
+	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := results[0]; r.Outcome != ledger.CheckNotRun || !strings.Contains(r.Reason, "stopped after 400ms") {
+		t.Errorf("%s after %.1f s: %s", r.Outcome, r.Seconds, r.Reason)
+	}
+}
+
+// TestPartsThatDoNotRunHideNoRows has a part with violating rows before one that cannot run.
+func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
+	dir := t.TempDir()
+	const text = "-- title: A\n-- severity: hold\n-- each: table product_listings orders\nSELECT guest_email IS NULL AS empty, id FROM {table}"
+	if err := os.WriteFile(filepath.Join(dir, "partly.sql"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for fixture, want := range map[string]ledger.CheckOutcome{
+		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
+		"":                                      ledger.CheckNotRun,
+	} {
+		db := open(t, catalog(t), twoNights+readAll()+fixture, query.Before{}, time.Minute)
+		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := results[0]; r.Outcome != want || !strings.Contains(r.Reason, "guest_email") {
+			t.Errorf("with %q the check %s in %d rows: %s", fixture, r.Outcome, r.Rows, r.Reason)
+		}
 	}
 }
 

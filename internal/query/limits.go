@@ -34,6 +34,12 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	}
 }
 
+// Bound returns a context for several queries that together have the time limit of one query.
+func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel, _ := withTimeout(ctx, db.opts.Timeout)
+	return ctx, cancel
+}
+
 // stopGrace is the time that DuckDB may take to stop. The driver interrupts it every half second.
 const stopGrace = 2 * time.Second
 
