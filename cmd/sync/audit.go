@@ -16,6 +16,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
 )
 
 type auditOptions struct {
@@ -122,7 +123,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// keptBefore returns the catalog of the version that the newest one was built on. It returns
+// keptBefore returns the catalog of the version that the newest or the held one was built on. It returns
 // "" if that version is not kept. The previous rows are then read from the history.
 func keptBefore(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
@@ -133,12 +134,14 @@ func keptBefore(g *globals) (string, error) {
 	if err != nil || !ok {
 		return "", err
 	}
-	if g.held {
-		return wh.Folder.VersionCatalog(latest), nil
-	}
 	m, err := wh.Versions.ReadManifest(latest)
+	if g.held {
+		var h warehouse.HeldNight
+		h, err = findHeld(wh)
+		m = h.Manifest
+	}
 	if err != nil || m.Previous == "" || wh.Versions.CheckCatalog(m.Previous) != nil {
-		return "", nil // opening the newest version reports its damage
+		return "", nil // opening the snapshot reports its damage
 	}
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }

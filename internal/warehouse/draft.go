@@ -215,7 +215,7 @@ func (w *Warehouse) finishKilledRuns() error {
 			}
 		}
 	}
-	if err := w.dropHalfPublished(); err != nil {
+	if err := w.finishKilledHeld(); err != nil {
 		return err
 	}
 	run, ok, err := w.Versions.Latest()

@@ -123,7 +123,10 @@ func noHeldErr(verb string) error {
 // only sizes.
 func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*DamagedError, files int) {
 	run, err := w.heldRun()
-	if err != nil || run == "" {
+	if err != nil {
+		return []*DamagedError{{File: heldDir, Problem: err.Error()}}, 0
+	}
+	if run == "" {
 		return nil, 0
 	}
 	dir := w.Folder.Path(heldDir, run)
@@ -160,7 +163,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	if err != nil {
 		return h, err
 	}
-	if latest != h.Manifest.Previous {
+	if !w.Versions.isHeldOn(h.Manifest, latest) {
 		return h, fmt.Errorf("publish the held night %s: it was built on %s and readers see %s: drop it with placementsync discard --held; nothing was changed",
 			h.Manifest.RunID, orNothing(h.Manifest.Previous), orNothing(latest))
 	}
@@ -172,7 +175,10 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, fmt.Errorf("publish the held night %s: %w; readers keep the last snapshot", h.Manifest.RunID, err)
 	}
 	run := h.Manifest.RunID
-	if err := errors.Join(w.Versions.linkCatalog(), w.Versions.switchTo(run)); err != nil {
+	if err = w.Versions.linkCatalog(); err == nil {
+		err = w.Versions.switchTo(run)
+	}
+	if err != nil {
 		return h, fmt.Errorf("switch to version %s: %w", run, err)
 	}
 	// If the process is killed after this, Recover reads the entry in the version.
@@ -259,57 +265,90 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	return run, w.dropHeld()
 }
 
-// dropHeld removes the held night. If its publish was killed before the switch, it also removes
-// the incomplete version.
+// dropHeld removes the held night, and parts of one whose removal was killed.
 func (w *Warehouse) dropHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the held night: %w", err)
 	}
-	if err := w.dropHalfPublished(); err != nil {
-		return err
-	}
+	var paths []string
 	for _, e := range entries {
-		remove := w.Folder.disk.Discard
-		if strings.HasPrefix(e.Name(), ".") { // an earlier removal was killed
-			remove = w.Folder.disk.RemoveAll
-		}
-		if err := remove(w.Folder.Path(heldDir, e.Name())); err != nil {
+		paths = append(paths, w.Folder.Path(heldDir, e.Name()))
+	}
+	return w.discardHeld(paths)
+}
+
+func (w *Warehouse) discardHeld(paths []string) error {
+	for _, path := range paths {
+		if err := w.Folder.disk.Discard(path); err != nil {
 			return fmt.Errorf("remove the held night: %w", err)
 		}
 	}
 	return nil
 }
 
-// dropHalfPublished removes the version of a held night whose publish was killed before the
-// switch. It keeps the held night.
-func (w *Warehouse) dropHalfPublished() error {
-	run, err := w.heldRun()
-	if err != nil || run == "" {
+// finishKilledHeld completes a publish of the held night that was killed after its switch, and
+// undoes one that was killed before it: a rollback must not switch to a night that was not accepted.
+func (w *Warehouse) finishKilledHeld() error {
+	runs, err := listFolders(w.Folder.Path(heldDir))
+	if err != nil || len(runs) == 0 {
 		return err
+	}
+	latest, ok, err := w.Versions.Latest()
+	if err != nil || !ok {
+		return err
+	}
+	if slices.Contains(runs, latest) {
+		return w.dropHeld()
 	}
 	versions, err := w.Versions.List()
-	if err != nil || !slices.Contains(versions, run) {
-		return err
+	for _, run := range runs {
+		if err == nil && slices.Contains(versions, run) {
+			err = w.Folder.disk.Discard(w.Folder.VersionPath(run))
+		}
 	}
-	return w.Folder.disk.Discard(w.Folder.VersionPath(run))
+	return err
 }
 
-// dropStaleHeld removes a held night that cannot be published any more, because it was already
-// published, or because readers no longer see the version that it was built on.
-func (w *Warehouse) dropStaleHeld(latest string) error {
-	h, ok, err := w.Held()
-	if err == nil && ok && h.Manifest.Previous == latest {
-		return nil
-	}
-	if errors.As(err, new(*DamagedError)) {
-		return nil // verify names it, and the next night replaces it
-	}
+// dropStaleHeld removes a held night that can no longer be published.
+func (w *Warehouse) dropStaleHeld() error {
+	stale, err := w.Versions.staleHeld()
 	if err != nil {
 		return err
 	}
-	return w.dropHeld()
+	return w.discardHeld(stale)
+}
+
+// isHeldOn reports whether a held night can be published while readers see the version latest: it
+// was built on it, or it is a replay of it.
+func (v *Versions) isHeldOn(m Manifest, latest string) bool {
+	if m.Previous == latest {
+		return true
+	}
+	at, _ := RunTime(m.RunID)
+	last, ok := RunTime(latest)
+	replayed, err := v.ReadManifest(latest)
+	return m.Kind == ledger.Replay && ok && at.Equal(last) && err == nil && replayed.Previous == m.Previous
+}
+
+// staleHeld returns the folders of a held night that can no longer be published, because it was
+// already published, or because readers see another version, see isHeldOn. A damaged
+// one is stale once readers see a later run. It also returns the rest of a killed removal.
+func (v *Versions) staleHeld() (paths []string, err error) {
+	entries, err := os.ReadDir(v.folder.Path(heldDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	latest, _, latestErr := v.Latest()
+	if err = errors.Join(err, latestErr); err != nil {
+		return nil, fmt.Errorf("find the held night: %w", err)
+	}
+	for _, e := range entries {
+		run, path := e.Name(), v.folder.Path(heldDir, e.Name())
+		m, err := v.ReadManifestFile(filepath.Join(path, ManifestFile), run)
+		if strings.HasPrefix(run, ".") || run <= latest || err == nil && !v.isHeldOn(m, latest) {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
 }

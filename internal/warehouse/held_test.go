@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
+	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -125,20 +128,146 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	requireState(t, w, "one", laterRun)
 }
 
-func TestADamagedHeldNightIsNotPublished(t *testing.T) {
+func TestADamagedHeldNightIsFoundAndNotPublished(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstRun, "one")
+	edit := func(name string, change func(data []byte) []byte) func() error {
+		return func() error {
+			path := filepath.Join(w.Folder.Dir(), "held", heldRun, name)
+			data, err := os.ReadFile(path)
+			return errors.Join(err, os.Chmod(path, 0o600), os.WriteFile(path, change(data), 0o600))
+		}
+	}
+	remove := func(name string) func() error {
+		return func() error { return os.Remove(filepath.Join(w.Folder.Dir(), "held", heldRun, name)) }
+	}
+	for name, c := range map[string]struct {
+		damage func() error
+		// seen is set if verify finds it without --read-data.
+		seen bool
+	}{
+		"a changed byte":  {edit(warehouse.CatalogFile, func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), false},
+		"half a catalog":  {edit(warehouse.CatalogFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
+		"no table":        {remove("product_listing_tags.parquet"), true},
+		"no manifest":     {remove(warehouse.ManifestFile), true},
+		"half a manifest": {edit(warehouse.ManifestFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
+		"no entry":        {remove("run.json"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			must(t, hold(t, w, heldRun, "two"))
+			must(t, c.damage())
+			for _, readData := range []bool{false, true} {
+				found, err := integrity.Check(t.Context(), w, readData)
+				must(t, err)
+				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.seen || readData) {
+					t.Errorf("with read-data %v: %+v", readData, found.Damage)
+				}
+			}
+			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
+				t.Error("it was published")
+			}
+			if got := newest(t, w); got != "one" {
+				t.Errorf("readers see %s", got)
+			}
+			_, err := w.DiscardHeld()
+			must(t, err)
+		})
+	}
+	must(t, hold(t, w, heldRun, "two"))
+	must(t, remove(warehouse.ManifestFile)())
+	publish(t, w, laterRun, "three")
+	requireNoHeldFiles(t, w)
+}
+
+func requireNoHeldFiles(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	if left, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); err != nil || len(left) > 0 {
+		t.Errorf("held/ has %v (%v)", left, err)
+	}
+}
+
+func TestPruneRemovesAStaleHeldNight(t *testing.T) {
+	w := open(t)
+	prune := func(dryRun bool) []string {
+		t.Helper()
+		gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, dryRun)
+		must(t, err)
+		return paths(gone)
+	}
+	publish(t, w, firstRun, "one")
+	publish(t, w, heldRun, "two")
+	must(t, hold(t, w, laterRun, "three"))
+	if got := prune(false); len(got) > 0 {
+		t.Errorf("prune removed %v", got)
+	}
+	requireState(t, w, "two", laterRun)
+	_, err := w.Rollback(firstRun, night)
+	must(t, err)
+	want := []string{"held/" + laterRun}
+	if got := prune(true); !slices.Equal(got, want) {
+		t.Errorf("prune would remove %v", got)
+	}
+	requireState(t, w, "one", laterRun)
+	if got := prune(false); !slices.Equal(got, want) {
+		t.Errorf("prune removed %v", got)
+	}
+	requireNoHeldFiles(t, w)
+}
+
+// TestKeepVersionsBoundsPublishedHeldNights publishes a held night where one version is kept.
+func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
+	w := openKeeping(t, 1)
+	publish(t, w, firstRun, "one")
+	must(t, hold(t, w, heldRun, "two"))
+	_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
+	must(t, err)
+	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{heldRun}) {
+		t.Errorf("versions %v (%v)", versions, err)
+	}
+	requireNoHeldFiles(t, w)
+}
+
+// TestAHeldReplayReplacesItsNight holds a replay of the newest night: it was built on the version
+// before.
+func TestAHeldReplayReplacesItsNight(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstRun, "one")
+	publish(t, w, heldRun, "two")
+	at, _ := warehouse.RunTime(heldRun)
+	d, err := w.BeginFrom(t.Context(), heldRun+"-2", at, firstRun)
+	must(t, err)
+	d.Kind = ledger.Replay
+	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
+	must(t, d.Exec(t.Context(), "COPY main.product_listing_tags TO "+file+" (FORMAT parquet)"))
+	must(t, d.WriteEntry(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
+	_, err = d.Hold(t.Context(), slices.Clone(files))
+	must(t, errors.Join(err, d.Discard()))
+	if gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(gone) > 0 {
+		t.Errorf("prune removed %v (%v)", gone, err)
+	}
+	_, err = w.PublishHeld(t.Context(), nil, night)
+	must(t, err)
+	requireState(t, w, "one", "")
+	if latest, _, err := w.Versions.Latest(); err != nil || latest != heldRun+"-2" {
+		t.Errorf("readers see %s (%v)", latest, err)
+	}
+}
+
+// TestARollbackDoesNotPublishAHeldNight kills publish --held before its switch. The version must
+// not be a target of a rollback, because it was not accepted.
+func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	must(t, hold(t, w, heldRun, "two"))
-	must(t, os.Chmod(w.Folder.HeldCatalog(heldRun), 0o600))
-	data, err := os.ReadFile(w.Folder.HeldCatalog(heldRun))
-	must(t, err)
-	data[len(data)/2] ^= 1
-	must(t, os.WriteFile(w.Folder.HeldCatalog(heldRun), data, 0o600))
-	if damaged, files := w.CheckHeld(t.Context(), true); len(damaged) != 1 || files == 0 {
-		t.Errorf("damaged %v of %d files", damaged, files)
+	if _, err := failingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, night); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
 	}
-	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-		t.Error("it was published")
+	err := locked(t, w, laterRun, func() error {
+		_, err := w.Rollback(heldRun, night)
+		return err
+	})
+	if !errors.As(err, new(*ledger.UnknownRunError)) {
+		t.Errorf("the rollback ended with %v", err)
 	}
 	requireState(t, w, "one", heldRun)
 }
@@ -241,6 +370,30 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 			t.Errorf("after %d steps the ledger does not have the held night: %+v", steps, runs)
 		}
 		requireState(t, w, "one", held)
+		if !*reached {
+			break
+		}
+	}
+}
+
+// TestNoStateIsBetweenHeldAndDiscarded cuts the removal of a held night at each of its steps: it is
+// held or gone, and the next night removes its rest.
+func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
+	for steps := 0; ; steps++ {
+		w := open(t)
+		publish(t, w, firstRun, "one")
+		must(t, hold(t, w, heldRun, "two"))
+		cut, reached := cutAfter(t, w, steps)
+		_, err := cut.DiscardHeld()
+		if held := heldName(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
+			t.Errorf("after %d steps %q is held (%v)", steps, held, err)
+		}
+		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
+			t.Errorf("after %d steps: %+v (%v)", steps, found.Damage, err)
+		}
+		publish(t, w, laterRun, "three")
+		requireState(t, w, "three", "")
+		requireNoHeldFiles(t, w)
 		if !*reached {
 			break
 		}

@@ -34,8 +34,8 @@ type Lock struct {
 	file *flock.Flock
 }
 
-// Lock locks the warehouse for a run, creates its folders and finishes a killed rollback. It returns
-// a *LockedError if another run holds the lock, and a *NewerError if a newer program wrote the
+// Lock locks the warehouse for a run, creates its folders, and finishes a killed rollback and a
+// killed publish of a held night. It returns a *LockedError if another run holds the lock, and a *NewerError if a newer program wrote the
 // warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
@@ -58,7 +58,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 		return nil, errors.Join(err, l.Release())
 	}
 	// If this fails, verify reports the rollback, and prune can still free space.
-	_ = w.finishKilledRollback()
+	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeld())
 	return l, nil
 }
 

@@ -228,5 +228,5 @@ func (w *Warehouse) finishPublish(run string) error {
 			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}
-	return w.dropStaleHeld(run)
+	return w.dropStaleHeld()
 }

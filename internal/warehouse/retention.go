@@ -37,14 +37,14 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes old landed responses, days of the series, versions and changes of meta, and returns
-// them. With dryRun it does not remove them. It needs the Lock.
+// Prune removes old landed responses, days of the series, versions, changes of meta and a stale held
+// night, and returns them. With dryRun it does not remove them. It needs the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var doomed []string
 	for _, find := range []func() ([]string, error){
 		func() ([]string, error) { return p.oldRaw(r, now) },
 		func() ([]string, error) { return p.series.oldDays(r) },
-		p.oldVersions, p.metaLog.oldPaths,
+		p.oldVersions, p.versions.staleHeld, p.metaLog.oldPaths,
 	} {
 		paths, err := find()
 		if err != nil {
@@ -62,7 +62,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 		size, err := sizeOf(path)
 		switch {
 		case err != nil || dryRun:
-		case filepath.Dir(path) == p.folder.Path(VersionsDir): // a rollback must not find a part of it
+		case slices.Contains([]string{VersionsDir, heldDir}, filepath.Base(filepath.Dir(path))): // other commands must not find a part of it
 			err = p.folder.disk.Discard(path)
 		default:
 			err = os.RemoveAll(path)
