@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign, late ones first and finished ones last
--- about: Progress of each campaign: planned articles (as the campaign states them), assigned order items, and articles that are begun, have a brief, have a draft, are published (by status or live address) or ended without being published. A campaign is late if its target date is before the snapshot and fewer articles are published than were planned or begun; ended articles are not counted. Late campaigns come first, then running ones, the earliest target date first; finished campaigns come last, the latest first. Deleted campaigns and articles are left out.
+-- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign is late if its target date is past and fewer articles are published than were planned or begun; ended articles are not counted. Late campaigns come first, finished ones last. Deleted ones are left out.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH article_counts AS (
@@ -50,7 +50,7 @@ ordered_campaigns AS (
     SELECT
         *,
         is_past AND is_open AS is_late,
-        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS place
+        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS urgency
     FROM campaign_counts
 )
 SELECT
@@ -69,4 +69,4 @@ SELECT
     ended,
     CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
 FROM ordered_campaigns
-ORDER BY place, CASE WHEN place < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id
+ORDER BY urgency, CASE WHEN urgency < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

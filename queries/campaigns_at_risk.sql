@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaigns at risk
 -- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
--- about: Budget and dates of unfinished campaigns. sale_total is the sum of the sale prices of the campaign's order items without refunded items. projected_total adds the average sale price for each planned article that has not begun. The usual pace is the median time from the start of an article to its first publication, over all articles published in the window; it is a duration that occurred. An open article is expected at its start plus the pace, but not before the snapshot; an article that has not begun, at the snapshot plus the pace. late_for_target counts articles that are expected after the target date of the campaign; late_for_promise counts open articles that are expected after the promised delivery of their item. Without a published article in the window the pace is 0. Days have 24 hours. The specification defines no currency for budgets and items: they can be compared only if all have the same currency.
+-- about: Budget and dates of unfinished campaigns. projected_total adds to the sales, without refunded items, the average sale price for each planned article that has not begun. Articles are expected at the usual pace: the median time from start to first publication in the window. late_for_target and late_for_promise count those expected after the target date, and after the promised delivery.
 -- param: days COUNT 90 -- length of the window of the pace, which ends at the snapshot, in days
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
@@ -15,6 +15,7 @@ WITH publications AS (
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
+-- Without a publication in the window the pace is 0.
 pace AS (
     SELECT quantile_disc(epoch_us(l.published_at) - epoch_us(p.started_at), 0.5) AS micros
     FROM publications AS l
@@ -28,6 +29,7 @@ clock AS (
     FROM mart.snapshot
     CROSS JOIN pace
 ),
+-- An open article is expected at its start plus the pace, but not before the snapshot.
 article_forecasts AS (
     SELECT
         p.campaign_id,
@@ -70,6 +72,7 @@ campaign_counts AS (
     LEFT JOIN article_forecasts AS w USING (campaign_id)
     GROUP BY ALL
 ),
+-- Articles that have not begun are expected at the snapshot plus the pace.
 campaign_forecasts AS (
     SELECT
         n.*,

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Delivery by writer
 -- grain: one row per writer, and one for articles without a writer
--- about: Articles of each writer that were published for the first time in the window, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts articles published by that date. Days run from payment to publication and have 24 hours; p50 and p90 are durations that occurred. Open articles are neither published nor ended at the snapshot; open_late counts open articles past their promised date whose item was not refunded. Articles without a known payment or delivery time have no promised date. Deleted articles and items are left out.
+-- about: Articles of each writer that were first published in the window, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. Deleted articles and items are left out.
 -- param: days COUNT 90 -- length of the window that ends at the snapshot, in days
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published

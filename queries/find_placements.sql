@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Find placements
 -- grain: one row per listing, tier and currency that fits, best first
--- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Amounts of different currencies cannot be compared, so the rows are ordered by rank, the tier and currency with most prices first. Listings without an authority have no price per point and come last, the cheapest first. The price limits apply to prices of every currency: set currency too. Prices of 0 or less are left out.
+-- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Listings without an authority come last, the cheapest first. Amounts of different currencies cannot be compared, so the rows are ordered by rank. The price limits apply to prices of every currency: set currency too. Prices of 0 or less are left out.
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: channel_type VARCHAR NULL -- only this type of channel

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings that got worse
 -- grain: one row per listing and trait that got worse, the latest change first
--- about: Listings on sale whose links are no longer do-follow, whose outlet is no longer indexed, whose domain authority is lower or whose longest delivery time is longer than at the start of since. A listing that is newer than since is compared with its first version. Only the two states are compared: a trait that got worse and recovered is left out, and so is a trait that is unknown in either state. changed_at is the snapshot in which the trait last changed.
+-- about: Listings on sale with a worse trait than at the start of since: links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than since is compared with its first version. Only the two states are compared; a trait that is unknown in either state is left out. changed_at is the snapshot in which the trait last changed.
 -- param: since DATE? snapshot-30d -- date of the earlier state; NULL means the first snapshot
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait

@@ -6,25 +6,25 @@ WITH snapshots AS (
     SELECT
         run_id,
         snapshot_at,
-        row_number() OVER (ORDER BY snapshot_at DESC)                        AS place,
+        row_number() OVER (ORDER BY snapshot_at DESC)                     AS age_rank,
         max(snapshot_at) OVER ()                                             AS newest_at
     FROM meta.runs
     WHERE snapshot_at IS NOT NULL
 ),
 compared_runs AS (
     SELECT
-        arg_min(run_id, place)                                               AS newest,
-        arg_min(run_id, place) FILTER (place = 2)                            AS previous,
-        arg_min(run_id, place) FILTER (snapshot_at <= newest_at - INTERVAL 7 DAY) AS week_ago
+        arg_min(run_id, age_rank)                                            AS newest,
+        arg_min(run_id, age_rank) FILTER (age_rank = 2)                      AS previous,
+        arg_min(run_id, age_rank) FILTER (snapshot_at <= newest_at - INTERVAL 7 DAY) AS week_ago
     FROM snapshots
 ),
 measures AS (
     SELECT * FROM (VALUES (1, 'rows', NULL), (2, 'listings', 'product_listings'), (3, 'outlets', 'outlets'), (4, 'orders', 'orders'),
-        (5, 'order_items', 'order_items'), (6, 'campaigns', 'campaigns'), (7, 'articles', 'articles')) AS m(place, measure, table_name)
+        (5, 'order_items', 'order_items'), (6, 'campaigns', 'campaigns'), (7, 'articles', 'articles')) AS m(position, measure, table_name)
 ),
 counts AS (
     SELECT
-        m.place,
+        m.position,
         m.measure,
         CAST(sum(t.rows) FILTER (t.run_id = c.newest) AS BIGINT)   AS value,
         CAST(sum(t.rows) FILTER (t.run_id = c.previous) AS BIGINT) AS previous,
@@ -33,7 +33,7 @@ counts AS (
     CROSS JOIN compared_runs AS c
     LEFT JOIN meta.tables AS t ON t.run_id IN (c.newest, c.previous, c.week_ago)
         AND (m.table_name IS NULL OR t.table_name = m.table_name)
-    GROUP BY m.place, m.measure
+    GROUP BY m.position, m.measure
 )
 SELECT
     measure,
@@ -43,4 +43,4 @@ SELECT
     value - previous AS change_previous,
     value - week_ago AS change_week
 FROM counts
-ORDER BY place
+ORDER BY position

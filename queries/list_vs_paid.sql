@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: List price against price paid
 -- grain: one row per sold product, and one for items without a product
--- about: Catalog price of each item at the time of sale, multiplied by its quantity, compared with its sale price; the largest discount first. Items without one of the two prices are counted but not summed; refunded and deleted items are left out. last_list and last_paid are the prices per piece of the last sale. list_now is the lowest current price of the listing, if all its prices that match have one currency. The specification defines no currency for items: the sums are valid, and list_now can be compared, only if all items have the same currency. Sums are exact and rounded to 2 places at the end; percentages of the list price to 1.
+-- about: Catalog price of each item at the time of sale, times its quantity, compared with its sale price. The largest discount comes first. Items without one of both prices are not summed; refunded and deleted items are left out. last_list and last_paid are prices per piece. list_now is the lowest current price, if its currency is certain. Items have no currency: the sums assume a single one.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York

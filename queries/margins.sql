@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Sales and margin
--- grain: one row per month of payment, outlet, profile, product, referrer or writer, and one for items without it
--- about: Sales and margin by month, the first month first, or by another group, the largest margin first. The margin is the sale price less vendor cost, internal cost, reseller price and commission; each cost has its own column, and an unknown cost counts as 0. Items without a sale price are counted but not summed; refunded items are left out unless include_refunded is set. group_id is the id of the group or the first day of the month; the service gives referrers by id only. The writer of an item is the writer of its article. An item counts on the day on which its order was paid. The range is from the start of since to the start of until, in the time zone. Items without a payment are counted only if neither is set. The specification defines no currency for items: the sums are valid only if all items have the same currency. Sums are exact and rounded to 2 places at the end; percentages are of the sales, to 1 place.
+-- grain: one row per group (by), and one for items without a group
+-- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission; an unknown cost is 0. Items without a sale price are not summed. An item counts when its order was paid; unpaid items count only without since and until. Months are in order of time; other groups begin with the largest margin. Items have no currency: the sums assume a single one.
 -- param: by month|outlet|profile|product|referrer|writer month -- grouping of the rows
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date

@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: Orders unpaid or pending
 -- grain: one row per order that is unpaid, or paid and not fulfilled, oldest first
--- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and its status does not mean fulfilled. Deleted orders and orders whose status means ended are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. The specification defines no currency for orders.
+-- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. Orders have no currency.
 -- param: state unpaid|pending NULL -- only orders in this state
 -- param: min_days COUNT 0 -- minimum age in days
 -- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean fulfilled, in upper or lower case, separated by commas

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. Listings are taken one after the other, those with the lowest price per point of domain authority first, or those with the highest authority if prefer is authority. A listing that costs more than the rest of the budget is skipped. Ties go to the higher authority, then the lower price, then the id. The rule is greedy: a set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out. authority_total and spent are running totals; budget_left is the rest of the budget.
+-- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if prefer is authority. Listings that cost more than the rest are skipped. A set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

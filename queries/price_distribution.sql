@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, including empty bands
--- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first and the last band also count the prices beyond them; they are open and have no price_from or no price_below. The tier and currency with most prices come first.
+-- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first and the last band are open: they also count the prices beyond, and have no price_from or price_below. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -18,33 +18,33 @@ price_bands AS (
         pricing_tier,
         currency,
         CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * power + CASE
-            WHEN unit_amount - unit < 2 * unit - unit_amount THEN 1
+            WHEN 2 * unit_amount < 3 * unit THEN 1
             WHEN unit_amount < 2 * unit THEN 2
             WHEN unit_amount < 3 * unit THEN 3
             WHEN unit_amount < 5 * unit THEN 4
             WHEN unit_amount < 7 * unit THEN 5
             ELSE 6
-        END END AS place
+        END END AS band
     FROM (SELECT *, CAST(pow(10, power) AS BIGINT) AS unit FROM price_powers)
 ),
 bounds AS (
-    SELECT place, CASE WHEN place = 0 THEN 0 ELSE [10, 15, 20, 30, 50, 70][1 + (place + 5) % 6] * pow(10, (place - 1) // 6) / 10 END AS bound
-    FROM range(74) AS t(place)
+    SELECT band, CASE WHEN band = 0 THEN 0 ELSE [10, 15, 20, 30, 50, 70][1 + (band + 5) % 6] * pow(10, (band - 1) // 6) / 10 END AS bound
+    FROM range(74) AS t(band)
 ),
 spans AS (
     SELECT
         pricing_tier,
         currency,
         count(*)                     AS prices,
-        min(place)                   AS lowest,
-        max(place)                   AS highest,
-        quantile_disc(place, 0.01)   AS first_place,
-        quantile_disc(place, 0.99)   AS last_place
+        min(band)                    AS lowest,
+        max(band)                    AS highest,
+        quantile_disc(band, 0.01)    AS first_band,
+        quantile_disc(band, 0.99)    AS last_band
     FROM price_bands
     GROUP BY ALL
 ),
 band_counts AS (
-    SELECT p.pricing_tier, p.currency, least(greatest(p.place, s.first_place), s.last_place) AS place, count(*) AS prices
+    SELECT p.pricing_tier, p.currency, least(greatest(p.band, s.first_band), s.last_band) AS band, count(*) AS prices
     FROM price_bands AS p
     JOIN spans AS s ON s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
     GROUP BY ALL
@@ -52,14 +52,14 @@ band_counts AS (
 SELECT
     s.pricing_tier,
     s.currency,
-    b.place - s.first_place + 1 AS band,
-    CASE WHEN b.place > s.first_place OR s.lowest = s.first_place THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
-    CASE WHEN b.place < s.last_place OR s.highest = s.last_place THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
+    b.band - s.first_band + 1 AS band,
+    CASE WHEN b.band > s.first_band OR s.lowest = s.first_band THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
+    CASE WHEN b.band < s.last_band OR s.highest = s.last_band THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
     coalesce(c.prices, 0)       AS prices
 FROM spans AS s
-JOIN bounds AS b ON b.place BETWEEN s.first_place AND s.last_place
-JOIN bounds AS e ON e.place = b.place + 1
-LEFT JOIN band_counts AS c ON c.place = b.place
+JOIN bounds AS b ON b.band BETWEEN s.first_band AND s.last_band
+JOIN bounds AS e ON e.band = b.band + 1
+LEFT JOIN band_counts AS c ON c.band = b.band
     AND c.pricing_tier IS NOT DISTINCT FROM s.pricing_tier
     AND c.currency IS NOT DISTINCT FROM s.currency
-ORDER BY s.prices DESC, s.pricing_tier, s.currency, b.place
+ORDER BY s.prices DESC, s.pricing_tier, s.currency, b.band

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot: their number, the lowest, the median and the highest. The median is a price that occurs (the lower of two middle values). Each price is compared with the previous price of the same listing, tier and currency. change_percent is the median of these changes, compared is their number; without any, change_percent is empty. A new or withdrawn listing changes the median price but not change_percent. A listing counts with all its prices if it ever had the name or belonged to the outlet.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not change it. A listing counts if it ever had the name or belonged to the outlet.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day, UTC

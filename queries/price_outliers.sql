@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Over- and underpriced listings
 -- grain: one row per listing, tier and currency far from its peers, the farthest first
--- about: Prices compared with those of comparable listings: the median of the other listings of the same country, channel type, authority band, tier and currency. The median is a price that occurs (the lower of two middle values). The largest differences come first, by the ratio of price and median: half of the median is as far away as twice the median. If a listing has several prices of a tier and currency, the lowest counts. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
+-- about: Prices compared with the median of the other listings of the same country, channel type, authority band, tier and currency. The median is a price that occurs (the lower of two middle values). The largest differences come first, by ratio: half of the median is as far away as twice the median. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
 -- param: side over|under NULL -- only overpriced or only underpriced listings
 -- param: min_percent DECIMAL 25 -- leave out smaller differences, in percent of the median
 -- param: min_peers COUNT 5 -- minimum number of other listings to compare with
@@ -24,11 +24,11 @@ WITH prices AS (
 ranked_prices AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS place
+        row_number() OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS rank
     FROM prices
 ),
 segments AS (
-    SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listings, list(amount ORDER BY place) AS amounts
+    SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listings, list(amount ORDER BY rank) AS amounts
     FROM ranked_prices
     GROUP BY ALL
     HAVING listings > greatest(1, $min_peers)
@@ -39,7 +39,7 @@ comparisons AS (
     SELECT
         p.*,
         s.listings - 1                                                          AS peers,
-        s.amounts[s.listings // 2 + CASE WHEN p.place <= s.listings // 2 THEN 1 ELSE 0 END] AS median,
+        s.amounts[s.listings // 2 + CASE WHEN p.rank <= s.listings // 2 THEN 1 ELSE 0 END] AS median,
         100 * (p.amount - median) / median                                      AS percent
     FROM ranked_prices AS p
     JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.authority_band = p.authority_band

@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Refunds and add-ons by outlet or writer
 -- grain: one row per outlet or writer, and one for items without one, the largest refunds first
--- about: Refunds and add-ons of sold items. An item is refunded if its flag is set or it has a refund date; a refund is due if the item requires one and is not refunded. add_on_items counts order items that are marked as add-ons in the order items of their profile; add_ons counts the add-ons of articles in their campaign, which have no amount. The writer of an item is the writer of its article. An item counts on the day on which its order was paid. The range is from the start of since to the start of until, in the time zone. Items without a payment are counted only if neither is set. Deleted items are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
+-- about: Refunds and add-ons of sold items. An item is refunded if its flag is set or it has a refund date; a refund is due if the item requires one and is not refunded. add_on_items counts items marked as add-ons; add_ons counts the add-ons of articles, which have no amount. Items are dated by the payment of their order. Deleted items are left out. Items have no currency: the sums assume a single one.
 -- param: by outlet|writer outlet -- grouping of the rows
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date

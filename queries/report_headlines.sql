@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins without refunded items. Amounts of orders and items have no currency: the sums are valid only if all have the same currency. Days have 24 hours and are counted back from the snapshot. reads lists the tables behind the figure: if one of these tables was never read, the figure is not valid.
+-- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums assume a single one. reads lists the tables of the figure: without one of them it is not valid.
 -- param: prices COUNT? 3 -- number of tiers and currencies with a median price, those with most prices first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -28,7 +28,7 @@ publications AS (
     GROUP BY article_id
 ),
 figures AS (
-    SELECT 1 AS place, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads FROM product_listings
+    SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads FROM product_listings
     UNION ALL
     SELECT 2, 'Outlets', NULL, count(*), 'outlets' FROM outlets
     UNION ALL
@@ -59,4 +59,4 @@ SELECT
     CAST(value AS DECIMAL(18, 2)) AS value,
     reads
 FROM figures
-ORDER BY place, figure, unit
+ORDER BY position, figure, unit

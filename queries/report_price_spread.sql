@@ -22,7 +22,7 @@ ranked AS (
     SELECT
         *,
         sum(prices) OVER (PARTITION BY way, pricing_tier, currency) AS market,
-        row_number() OVER (PARTITION BY way, pricing_tier, currency ORDER BY prices DESC, segment) AS place
+        row_number() OVER (PARTITION BY way, pricing_tier, currency ORDER BY prices DESC, segment) AS rank
     FROM segments
 )
 SELECT
@@ -37,5 +37,5 @@ SELECT
     CAST(quartiles[3] AS DECIMAL(18, 2)) AS p75_price,
     CAST(highest AS DECIMAL(18, 2))      AS max_price
 FROM ranked
-WHERE place <= $top
-ORDER BY market DESC, pricing_tier, currency, way, place
+WHERE rank <= $top
+ORDER BY market DESC, pricing_tier, currency, way, rank

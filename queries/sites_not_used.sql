@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Sites that a client has not used
 -- grain: one row per outlet and currency, with its cheapest matching listing
--- about: Outlets on sale of which the client profile has no order item, and the lowest price of the outlet's listings. An item counts as used unless it was refunded or deleted; an item without an outlet counts for the outlet of its product. The currency with most outlets comes first, the cheapest outlets first in it. Listings without an outlet, and prices of 0 or less, are left out. An unknown profile gives no rows.
+-- about: Outlets on sale of which the client profile has no order item, and the lowest price of their listings. Refunded and deleted items do not count; an item without an outlet counts for the outlet of its product. The currency with most outlets comes first, and in it the cheapest outlet. Listings without an outlet, and prices of 0 or less, are left out. An unknown profile gives no rows.
 -- param: profile VARCHAR REQUIRED -- id or name of the client profile
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: currency VARCHAR NULL -- only prices in this currency

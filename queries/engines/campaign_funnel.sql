@@ -55,7 +55,7 @@ ordered_campaigns AS (
     SELECT
         *,
         is_past AND is_open AS is_late,
-        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS place
+        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS urgency
     FROM campaign_counts
 )
 SELECT
@@ -74,4 +74,4 @@ SELECT
     ended,
     CAST(round(CAST(100 * published AS DOUBLE) / nullif(articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
 FROM ordered_campaigns
-ORDER BY place, CASE WHEN place < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id
+ORDER BY urgency, CASE WHEN urgency < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

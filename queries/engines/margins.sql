@@ -65,7 +65,7 @@ shares AS (
         *,
         CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE)     AS percent,
         CAST(100 * commission AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS commission_share,
-        row_number() OVER (ORDER BY CASE WHEN is_month THEN group_id END NULLS LAST, margin DESC, group_id NULLS LAST) AS place
+        row_number() OVER (ORDER BY CASE WHEN is_month THEN group_id END NULLS LAST, margin DESC, group_id NULLS LAST) AS rank
     FROM sums
 )
 SELECT
@@ -84,5 +84,5 @@ SELECT
     CAST(round(percent * 10) / 10 AS DECIMAL(38, 1)) AS margin_percent,
     CAST(round(commission_share * 10) / 10 AS DECIMAL(38, 1)) AS commission_percent
 FROM shares
-WHERE top IS NULL OR place <= top
-ORDER BY place
+WHERE top IS NULL OR rank <= top
+ORDER BY rank

@@ -14,7 +14,7 @@ unpaid_items AS (
       AND (params.kind IS NULL OR p.kind = params.kind)
 ),
 ordered_items AS (
-    SELECT *, row_number() OVER (ORDER BY order_paid_at NULLS LAST, order_item_id, kind) AS place
+    SELECT *, row_number() OVER (ORDER BY order_paid_at NULLS LAST, order_item_id, kind) AS rank
     FROM unpaid_items
     WHERE min_days = 0 OR age_days >= min_days
 )
@@ -28,5 +28,5 @@ SELECT
     age_days,
     CAST(amount AS DECIMAL(18, 2)) AS amount
 FROM ordered_items
-WHERE top IS NULL OR place <= top
-ORDER BY place
+WHERE top IS NULL OR rank <= top
+ORDER BY rank

@@ -30,7 +30,7 @@ shown_changes AS (
     SELECT
         *,
         row_number() OVER (ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier NULLS LAST,
-            currency NULLS LAST, old_amount, new_amount) AS place
+            currency NULLS LAST, old_amount, new_amount) AS rank
     FROM changes
     WHERE percent IS NULL OR abs(percent) >= least
 ),
@@ -53,5 +53,5 @@ SELECT
     CAST(round(c.percent * 10) / 10 AS DECIMAL(38, 1)) AS change_percent
 FROM shown_changes AS c
 LEFT JOIN versions AS l ON l.id = c.listing_id AND l.valid_from <= c.changed_at AND l.valid_to > c.changed_at
-WHERE c.top IS NULL OR c.place <= c.top
-ORDER BY c.place
+WHERE c.top IS NULL OR c.rank <= c.top
+ORDER BY c.rank

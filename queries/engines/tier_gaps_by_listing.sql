@@ -25,7 +25,7 @@ gaps AS (
     WHERE low > 0 AND low_tier <> high_tier
 ),
 widest AS (
-    SELECT *, row_number() OVER (ORDER BY percent DESC, product_listing_id, currency NULLS LAST) AS place
+    SELECT *, row_number() OVER (ORDER BY percent DESC, product_listing_id, currency NULLS LAST) AS rank
     FROM gaps
 )
 SELECT
@@ -41,5 +41,5 @@ SELECT
     CAST(round(w.percent * 10) / 10 AS DECIMAL(38, 1))     AS gap_percent
 FROM widest AS w
 LEFT JOIN ${current}.product_listings AS l ON l.id = w.product_listing_id
-WHERE w.top IS NULL OR w.place <= w.top
-ORDER BY w.place
+WHERE w.top IS NULL OR w.rank <= w.top
+ORDER BY w.rank
