@@ -289,9 +289,9 @@ func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked stri
 	for _, r := range prices.Rows {
 		currency := r.Get("currency").Text
 		if r.Get("currency").Null {
-			currency = "(no currency)"
+			currency = noCurrency
 		}
-		add(r.Get("rank").Text, "price", "\n", page.Amount(r.Get("price").Text)+" "+currency)
+		add(r.Get("rank").Text, "price", "\n", page.MoneyCell(r.Get("price").Text).Text+" "+currency)
 	}
 	for _, r := range tags.Rows {
 		add(r.Get("rank").Text, "tags", ", ", r.Get("name").Text)

@@ -35,13 +35,15 @@ func derivedTables() catalogTables {
 type binder struct {
 	values  map[string]string
 	literal bool
+	// prefix begins the names of the parameters.
+	prefix string
 }
 
 func (b *binder) text(value string) string {
 	if b.literal {
 		return sqltext.Literal(value)
 	}
-	name := fmt.Sprintf("p%d", len(b.values))
+	name := fmt.Sprintf("%sp%d", b.prefix, len(b.values))
 	b.values[name] = value
 	return "$" + name
 }
@@ -50,7 +52,7 @@ func (b *binder) text(value string) string {
 func (b *binder) query(text string) query.Query {
 	q := query.Query{Name: "catalog", SQL: text}
 	for i := range len(b.values) {
-		q.Params = append(q.Params, query.Param{Name: fmt.Sprintf("p%d", i), Type: "VARCHAR"})
+		q.Params = append(q.Params, query.Param{Name: fmt.Sprintf("%sp%d", b.prefix, i), Type: "VARCHAR"})
 	}
 	return q
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // facet is a property of listings that can be filtered by, with counts.
@@ -135,10 +134,6 @@ type catalogState struct {
 const (
 	usualSort = "-authority"
 	pageRows  = 50
-	// Limits of an address, so that its statement is not too large.
-	maxWords   = 12
-	maxChoices = 200
-	maxText    = 500 // bytes
 )
 
 // readState parses an address. Invalid parameters are errors, so that the result is never that
@@ -164,9 +159,10 @@ func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")
 	isSpan := slices.ContainsFunc(spans(), func(r span) bool { return r.key == stem }) && (end == "min" || end == "max")
+	if err := checkText(key, text); err != nil {
+		return err
+	}
 	switch {
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxText:
-		return usageErr(fmt.Sprintf("the parameter %q is not a text of up to %d bytes", key, maxText), "Change the address.")
 	case text == "" && (isFacet || isSpan || key == "q" || key == "sort" || key == "page"):
 	case key == "q":
 		s.Search = strings.TrimSpace(text)
@@ -179,11 +175,9 @@ func (s *catalogState) apply(key, text string) error {
 	case key == "sort":
 		return s.applySort(text)
 	case key == "page":
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 1_000_000 {
-			return usageErr(fmt.Sprintf("page %q is not a number from 1 on", text), "Change page in the address.")
-		}
+		n, err := parsePage(text)
 		s.Page = n
+		return err
 	case key == "col":
 		if _, ok := columnOf(text); !ok {
 			return usageErr(fmt.Sprintf("unknown column %q", text), "The columns are "+columnKeys()+".")

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	"placementsync/internal/page"
@@ -26,10 +27,10 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 		return page.Cell{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
 	case c.Type == "TIMESTAMPTZ":
 		return page.Cell{Text: page.Moment(v.Text), Class: "t", Exact: v.Text}
+	case c.Type == "DATE" && hasWord(c.Name, "month"):
+		return page.Cell{Text: strings.TrimSuffix(v.Text, "-01"), Class: "t", Exact: v.Text}
 	case c.Type == "DATE":
 		return page.Cell{Text: v.Text, Class: "t"}
-	case strings.HasPrefix(c.Type, "DECIMAL"):
-		return page.Cell{Text: page.Amount(v.Text), Class: "n"}
 	case c.Numeric:
 		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
 	}
@@ -41,6 +42,33 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 		d.Address = webLink(v.Text)
 	}
 	return d
+}
+
+// buildCell formats a value of the column by its meaning. The title has the exact value.
+func (r columnRole) buildCell(v query.Value) page.Cell {
+	d := buildCell(r.Column, v)
+	switch {
+	case v.Null:
+	case r.money:
+		d = page.MoneyCell(v.Text)
+	case r.coded:
+		if text := wordsOf(v.Text); text != v.Text {
+			d.Text, d.Exact = text, v.Text
+		}
+	}
+	return d
+}
+
+// code matches a value of an enumeration: FULL_FEATURE, on_hold_review.
+var code = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
+
+// wordsOf returns a value of an enumeration as words: Full feature, On hold review. It returns
+// other texts unchanged.
+func wordsOf(text string) string {
+	if !code.MatchString(text) {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
 }
 
 func isAddressColumn(name string) bool {

@@ -75,8 +75,8 @@ type route struct {
 	newest bool
 	// ownKeys routes check the parameters of the address themselves.
 	ownKeys bool
-	// keys lists the parameters of the address besides as_of. paramKey means all parameters
-	// that begin with it.
+	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
+	// all parameters that begin with it.
 	keys []string
 }
 
@@ -93,7 +93,7 @@ func routes() []route {
 type tab struct{ Name, Path string }
 
 func tabs() []tab {
-	return []tab{{"Catalog", base + "/catalog"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
+	return []tab{{"Catalog", base + "/catalog"}, {"Outlets", base + "/outlets"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
 		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Report", base + "/report"}, {"Snapshot", base + "/snapshot"}}
 }
 
@@ -199,12 +199,14 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 // shows the result of another address.
 func (r route) checkAddress(asked url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(asked)) {
-		isParam := strings.HasPrefix(key, paramKey) && slices.Contains(r.keys, paramKey)
+		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
+			return key == known || strings.HasSuffix(known, ".") && strings.HasPrefix(key, known)
+		})
 		switch {
 		case r.newest && key == asOfKey:
 			return usageErr("as_of is not supported: this page shows only the newest snapshot", "Remove as_of from the address.")
 		case r.ownKeys || r.path == "":
-		case key != asOfKey && !isParam && !slices.Contains(r.keys, key):
+		case key != asOfKey && !isKnown:
 			advice := "Remove it from the address."
 			if slices.Contains(r.keys, paramKey) {
 				advice = "Parameters of the query are written as " + paramKey + "NAME=value."

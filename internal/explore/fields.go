@@ -115,7 +115,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 	presence = periodsOf(versions, "")
 	v.Gone = clockOf(presence[len(presence)-1].to)
 	var never []string
-	for _, r := range rolesOf(all.Columns, false) {
+	for _, r := range rolesOf(all.Columns) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
 			continue
 		}
@@ -146,7 +146,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 // showField formats a value of a field. Texts are clipped later than in a table.
 func (r columnRole) showField(v query.Value, l links) page.Cell {
 	const most = 5000
-	d := buildCell(r.Column, v)
+	d := r.buildCell(v)
 	if d.Class == "w" {
 		d.Text = page.Clip(v.Text, most)
 	}

@@ -31,7 +31,7 @@ func listingKind() recordKind {
 }
 
 func outletKind() recordKind {
-	return recordKind{name: "outlet", label: "Outlet", sql: outletSQL,
+	return recordKind{name: "outlet", label: "Outlet", sql: outletSQL, order: "By name.",
 		tables: []fieldTable{{table: "outlets", key: "id", title: "Outlet"}},
 		sections: []section{
 			{statement: "listings", title: "Listings",
@@ -49,7 +49,7 @@ func outletKind() recordKind {
 }
 
 func orderKind() recordKind {
-	return recordKind{name: "order", label: "Order", sql: orderSQL,
+	return recordKind{name: "order", label: "Order", sql: orderSQL, order: "Newest first. The service sends no currency for them.",
 		tables: []fieldTable{
 			{table: "orders", key: "id", title: "Order"},
 			{table: "order_items", key: "order_id", title: "Sold item", name: "product_name"},
@@ -66,7 +66,7 @@ func orderKind() recordKind {
 }
 
 func campaignKind() recordKind {
-	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL,
+	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL, order: "Newest first.",
 		tables: []fieldTable{
 			{table: "campaigns", key: "id", title: "Campaign"},
 			{table: "questionnaires", key: "campaign_id", title: "Questionnaire", open: true},
@@ -79,7 +79,7 @@ func campaignKind() recordKind {
 }
 
 func articleKind() recordKind {
-	return recordKind{name: "article", label: "Article", sql: articleSQL,
+	return recordKind{name: "article", label: "Article", sql: articleSQL, order: "The latest change of status first.",
 		tables: []fieldTable{
 			{table: "articles", key: "id", title: "Article"},
 			{table: "campaign_articles", key: "id", title: "Row in the campaign"},
@@ -97,7 +97,7 @@ func articleKind() recordKind {
 }
 
 func profileKind() recordKind {
-	return recordKind{name: "profile", label: "Profile", sql: profileSQL,
+	return recordKind{name: "profile", label: "Profile", sql: profileSQL, order: "By name.",
 		tables: []fieldTable{{table: "profiles", key: "id", title: "Profile"}},
 		sections: []section{
 			{statement: "goals", title: "Goals", form: asPeriods, empty: "No goals."},

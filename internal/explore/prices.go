@@ -36,7 +36,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	for _, currency := range currencies {
 		view := priceView{Currency: currency}
 		if currency == "" {
-			view.Currency = "(no currency)"
+			view.Currency = noCurrency
 		}
 		tiers, byTier := groupRecords(byCurrency[currency], nameTier)
 		var series [][]period
@@ -70,7 +70,8 @@ func newPriceRow(tier string, colour int, currency string, spans []period) price
 	show := func(s period) periodView {
 		d := page.Cell{Text: page.Unknown, Class: "none"}
 		if !s.value.Null {
-			d = page.Cell{Text: page.Amount(s.value.Text), Unit: currency, Class: "n"}
+			d = page.MoneyCell(s.value.Text)
+			d.Unit = currency
 		}
 		return periodView{d, clockOf(s.from), clockOf(s.to)}
 	}
@@ -94,7 +95,7 @@ func chartPrices(tiers []string, series [][]period, currency string, end time.Ti
 			}
 			_, isNumber := span.value.Number()
 			hasValue = hasValue || isNumber
-			s.AddAt(span.from, span.value.Text, page.Amount(span.value.Text)+" "+currency+" from "+page.Clock(span.from))
+			s.AddAt(span.from, span.value.Text, page.MoneyCell(span.value.Text).Text+" "+currency+" from "+page.Clock(span.from))
 			switch last := n == len(spans)-1; {
 			case span.isOpen():
 				s.AddAt(end, span.value.Text, "")

@@ -39,7 +39,7 @@ func testQuestionResult(t *testing.T, s *site) {
 	if rows := strings.Count(body, "<tr>") - 1; rows != len(want)-1 {
 		t.Errorf("the page has %d rows, want %d", rows, len(want)-1)
 	}
-	wantTexts(t, body, "4 rows", "United States website article pro USD 1 80.50 80.50", "placementsync query price_by_segment --param currency=USD --param min_listings=1")
+	wantTexts(t, body, "4 rows", "United States Website Article Pro 1 80.50 USD 80.50 USD", "placementsync query price_by_segment --param currency=USD --param min_listings=1")
 	if strings.Contains(textOf(body), "EUR") && strings.Contains(body, "<td>EUR") {
 		t.Error("the parameter was not applied")
 	}
@@ -55,7 +55,7 @@ func testWrongParameters(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour"`)
 	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `unknown parameter "currency"`, "p.NAME=value")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
-	wantTexts(t, s.get(t, "/questions/price_by_segment/xlsx", http.StatusBadRequest), "unknown format")
+	wantTexts(t, s.get(t, "/questions/price_by_segment/xls", http.StatusBadRequest), "unknown format")
 }
 
 // testQuestionsAsOf checks that the page and its downloads read the snapshot of the address.

@@ -37,7 +37,7 @@ func (q *question) addChart(a query.Result, wanted string) {
 		q.view.Chart = chartByTime(a, chosen)
 		drawn = q.view.Chart != nil
 	} else if first.Type == "VARCHAR" {
-		drawn = addBars(q.view.Table, a.Rows, chosen.Name)
+		drawn = addBars(q.view.Table.Table, a.Rows, chosen.Name)
 	}
 	if !drawn {
 		return
@@ -110,9 +110,9 @@ func chartByTime(a query.Result, column query.Column) *page.Chart {
 		for _, p := range points {
 			if len(series) == 1 { // one bar per date
 				v.Categories = append(v.Categories, p.date)
-				s.Add(p.value, page.Amount(p.value))
+				s.Add(p.value, page.Decimal(p.value))
 			} else {
-				s.AddAt(p.at, p.value, p.date+": "+page.Amount(p.value))
+				s.AddAt(p.at, p.value, p.date+": "+page.Decimal(p.value))
 			}
 		}
 		v.Series = append(v.Series, s)

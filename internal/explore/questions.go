@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -68,20 +67,16 @@ type questionView struct {
 	Fields                         []formField
 	// Problem explains why there is no result.
 	Problem string
-	Table   *page.Table
-	// Total is the number of rows, with a note if the table does not contain all.
-	Total string
+	Table   *tableView
 	// Empty lists possible reasons for a result without rows.
-	Empty   []string
-	Sources string
-	Chart   *page.Chart
+	Empty []string
+	Chart *page.Chart
 	// Choices are the columns that the chart can show.
 	Choices []option
 	// NoChart explains why there is no chart.
-	NoChart      string
-	CSV, Parquet string
-	Command      string
-	AsOf         asOfView
+	NoChart string
+	Command string
+	AsOf    asOfView
 }
 
 // sentenceOf converts a text of a header to a sentence.
@@ -116,7 +111,7 @@ func showQuestion(v *visit) (reply, error) {
 	if q.view.Fields, err = q.buildForm(); err != nil {
 		return nil, err
 	}
-	q.view.CSV, q.view.Parquet, q.view.Command = q.downloadLink(query.CSV), q.downloadLink(query.Parquet), q.commandLine()
+	q.view.Command = q.commandLine()
 	status, err := q.runForm()
 	if err != nil {
 		return nil, err
@@ -134,7 +129,13 @@ func sendResult(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: query.Format(v.PathValue("format"))}, nil
+	d := download{Query: q.query, Values: q.values, Name: q.query.Name, Format: query.Format(v.PathValue("format"))}
+	if t, err := q.openTable(q.query, q.values, ""); err == nil {
+		d.Query, d.Values = t.whole()
+	} else if errors.As(err, new(*statusError)) {
+		return nil, err
+	}
+	return d, nil // without filters and order if the query cannot be part of another one
 }
 
 // findQuestion finds the query of an address and parses its parameters.
@@ -180,11 +181,13 @@ func (q *question) runForm() (status int, err error) {
 			return http.StatusOK, nil
 		}
 	}
-	a, err := q.db.Ask(q.Context(), q.query, q.values, maxRows)
+	err = q.addResult()
 	misuse, misused := errors.AsType[*query.UsageError](err)
 	switch {
 	case err == nil:
-		return http.StatusOK, q.addResult(a)
+		return http.StatusOK, nil
+	case errors.As(err, new(*statusError)):
+		return 0, err
 	case misused:
 		q.placeProblem(misuse.Problem)
 		return http.StatusBadRequest, nil
@@ -201,34 +204,30 @@ func (q *question) runForm() (status int, err error) {
 	return 0, err
 }
 
-// addResult adds the result, its sources and its chart to the view.
-func (q *question) addResult(a query.Result) error {
-	names := map[string]bool{}
-	for _, c := range a.Columns {
-		if names[c.Name] {
-			q.view.Problem = fmt.Sprintf("The result has two columns named %q, which a page cannot show. The CSV file contains both.", c.Name)
-			return nil
+// addResult runs the query and adds its table and its chart to the view. If the query cannot be part
+// of another one, such as DESCRIBE, its table cannot be sorted or filtered.
+func (q *question) addResult() error {
+	t, err := q.openTable(q.query, q.values, "")
+	if err != nil && (errors.As(err, new(*statusError)) || !q.view.Own) {
+		return err
+	}
+	var rows tableRows
+	if err != nil {
+		if rows.Result, err = q.db.Ask(q.Context(), q.query, q.values, maxRows); err != nil {
+			return err
 		}
-		names[c.Name] = true
+		q.view.Table = &tableView{Table: buildTable(q.query.Title, rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", Sources: query.DescribeSources(rows.Sources)}
+	} else if q.view.Table, rows, err = t.show(q.query.Title, questionLink(q.query.Name)+"/"); err != nil {
+		return err
 	}
-	q.view.Total = plural.Number(a.Total) + " rows"
-	if a.Total == 1 {
-		q.view.Total = "1 row"
-	}
-	q.view.Table = buildTable(q.query.Title, a, q.links(), false)
-	if q.view.Table.More != "" {
-		q.view.Table.More = ""
-		q.view.Total += "; the table shows the first " + plural.Number(len(a.Rows)) + ", CSV and Parquet contain all"
-	}
-	q.view.Sources = query.DescribeSources(a.Sources)
-	if len(a.Rows) == 0 {
+	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
 		unknown, err := q.db.UnknownValues(q.Context(), q.query, q.values)
 		for _, u := range unknown {
 			q.view.Empty = append(q.view.Empty, u.String())
 		}
 		return err
 	}
-	q.addChart(a, q.params.Get(chartKey))
+	q.addChart(rows.Result, q.params.Get(chartKey))
 	return nil
 }
 
@@ -243,22 +242,6 @@ func (q *question) placeProblem(problem string) {
 		}
 	}
 	q.view.Problem = problem
-}
-
-// downloadLink returns the address of the whole result as a file.
-func (q *question) downloadLink(format query.Format) string {
-	keys := url.Values{}
-	for name, value := range q.values {
-		keys.Set(paramKey+name, value)
-	}
-	if asOf := q.links().asOf; asOf != "" {
-		keys.Set(asOfKey, asOf)
-	}
-	address := questionLink(q.query.Name) + "/" + string(format)
-	if len(keys) > 0 {
-		address += "?" + keys.Encode()
-	}
-	return address
 }
 
 // commandLine returns the command that runs the same query.

@@ -59,7 +59,7 @@ func TestPages(t *testing.T) {
 func testListingHistory(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L1", http.StatusOK)
 	wantTexts(t, body, "Guest post", "Promised delivery 2 to 7 days", "In snapshots since 2026-11-01 02:00 (the first one)",
-		"standard 1,234.567 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
+		"standard 1,234.57 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
 		"pro 80.50 USD 2026-11-01 02:00", // only the position changed
 		"standard 90.00 EUR 2026-11-01 02:00",
 		"news since 2026-11-01 02:00", "politics 2026-11-01 02:00 to 2026-11-02 02:00",
@@ -67,7 +67,7 @@ func testListingHistory(t *testing.T, s *site) {
 		"Max delivery days 7 2026-11-03 02:00 1 earlier 9",
 		"Country Spain 2026-11-03 02:00 1 earlier – 2026-11-01 02:00 to 2026-11-03 02:00",
 		"Never had a value: ", "Rejected values",
-		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 approved", // margin: 1200.25 - 700 - 99.50
+		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 Approved", // margin: 1200.25 - 700 - 99.50
 		"Ten facts Published 2026-10-01 10:00 2026-10-20 00:00 2026-10-12 10:00 11.0 7")
 	wantLinks(t, body, "/explore/outlets/O1", "/explore/orders/R1", "/explore/profiles/P1", "/explore/articles/A1", "https://www.morning.example/sample")
 	if charts := strings.Count(body, `class="chart"`); charts != 2 {
@@ -80,7 +80,7 @@ func testDeletedRecords(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L2", http.StatusOK)
 	wantTexts(t, body, "Gone slot", "Deleted. Snapshots from 2026-11-03 02:00 UTC on do not contain this record: absent from a proven walk.",
 		"70.00 USD deleted 2026-11-03 02:00", "PO-17")
-	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "Former listings", "Gone slot newsletter 2026-11-03 02:00")
+	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "Former listings", "Gone slot Newsletter 2026-11-03 02:00")
 	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
 		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
 	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
@@ -100,12 +100,12 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 		texts []string
 		links []string
 	}{
-		{"/outlets/O1", []string{"Morning News", "Guest post website article yes 55 7 80.50 USD 1,234.567 USD", "website article", "Sponsored"}, []string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1", "https://www.morning.example/"}},
-		{"/orders/R1", []string{"Order PO-17", "1,300.25", "Sold item: Guest post", "Commission status approved 2026-11-02 02:00 1 earlier pending", "commission Guest post 99.50 no"}, []string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1", "/explore/articles/A1", "/explore/campaigns/C1"}},
+		{"/outlets/O1", []string{"Morning News", "Guest post Website Article yes 55 7 80.50 USD 1,234.57 USD", "Sponsored"}, []string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1", "https://www.morning.example/"}},
+		{"/orders/R1", []string{"Order PO-17", "1,300.25", "Sold item: Guest post", "Commission status Approved 2026-11-02 02:00 1 earlier Pending", "Commission Guest post 99.50 no"}, []string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1", "/explore/articles/A1", "/explore/campaigns/C1"}},
 		{"/campaigns/C1", []string{"Autumn", "Published published 1", "Questionnaire", "Be read", "5,000.00"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
 		{"/articles/A1", []string{"Ten facts", "Ann Author", "Writing 2026-10-02 10:00 10.0 no", "Published 2026-10-12 10:00 21.7 yes <b>at last</b>", "facts.docx", "12,345"},
 			[]string{"/explore/campaigns/C1", "/explore/orders/R1", "/explore/outlets/O1", "https://www.morning.example/ten-facts", "https://files.example/facts.docx"}},
-		{"/profiles/P1", []string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 paid", "Autumn active"}, []string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
+		{"/profiles/P1", []string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 Paid", "Autumn Active"}, []string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			body := s.get(t, c.path, http.StatusOK)
@@ -128,7 +128,7 @@ func testReferencedRecords(t *testing.T, s *site) {
 func testRecordsAsOf(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L1?as_of=20261101T020000Z", http.StatusOK)
 	wantTexts(t, body, "standard 1,100.00 USD 2026-11-01 02:00", "Domain authority 40 2026-11-01 02:00", "newest, 2026-11-03 02:00")
-	if text := textOf(body); strings.Contains(text, "1,234.567") || strings.Contains(text, "Spain") {
+	if text := textOf(body); strings.Contains(text, "1,234.57") || strings.Contains(text, "Spain") {
 		t.Errorf("the page of the first snapshot has later values:\n%s", text)
 	}
 	wantLinks(t, body, "/explore/outlets/O1?as_of=20261101T020000Z", "/explore/orders/R1?as_of=20261101T020000Z")
@@ -181,8 +181,8 @@ func testThreads(t *testing.T, s *site) {
 // testLists searches the lists of records.
 func testLists(t *testing.T, s *site) {
 	for path, want := range map[string]string{
-		"/orders": "PO-17 Acme paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
-		"/campaigns?q=AUTUMN": "Autumn Acme active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
+		"/orders": "PO-17 Acme Paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
+		"/campaigns?q=AUTUMN": "Autumn Acme Active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
 		"/profiles?q=%25": "No records found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)

@@ -18,6 +18,8 @@ type recordKind struct {
 	// name is the kind in addresses, label on pages.
 	name, label string
 	sql         sqltext.File
+	// order describes the list of all records. Empty means that there is no list.
+	order string
 	// tables contain the record's fields. The record itself is in the first one.
 	tables   []fieldTable
 	sections []section
@@ -179,8 +181,8 @@ func (b *recordBuilder) askByID(statement string, most int) (query.Result, error
 // factsOf returns the known values of the head except for its title.
 func factsOf(head query.Result, l links) []fact {
 	var facts []fact
-	for _, r := range rolesOf(head.Columns, true) {
-		d := r.showValue(head.Rows[0], l, true)
+	for _, r := range rolesOf(head.Columns) {
+		d := r.showValue(head.Rows[0], l)
 		if r.Name != "title" && !r.hidden && d.Text != page.Unknown && d.Text != "" {
 			facts = append(facts, fact{labelOf(r.Name), d})
 		}
@@ -224,7 +226,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	case asComments:
 		v.Talk = buildComments(a.Rows)
 	default:
-		v.Table = buildTable(s.title, a, b.links, true)
+		v.Table = buildTable(s.title, a, b.links)
 		addBars(v.Table, a.Rows, s.bars)
 	}
 	return v, nil
@@ -242,7 +244,7 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 	}
 	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Rejected values",
 		About: "Original values of this record that did not fit their column in a night. The column is NULL as long as the value does not fit.",
-		Table: buildTable("Rejected values", a, b.links, false)})
+		Table: buildTable("Rejected values", a, b.links)})
 	return nil
 }
 

@@ -46,7 +46,7 @@ type htmlPage struct {
 type download struct {
 	Query  query.Query
 	Values map[string]string
-	// Name is the file name without ending. Format is CSV or Parquet.
+	// Name is the file name without ending. Format is one of downloadFormats.
 	Name   string
 	Format query.Format
 }
@@ -57,11 +57,26 @@ type sentError struct{ err error }
 func (e *sentError) Error() string { return e.err.Error() }
 func (e *sentError) Unwrap() error { return e.err }
 
-func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	mediaType := map[query.Format]string{query.CSV: "text/csv; charset=utf-8", query.Parquet: "application/vnd.apache.parquet"}[d.Format]
-	if mediaType == "" {
-		return usageErr(fmt.Sprintf("unknown format %q: use csv or parquet", d.Format), "Change the format in the address.")
+// downloadFormat is a format of downloads. label is the text of its link.
+type downloadFormat struct {
+	format           query.Format
+	label, mediaType string
+}
+
+func downloadFormats() []downloadFormat {
+	return []downloadFormat{
+		{query.CSV, "CSV", "text/csv; charset=utf-8"},
+		{query.Excel, "Excel", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+		{query.Parquet, "Parquet", "application/vnd.apache.parquet"},
 	}
+}
+
+func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+	at := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == d.Format })
+	if at < 0 {
+		return usageErr(fmt.Sprintf("unknown format %q: use csv, xlsx or parquet", d.Format), "Change the format in the address.")
+	}
+	mediaType := downloadFormats()[at].mediaType
 	begin := func() {
 		w.Header().Set("Content-Type", mediaType)
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.Name+"."+string(d.Format)))
@@ -72,9 +87,15 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	}
 	out := &downloadWriter{w: w, begin: begin}
 	var err error
-	if d.Format == query.Parquet {
+	switch d.Format {
+	case query.Parquet:
 		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, out)
-	} else {
+	case query.Excel:
+		var rows query.Writer
+		if rows, err = v.db.NewExcelWriter(v.Context(), d.Query, d.Values, out); err == nil {
+			_, err = v.db.Run(v.Context(), d.Query, d.Values, rows)
+		}
+	default:
 		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(out))
 	}
 	if hasBegun := out.end(); err != nil && hasBegun {

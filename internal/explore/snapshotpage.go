@@ -19,5 +19,5 @@ func showSnapshot(v *visit) (reply, error) {
 			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
 		}
 	}
-	return htmlPage{Heading: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links(), false)}, nil
+	return htmlPage{Heading: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links())}, nil
 }

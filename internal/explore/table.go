@@ -10,14 +10,29 @@ import (
 	"placementsync/internal/query"
 )
 
-// columnRole relates a column to other columns of its result.
+// columnRole is the meaning of a column of a result, from its name, its type and its neighbors.
 type columnRole struct {
 	query.Column
 	hidden bool
-	// id is the column with the id of the record to which the values link. kind is its kind.
+	// id is the column with the id of the record in the values, kind the kind of record. The
+	// values link to records of a known kind.
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string
+	// money columns contain amounts. summed amounts have a total.
+	money, summed bool
+	// coded columns contain values of an enumeration.
+	coded bool
+}
+
+// hasWord reports whether the name of a column, such as order_status, has one of the words.
+func hasWord(column string, words ...string) bool {
+	return slices.ContainsFunc(strings.Split(column, "_"), func(one string) bool { return slices.Contains(words, one) })
+}
+
+// choosable reports whether the page has a selection with the values of the column.
+func (r columnRole) choosable() bool {
+	return r.Type == "BOOLEAN" || r.coded || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
 }
 
 // kindOf returns the kind of record to which an id column refers. It is empty for other columns.
@@ -36,41 +51,47 @@ func kindOf(column string) string {
 	return ""
 }
 
-// rolesOf finds the columns with links and units. A name column, such as outlet or outlet_name,
-// links to the id in outlet_id. If fold is true, the id and unit columns are hidden.
-func rolesOf(columns []query.Column, fold bool) []columnRole {
+// rolesOf finds the meaning of the columns. A name column, such as outlet or outlet_name, links to
+// the id in outlet_id. Columns with ids of names and with currencies of amounts are hidden.
+func rolesOf(columns []query.Column) []columnRole {
 	roles := make([]columnRole, len(columns))
 	byName := map[string]*columnRole{}
 	for i, c := range columns {
 		roles[i].Column = c
 		byName[c.Name] = &roles[i]
 	}
+	currency := byName["currency"]
 	for i := range roles {
 		r := &roles[i]
-		if kind := kindOf(r.Name); kind != "" {
-			r.id, r.kind = r.Name, kind
-			base := strings.TrimSuffix(r.Name, "_id")
+		if base, ok := strings.CutSuffix(r.Name, "_id"); ok {
+			kind := kindOf(r.Name)
+			if kind != "" {
+				r.id, r.kind = r.Name, kind
+			}
 			for _, name := range []string{base, base + "_name"} {
 				if named := byName[name]; named != nil {
-					named.id, named.kind, r.hidden = r.Name, kind, fold
+					named.id, named.kind, r.hidden = r.Name, kind, true
 				}
 			}
 		}
-		currency := byName["currency"]
-		if currency != nil && strings.HasPrefix(r.Type, "DECIMAL") && !strings.Contains(r.Name, "percent") {
-			r.unit, currency.hidden = "currency", fold
+		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait")
+		r.money = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
+		r.summed = r.money && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
+			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
+		if currency != nil && r.money {
+			r.unit, currency.hidden = "currency", true
 		}
 	}
 	return roles
 }
 
-// buildTable returns the table of a result. If fold is true, ids become links of names, currencies
-// become units of amounts, and columns without values are only listed. Otherwise the table has
-// all columns.
-func buildTable(caption string, a query.Result, l links, fold bool) *page.Table {
-	t := &page.Table{Caption: caption, Empty: "No rows."}
-	roles := slices.DeleteFunc(rolesOf(a.Columns, fold), func(r columnRole) bool {
-		blank := fold && !slices.ContainsFunc(a.Rows, func(one query.Record) bool { return !one.Get(r.Name).Null || r.id != "" && !one.Get(r.id).Null })
+// buildTable returns the table of a result. Ids become links of names, and currencies become units
+// of amounts. If the result is complete, columns without values are only listed.
+func buildTable(caption string, a query.Result, l links) *page.Table {
+	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
+	n := int64(len(a.Rows))
+	roles := slices.DeleteFunc(rolesOf(a.Columns), func(r columnRole) bool {
+		blank := n > 0 && n == a.Total && !slices.ContainsFunc(a.Rows, func(one query.Record) bool { return !one.Get(r.Name).Null || r.id != "" && !one.Get(r.id).Null })
 		if blank && !r.hidden {
 			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
 		}
@@ -82,30 +103,35 @@ func buildTable(caption string, a query.Result, l links, fold bool) *page.Table 
 	for _, one := range a.Rows {
 		cells := make([]page.Cell, len(roles))
 		for i, r := range roles {
-			cells[i] = r.showValue(one, l, fold)
+			cells[i] = r.showValue(one, l)
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
-	if n := int64(len(a.Rows)); a.Total > n {
+	if a.Total > n {
 		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(a.Total))
 	}
 	return t
 }
 
 // showValue formats the value of the column in a record. If a name is missing, it shows the id.
-func (r columnRole) showValue(one query.Record, l links, fold bool) page.Cell {
+func (r columnRole) showValue(one query.Record, l links) page.Cell {
 	v := one.Get(r.Name)
-	d := buildCell(r.Column, v)
+	d := r.buildCell(v)
 	if r.id != "" && !one.Get(r.id).Null {
 		if v.Null {
 			d = buildCell(r.Column, one.Get(r.id))
 		}
-		d.Link = l.linkRecord(r.kind, one.Get(r.id).Text)
+		if r.kind != "" {
+			d.Link = l.linkRecord(r.kind, one.Get(r.id).Text)
+		}
 	}
-	if r.unit != "" && fold && !v.Null {
+	if r.unit != "" && !v.Null {
 		if d.Unit = one.Get(r.unit).Text; d.Unit == "" {
-			d.Unit = "(no currency)"
+			d.Unit = noCurrency
 		}
 	}
 	return d
 }
+
+// noCurrency is the unit of an amount whose currency the service does not give.
+const noCurrency = "(no currency)"

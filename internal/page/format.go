@@ -29,18 +29,6 @@ func Decimal(digits string) string {
 	return sign + plural.GroupDigits(digits)
 }
 
-// Amount is like Decimal, and removes zeros at the end of a fraction of more than two places,
-// so that the amounts of a column are aligned.
-func Amount(digits string) string {
-	const minPlaces = 2
-	whole, fraction, ok := strings.Cut(digits, ".")
-	if !ok {
-		return Decimal(digits)
-	}
-	short := strings.TrimRight(fraction, "0")
-	return Decimal(whole) + "." + fraction[:max(min(minPlaces, len(fraction)), len(short))]
-}
-
 // Share returns part/whole as a whole percentage: 33 %.
 func Share(part, whole int64) string {
 	if whole <= 0 {

@@ -30,11 +30,11 @@ func TestDigitsAreGroupedAndKept(t *testing.T) {
 	})
 }
 
-func TestAmountsKeepTwoPlaces(t *testing.T) {
+func TestAmountsHaveTwoPlaces(t *testing.T) {
 	t.Parallel()
-	compare(t, "Amount", page.Amount, map[string]string{
-		"1234.500000": "1,234.50", "1234.560000": "1,234.56", "1234.567000": "1,234.567", "0.000000": "0.00", "-5.100000": "−5.10",
-		"239.867840": "239.86784", "0.000001": "0.000001", "7": "7", "7.5": "7.5", "1234": "1,234", "NaN": "NaN", "": "",
+	compare(t, "MoneyCell", func(digits string) string { c := page.MoneyCell(digits); return c.Text + " " + c.Exact }, map[string]string{
+		"1234.500000": "1,234.50 ", "1234.560000": "1,234.56 ", "1234.567000": "1,234.57 1234.567000", "0.000000": "0.00 ", "-5.100000": "−5.10 ",
+		"239.867840": "239.87 239.867840", "0.000001": "0.00 0.000001", "-0.005": "−0.01 -0.005", "7": "7.00 ", "7.5": "7.50 ", "1234": "1,234.00 ", "NaN": "NaN ", "": " ",
 	})
 }
 

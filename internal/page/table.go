@@ -2,6 +2,8 @@ package page
 
 import (
 	"cmp"
+	"math/big"
+	"strings"
 
 	"placementsync/internal/plural"
 )
@@ -13,10 +15,14 @@ type Table struct {
 	Caption string
 	Heads   []Head
 	Rows    []Row
+	// Foot contains totals, below the rows.
+	Foot []Row
 	// RowHeads makes the first cell of each row a row header.
 	RowHeads bool
 	// Empty is shown in place of a table without rows.
 	Empty string
+	// Stacked shows each row as a block of lines where the table is wider than the page.
+	Stacked bool
 	// Folded hides the table behind a summary, as below a chart.
 	Folded bool
 	// Swap is the id of the element that htmx replaces when the reader sorts. If it is empty,
@@ -72,6 +78,24 @@ type Cell struct {
 
 // CountCell returns a cell with a count.
 func CountCell(n int64) Cell { return Cell{Text: plural.Number(n), Class: "n"} }
+
+// MoneyCell returns a cell with an amount of two places, rounded half away from zero. Exact is the
+// amount if it has more places.
+func MoneyCell(digits string) Cell {
+	amount, ok := new(big.Rat), false
+	if strings.Trim(digits, "-.0123456789") == "" {
+		amount, ok = amount.SetString(digits)
+	}
+	if !ok {
+		return Cell{Text: Decimal(digits), Class: "n"}
+	}
+	c := Cell{Text: amount.FloatString(2), Class: "n"}
+	if shown, _ := new(big.Rat).SetString(c.Text); shown.Cmp(amount) != 0 {
+		c.Exact = digits
+	}
+	c.Text = Decimal(c.Text)
+	return c
+}
 
 // SizeCell returns a cell with a number of bytes.
 func SizeCell(bytes int64) Cell { return Cell{Text: plural.FormatBytes(bytes), Class: "n"} }

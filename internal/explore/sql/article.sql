@@ -85,7 +85,7 @@ ORDER BY 1, 2;
 
 -- name: list
 SELECT article_name AS article, article_id, status_name AS status, status_since, expected_at AS expected, campaign_name AS campaign, campaign_id,
-    profile_name AS profile, profile_id, outlet_name AS outlet, outlet_id, writer_name AS writer, live_url AS address
+    profile_name AS profile, profile_id, outlet_name AS outlet, outlet_id, writer_name AS writer, live_url AS address,
+    concat_ws(' ', article_name, article_id, status_name, campaign_name, profile_name, outlet_name, writer_name) AS search_text
 FROM mart.article_progress
-WHERE contains(lower(concat_ws(' ', article_name, article_id, status_name, campaign_name, profile_name, outlet_name, writer_name)), lower($search))
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;

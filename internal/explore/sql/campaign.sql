@@ -46,8 +46,9 @@ SELECT id AS questionnaire FROM history.questionnaires WHERE campaign_id = $id O
 
 -- name: list
 SELECT c.name AS campaign, c.id AS campaign_id, coalesce(p.name, c.profile_name) AS profile, c.profile_id, c.status,
-    c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles
+    c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles,
+    concat_ws(' ', c.name, c.reference, c.id, p.name, c.profile_name, c.status) AS search_text
 FROM main.campaigns AS c
 LEFT JOIN main.profiles AS p ON p.id = c.profile_id
-WHERE c.deleted_at IS NULL AND contains(lower(concat_ws(' ', c.name, c.reference, c.id, p.name, c.profile_name, c.status)), lower($search))
+WHERE c.deleted_at IS NULL
 ORDER BY c.created_at DESC NULLS LAST, c.id;

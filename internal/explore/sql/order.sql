@@ -80,11 +80,11 @@ SELECT
     coalesce(o.reference_number, o.id) AS "order", o.id AS order_id,
     p.name AS profile, o.profile_id,
     o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
-    count(l.order_id) AS items
+    count(l.order_id) AS items,
+    concat_ws(' ', o.reference_number, o.external_reference_number, o.id, p.name, o.status, o.name, o.email) AS search_text
 FROM main.orders AS o
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
 LEFT JOIN main.order_line_items AS l ON l.order_id = o.id AND l.deleted_at IS NULL
 WHERE o.deleted_at IS NULL
-    AND contains(lower(concat_ws(' ', o.reference_number, o.external_reference_number, o.id, p.name, o.status, o.name, o.email)), lower($search))
 GROUP BY ALL
 ORDER BY o.created_at DESC NULLS LAST, o.id;

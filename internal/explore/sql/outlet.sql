@@ -100,3 +100,19 @@ ORDER BY p.order_paid_at NULLS LAST, p.order_item_id, p.kind;
 SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, status_since, expected_at AS expected, live_url AS address
 FROM mart.article_progress WHERE outlet_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
+
+-- name: list
+WITH listed AS (
+    SELECT outlet_id, count(*) AS listings, max(domain_authority) AS authority
+    FROM main.product_listings GROUP BY outlet_id
+),
+sold AS (
+    SELECT outlet_id, count(*) AS sold_items, max(paid_at) AS last_paid FROM mart.sold_items GROUP BY outlet_id
+)
+SELECT o.name AS outlet, o.id AS outlet_id, o.country, o.city, o.website_url AS website, o.is_indexed AS indexed,
+    l.authority, coalesce(l.listings, 0) AS listings, coalesce(s.sold_items, 0) AS sold_items, s.last_paid,
+    concat_ws(' ', o.name, o.id, o.website_url, o.country, o.city) AS search_text
+FROM main.outlets AS o
+LEFT JOIN listed AS l ON l.outlet_id = o.id
+LEFT JOIN sold AS s ON s.outlet_id = o.id
+ORDER BY o.name, o.id;

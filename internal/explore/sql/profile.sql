@@ -71,9 +71,10 @@ planned AS (
     GROUP BY k.profile_id
 )
 SELECT p.name AS profile, p.id AS profile_id, p.type, p.location, p.website_url AS website,
-    coalesce(o.orders, 0) AS orders, coalesce(c.campaigns, 0) AS campaigns, p.updated_at AS updated
+    coalesce(o.orders, 0) AS orders, coalesce(c.campaigns, 0) AS campaigns, p.updated_at AS updated,
+    concat_ws(' ', p.name, p.legal_company_name, p.id, p.location, p.website_url) AS search_text
 FROM main.profiles AS p
 LEFT JOIN ordered AS o ON o.profile_id = p.id
 LEFT JOIN planned AS c ON c.profile_id = p.id
-WHERE p.deleted_at IS NULL AND contains(lower(concat_ws(' ', p.name, p.legal_company_name, p.id, p.location, p.website_url)), lower($search))
+WHERE p.deleted_at IS NULL
 ORDER BY p.name, p.id;

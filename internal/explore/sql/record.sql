@@ -37,3 +37,24 @@ SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL
 -- name: snapshots
 -- All snapshots, the newest first.
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
+
+-- name: outlet_names
+-- The names of outlets from any table that has them. {keys} selects ids with the ids of their
+-- outlets, {ids} are the ids to find.
+WITH names AS (
+    SELECT 1 AS rank, id, name FROM main.outlets
+    UNION ALL
+    SELECT 2, outlet_id, outlet_name FROM main.product_listings
+    UNION ALL
+    SELECT 3, outlet_id, outlet_name FROM main.outlet_listings
+    UNION ALL
+    SELECT 4, outlet_id, outlet_name FROM main.order_items
+    UNION ALL
+    SELECT 5, outlet_id, outlet_name FROM main.order_line_items
+),
+wanted AS MATERIALIZED (SELECT DISTINCT id, outlet_id FROM ({keys}) WHERE id IN ({ids}))
+SELECT w.id, arg_min(n.name, n.rank) AS name
+FROM wanted AS w
+JOIN names AS n ON n.id = w.outlet_id
+WHERE n.name IS NOT NULL
+GROUP BY w.id;

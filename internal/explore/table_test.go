@@ -1,0 +1,234 @@
+package explore_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+)
+
+// ordersList is the list of orders in SQL of the test, without names of columns of the program.
+const ordersList = `SELECT o.id AS order_id, p.name AS profile, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total
+	FROM main.orders AS o LEFT JOIN main.profiles AS p ON p.id = o.profile_id`
+
+var (
+	orderLink = regexp.MustCompile(`<td[^>]*><a href="/explore/orders/([^"?]*)">`)
+)
+
+// orderIDs returns the ids of the orders on a page.
+func orderIDs(body string) []string {
+	ids := []string{}
+	for _, m := range orderLink.FindAllStringSubmatch(body, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+// TestTablesAreSorted sorts the orders by each column in both directions and reads all pages. Ties
+// have the order of the list.
+func TestTablesAreSorted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "tables.sql")
+	const usual = "ordered DESC NULLS LAST, order_id"
+	for key, by := range map[string]string{"": "", "order": "coalesce((SELECT reference_number FROM main.orders AS n WHERE n.id = order_id), order_id)", "profile": "profile",
+		"status": "status", "ordered": "ordered", "paid": "paid", "total": "total"} {
+		for _, sign := range []string{"", "-"} {
+			order := usual
+			if by != "" {
+				order = by + map[string]string{"-": " DESC", "": ""}[sign] + " NULLS LAST, " + usual
+			}
+			want := column(s.sql(t, "SELECT order_id FROM ("+ordersList+") ORDER BY "+order), 0)
+			var got []string
+			for page := 1; page <= 3; page++ {
+				address := fmt.Sprintf("/orders?sort=%s&page=%d", sign+key, page)
+				if key == "" {
+					address = fmt.Sprintf("/orders?page=%d", page)
+				}
+				got = append(got, orderIDs(s.get(t, address, http.StatusOK))...)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s%s: the pages have another order (-SQL +pages):\n%s", sign, key, diff)
+			}
+			if key == "" {
+				continue
+			}
+			if diff := cmp.Diff(want, column(s.csv(t, "/orders.csv?sort="+sign+key), 1)); diff != "" {
+				t.Errorf("%s%s: the CSV has another order (-SQL +CSV):\n%s", sign, key, diff)
+			}
+		}
+	}
+}
+
+// tableFilters are filters of the orders with the equivalent SQL conditions.
+func tableFilters() map[string]string {
+	return map[string]string{
+		"":                      "true",
+		"q=po-1":                "order_id IN (SELECT id FROM main.orders WHERE contains(lower(reference_number), 'po-1'))",
+		"q=SOMEONE17%40":        "order_id = 'R17'",
+		"q=acme+paid":           "profile = 'Acme' AND status = 'paid'",
+		"q=it%27s+%22quoted%22": `profile = 'it''s "quoted" %'`,
+		"q=%25":                 `profile = 'it''s "quoted" %'`,
+		"q=nothing":             "false",
+		"is.status=paid":        "status = 'paid'",
+		"is.status=pending_payment&is.profile=Acme": "status = 'pending_payment' AND profile = 'Acme'",
+		"is.status=(none)":                          "status IS NULL",
+		"is.status=%27%29+OR+true+--":               "false",
+		"is.profile=it%27s+%22quoted%22+%25":        `profile = 'it''s "quoted" %'`,
+		"min.paid=2026-09-10":                       "paid >= TIMESTAMPTZ '2026-09-10 00:00:00+00'",
+		"max.paid=2026-09-10":                       "paid < TIMESTAMPTZ '2026-09-11 00:00:00+00'",
+		"min.paid=2026-09-10&max.paid=2026-09-10":   "paid >= TIMESTAMPTZ '2026-09-10 00:00:00+00' AND paid < TIMESTAMPTZ '2026-09-11 00:00:00+00'",
+		"min.total=100.05":                          "total >= 100.05",
+		"max.total=100.05&is.status=paid":           "total <= 100.05 AND status = 'paid'",
+		"min.total=-1&max.total=0":                  "total BETWEEN -1 AND 0",
+		"min.paid=&is.status=&q=":                   "true",
+	}
+}
+
+// TestTablesAreFiltered compares the rows, the count, the total and all downloads of filtered orders
+// with SQL of the test.
+func TestTablesAreFiltered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "tables.sql")
+	for address, where := range tableFilters() {
+		t.Run(address, func(t *testing.T) {
+			found := "(SELECT * FROM (" + ordersList + ") WHERE " + where + ")"
+			want := column(s.sql(t, "SELECT order_id FROM "+found+" ORDER BY ordered DESC NULLS LAST, order_id"), 0)
+			body := s.get(t, "/orders?"+address, http.StatusOK)
+			if diff := cmp.Diff(want[:min(len(want), 100)], orderIDs(body)); diff != "" {
+				t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
+			}
+			sum := column(s.sql(t, "SELECT coalesce(printf('%,.2f', round(sum(total), 2)), '') FROM "+found), 0)[0]
+			if len(want) > 1 && sum != "" {
+				wantTexts(t, body, "Total "+sum, "The service states no currency for these amounts.")
+			}
+			if len(want) != 1 {
+				wantTexts(t, body, fmt.Sprintf(" %d rows", len(want)))
+			}
+			if diff := cmp.Diff(want, column(s.csv(t, "/orders.csv?"+address), 1)); diff != "" {
+				t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
+			}
+		})
+	}
+	const address, where = "is.status=paid&min.total=100&sort=-total", "status = 'paid' AND total >= 100"
+	want := s.sql(t, "SELECT order_id, total FROM ("+ordersList+") WHERE "+where+" ORDER BY total DESC, ordered DESC, order_id")[1:]
+	file := filepath.Join(t.TempDir(), "orders.xlsx")
+	fatal(t, os.WriteFile(file, []byte(s.get(t, "/orders.xlsx?"+address, http.StatusOK)), 0o600))
+	book, err := excelize.OpenFile(file, excelize.Options{RawCellValue: true})
+	fatal(t, err)
+	defer book.Close()
+	rows, err := book.GetRows(book.GetSheetName(0))
+	fatal(t, err)
+	id, total := slices.Index(rows[0], "order_id"), slices.Index(rows[0], "total")
+	if len(rows)-1 != len(want) {
+		t.Fatalf("the Excel file has %d rows, want %d", len(rows)-1, len(want))
+	}
+	for i, row := range rows[1:] {
+		if exact := strings.TrimRight(strings.TrimRight(want[i][1], "0"), "."); row[id] != want[i][0] || row[total] != exact {
+			t.Errorf("row %d of the Excel file has %s and %s, want %v", i+1, row[id], row[total], want[i])
+		}
+	}
+	if data := s.get(t, "/orders.parquet?"+address, http.StatusOK); !strings.HasPrefix(data, "PAR1") || !strings.HasSuffix(data, "PAR1") {
+		t.Error("the Parquet file is incomplete")
+	}
+}
+
+// TestFilterChipsRemoveTheirFilter follows the link of each chip and of the whole set.
+func TestFilterChipsRemoveTheirFilter(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "tables.sql")
+	set := url.Values{"q": {"po"}, "is.status": {"pending_payment"}, "min.paid": {"2026-09-01"}, "max.total": {"300"}}
+	body := s.get(t, "/orders?sort=-total&"+set.Encode(), http.StatusOK)
+	wantTexts(t, body, "Search: po", "Status: Pending payment", "Paid from 2026-09-01", "Total to 300")
+	chips := regexp.MustCompile(`class="button chip" href="([^"]*)"`).FindAllStringSubmatch(body, -1)
+	if len(chips) != len(set) {
+		t.Fatalf("the page has %d chips, want %d", len(chips), len(set))
+	}
+	removed := map[string]bool{}
+	for _, m := range chips {
+		left, err := url.ParseQuery(strings.TrimPrefix(html.UnescapeString(m[1]), "?"))
+		fatal(t, err)
+		for key := range set {
+			if !left.Has(key) {
+				removed[key] = true
+			}
+		}
+		if len(left) != len(set) || left.Get("sort") != "-total" {
+			t.Errorf("a chip leads to %v, want one filter less", left)
+		}
+		s.get(t, "/orders"+html.UnescapeString(m[1]), http.StatusOK)
+	}
+	if len(removed) != len(set) {
+		t.Errorf("the chips remove %v, want each filter once", removed)
+	}
+	wantLinks(t, body, "?sort=-total")
+}
+
+// TestWrongTableAddresses checks that unknown columns and values are errors and are never ignored.
+func TestWrongTableAddresses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "tables.sql")
+	for address, want := range map[string]string{
+		"sort=secret":                   `the table has no column "secret"`,
+		"sort=search_text":              `the table has no column "search_text"`,
+		"is.email=x":                    `the table has no column "email"`,
+		"min.paid=yesterday":            `min.paid "yesterday" is not a date`,
+		"max.total=1e9":                 `max.total "1e9" is not a number`,
+		"min.status=a":                  "only dates and numbers have ranges",
+		"page=0":                        `page "0" is not a number`,
+		"q=%00":                         `the parameter "q" is not a text`,
+		"q=" + strings.Repeat("a+", 20): "more than 12 words",
+		"colour=red":                    `unknown parameter "colour"`,
+	} {
+		wantTexts(t, s.get(t, "/orders?"+address, http.StatusBadRequest), want)
+		if !strings.HasPrefix(address, "page") {
+			s.get(t, "/orders.csv?"+address, http.StatusBadRequest)
+		}
+	}
+	wantTexts(t, s.get(t, "/orders?page=9", http.StatusOK), "250 rows: this page does not exist")
+}
+
+// TestQuestionTables sorts and filters the result of a question, whose amounts have currencies, and
+// compares it with SQL of the test.
+func TestQuestionTables(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "tables.sql")
+	const found = `(SELECT l.id, pricing_tier, currency, unit_amount AS price FROM main.product_listing_prices AS p JOIN main.product_listings AS l ON l.id = product_listing_id
+		WHERE l.domain_authority > 0) WHERE price <= 20 AND pricing_tier = 'pro'`
+	const address = "p.top=1000&is.pricing_tier=pro&max.price=20&sort=-price"
+	records := s.csv(t, "/questions/find_placements/csv?"+address)
+	id, price, currency := slices.Index(records[0], "listing_id"), slices.Index(records[0], "price"), slices.Index(records[0], "currency")
+	count := map[string]int{}
+	last := map[string]string{}
+	for _, r := range records[1:] {
+		count[r[currency]]++
+		if before := last[r[currency]]; before != "" && len(before) == len(r[price]) && before < r[price] {
+			t.Errorf("listing %s at %s %s follows %s", r[id], r[price], r[currency], before)
+		}
+		last[r[currency]] = r[price]
+	}
+	for _, r := range s.sql(t, "SELECT coalesce(currency, ''), count(DISTINCT id) FROM "+found+" GROUP BY ALL")[1:] {
+		if fmt.Sprint(count[r[0]]) != r[1] {
+			t.Errorf("the CSV has %d listings in %q, want %s", count[r[0]], r[0], r[1])
+		}
+	}
+	body := s.get(t, "/questions/find_placements?"+address, http.StatusOK)
+	wantTexts(t, body, "Pricing tier: Pro", "Price to 20", "Full feature")
+	testOutletNames(t, s)
+}
+
+// testOutletNames checks that the pages show the names of outlets that only the table outlets has.
+func testOutletNames(t *testing.T, s *site) {
+	t.Helper()
+	for _, address := range []string{"/questions/find_placements?p.top=1000&q=Listing+35", "/questions/best_value?p.top=1000&q=Listing+35"} {
+		wantTexts(t, s.get(t, address, http.StatusOK), "Outlet 5")
+	}
+}

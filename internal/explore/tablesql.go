@@ -1,0 +1,216 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
+)
+
+// table is the result of a query that the reader sorts, filters and pages. All of it happens in
+// SQL around the query, with bound values.
+type table struct {
+	*visit
+	base   query.Query
+	values map[string]string
+	roles  []columnRole
+	state  tableState
+	// hidden is the last column of the query if it is the text to search and not shown. If it is
+	// empty, the search covers all texts.
+	hidden string
+}
+
+// tableRows are the rows of one page of a table.
+type tableRows struct {
+	query.Result // Total counts the rows of all pages
+	// Sums contains the total of each summed column, one entry per currency.
+	Sums []currencySums
+	// Choices contains the values of the columns with a selection, without the filters.
+	Choices [][]string
+}
+
+// currencySums are the totals of amounts in one currency.
+type currencySums struct {
+	Currency string    `json:"currency"`
+	Sums     []*string `json:"sums"`
+}
+
+const (
+	// tableRowsShown is the number of rows of one page of a table.
+	tableRowsShown = 100
+	// mostChoices is the maximum number of values in a selection.
+	mostChoices = 100
+)
+
+// place is the position of a row in the query. It makes each order of a table unique.
+const place = `"row of the query"`
+
+// openTable reads the columns of a query and the state in the address.
+func (v *visit) openTable(q query.Query, values map[string]string, hidden string) (*table, error) {
+	t := &table{visit: v, base: q, values: values, hidden: hidden}
+	around := q
+	around.SQL = "SELECT * FROM (\n" + t.text() + "\n) LIMIT 0"
+	a, err := v.run(around, values)
+	if err != nil {
+		return nil, err
+	}
+	if hidden != "" { // the last column
+		a.Columns = a.Columns[:len(a.Columns)-1]
+	}
+	t.roles = rolesOf(a.Columns)
+	t.state, err = readTableState(v.params, a.Columns)
+	return t, err
+}
+
+// text returns the SQL of the query without the semicolon at its end.
+func (t *table) text() string { return strings.TrimRight(t.base.SQL, "; \t\r\n") }
+
+// where returns the conditions of the state, whose values it binds.
+func (t *table) where(b *binder) string {
+	var all []string
+	if words := strings.Fields(t.state.Search); len(words) > 0 {
+		text := "lower(" + sqltext.Quote(t.hidden) + ")"
+		if t.hidden == "" {
+			var columns []string
+			for _, r := range t.roles {
+				if r.Type == "VARCHAR" {
+					columns = append(columns, sqltext.Quote(r.Name))
+				}
+			}
+			text = "lower(concat_ws(chr(10), NULL, " + strings.Join(append(columns, "NULL"), ", ") + "))"
+		}
+		for _, word := range words {
+			all = append(all, "contains("+text+", lower("+b.text(word)+"))")
+		}
+	}
+	for _, f := range t.state.Filters {
+		column := sqltext.Quote(f.column.Name)
+		switch {
+		case f.key == isKey:
+			all = append(all, b.anyOf("CAST("+column+" AS VARCHAR)", []choice{decodeChoice(f.text)}))
+		case f.key == minKey && isTime(f.column):
+			all = append(all, column+" >= CAST("+b.text(f.text)+" AS DATE)")
+		case f.key == maxKey && isTime(f.column):
+			all = append(all, column+" < CAST("+b.text(f.text)+" AS DATE) + INTERVAL 1 DAY")
+		case f.key == minKey:
+			all = append(all, column+" >= CAST("+b.text(f.text)+" AS DECIMAL(18, 6))")
+		default:
+			all = append(all, column+" <= CAST("+b.text(f.text)+" AS DECIMAL(18, 6))")
+		}
+	}
+	return whereAll(all)
+}
+
+// orderBy returns the order of the state. Amounts are sorted within their currency.
+func (t *table) orderBy() string {
+	text := " ORDER BY "
+	for _, r := range t.roles {
+		if r.Name == t.state.Sort {
+			if r.unit != "" {
+				text += sqltext.Quote(r.unit) + " NULLS LAST, "
+			}
+			text += sqltext.Quote(r.Name) + map[bool]string{true: " DESC", false: ""}[t.state.Down] + " NULLS LAST, "
+		}
+	}
+	return text + place
+}
+
+// bound returns a query around the query of the table, with the values of both.
+func (t *table) bound(text string, b *binder) (query.Query, map[string]string) {
+	q := t.base
+	q.SQL = text
+	q.Params = slices.Concat(q.Params, b.query("").Params)
+	for name, value := range t.values {
+		b.values[name] = value
+	}
+	return q, b.values
+}
+
+// newBinder returns a binder whose names no parameter of the query has.
+func (t *table) newBinder() *binder {
+	return &binder{values: map[string]string{}, prefix: "table_"}
+}
+
+// whole returns the query of a download: all rows of the state in its order.
+func (t *table) whole() (query.Query, map[string]string) {
+	b := t.newBinder()
+	where := t.where(b)
+	if where == "" && t.state.Sort == "" && t.hidden == "" {
+		return t.base, t.values
+	}
+	return t.bound("SELECT * EXCLUDE "+t.excluded(place)+" FROM (SELECT row_number() OVER () AS "+place+", * FROM (\n"+t.text()+"\n))"+where+t.orderBy(), b)
+}
+
+// read reads one page of the table, its totals and its choices with one statement.
+func (t *table) read() (tableRows, error) {
+	b := t.newBinder()
+	text := "WITH result AS MATERIALIZED (\n" + t.text() + "\n),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + place + ", * FROM result" + t.where(b) + "),\n" +
+		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsText() + ", " + t.choicesText() + "),\n" +
+		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tableRowsShown, (t.state.Page-1)*tableRowsShown) +
+		"SELECT facts.*, " + place + ", shown.* EXCLUDE " + t.excluded(place) + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
+	q, values := t.bound(text, b)
+	a, err := t.runWhole(q, values)
+	if err != nil {
+		return tableRows{}, err
+	}
+	const facts = 4 // the count, the totals, the choices and the place
+	r := tableRows{Result: query.Result{Columns: a.Columns[facts:]}}
+	first := a.Rows[0].Values
+	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
+		return r, fmt.Errorf("count the rows of the table: %w", err)
+	}
+	if err := json.Unmarshal([]byte(first[1].Or("[]")), &r.Sums); err != nil {
+		return r, fmt.Errorf("read the totals of the table: %w", err)
+	}
+	if err := json.Unmarshal([]byte(first[2].Text), &r.Choices); err != nil {
+		return r, fmt.Errorf("read the choices of the table: %w", err)
+	}
+	for _, row := range a.Rows {
+		if !row.Values[facts-1].Null {
+			r.Rows = append(r.Rows, query.Record{Columns: r.Columns, Values: row.Values[facts:]})
+		}
+	}
+	return r, nil
+}
+
+// excluded returns the list of columns that are not part of the result.
+func (t *table) excluded(others ...string) string {
+	if t.hidden != "" {
+		others = append(others, sqltext.Quote(t.hidden))
+	}
+	return "(" + strings.Join(others, ", ") + ")"
+}
+
+// sumsText returns the expression of tableRows.Sums.
+func (t *table) sumsText() string {
+	currency, group := "''", ""
+	var sums []string
+	for _, r := range t.roles {
+		if r.unit != "" {
+			currency, group = "coalesce(CAST("+sqltext.Quote(r.unit)+" AS VARCHAR), '')", " GROUP BY ALL ORDER BY currency"
+		}
+		if r.summed {
+			sums = append(sums, "CAST(sum("+sqltext.Quote(r.Name)+") AS VARCHAR)")
+		}
+	}
+	if len(sums) == 0 {
+		return "NULL"
+	}
+	return "(SELECT list({'currency': currency, 'sums': sums} ORDER BY currency) FROM (SELECT " + currency + " AS currency, [" + strings.Join(sums, ", ") + "] AS sums FROM found" + group + "))"
+}
+
+// choicesText returns the expression of tableRows.Choices.
+func (t *table) choicesText() string {
+	lists := []string{"CAST([] AS VARCHAR[])"} // the first list is empty, so that the list of lists is not
+	for _, r := range t.roles {
+		if r.choosable() {
+			column := sqltext.Quote(r.Name)
+			lists = append(lists, fmt.Sprintf("(SELECT coalesce(list(value ORDER BY value), []) FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM result WHERE %[1]s IS NOT NULL LIMIT %d))", column, mostChoices))
+		}
+	}
+	return "[" + strings.Join(lists, ", ") + "]"
+}

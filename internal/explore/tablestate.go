@@ -1,0 +1,141 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"placementsync/internal/query"
+)
+
+// Parameters of an address that search, sort, page and filter a table. A filter is one of the
+// prefixes with the name of a column, such as min.paid=2026-10-01.
+const (
+	searchKey = "q"
+	sortKey   = "sort"
+	pageKey   = "page"
+	isKey     = "is."
+	minKey    = "min."
+	maxKey    = "max."
+)
+
+// tableKeys returns the parameters of a page with a table, and others.
+func tableKeys(others ...string) []string {
+	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
+}
+
+// tableState is the search, the order, the page and the filters of a table.
+type tableState struct {
+	Search  string
+	Sort    string // a column. Empty means the order of the result.
+	Down    bool
+	Page    int
+	Filters []columnFilter
+}
+
+// columnFilter compares a column with a value. key is isKey, minKey or maxKey.
+type columnFilter struct {
+	key    string
+	column query.Column
+	text   string
+}
+
+// Limits of an address, so that its statement is not too large.
+const (
+	maxWords   = 12
+	maxChoices = 200
+	maxText    = 500 // bytes
+	maxPage    = 1_000_000
+)
+
+// readTableState parses the parameters of a table with these columns. Empty parameters are empty
+// fields of the form. Unknown columns and invalid values are errors.
+func readTableState(params url.Values, columns []query.Column) (tableState, error) {
+	s := tableState{Search: strings.TrimSpace(params.Get(searchKey)), Page: 1}
+	var err error
+	if text := params.Get(pageKey); text != "" {
+		if s.Page, err = parsePage(text); err != nil {
+			return s, err
+		}
+	}
+	if len(strings.Fields(s.Search)) > maxWords || len(params) > maxChoices {
+		return s, usageErr(fmt.Sprintf("the address has more than %d words or %d parameters", maxWords, maxChoices), "Choose fewer.")
+	}
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		text := strings.TrimSpace(params.Get(key))
+		kind, name := filterOf(key)
+		if key == sortKey {
+			name, s.Down = strings.CutPrefix(text, "-")
+			s.Sort = name
+		}
+		if text == "" || kind == "" && key != sortKey && key != searchKey {
+			continue
+		}
+		if err := checkText(key, text); err != nil {
+			return s, err
+		}
+		at := slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == name })
+		switch {
+		case key == searchKey:
+		case at < 0:
+			return s, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
+		case kind != "":
+			f := columnFilter{kind, columns[at], text}
+			if err := f.check(); err != nil {
+				return s, err
+			}
+			s.Filters = append(s.Filters, f)
+		}
+	}
+	return s, nil
+}
+
+// filterOf splits the parameter of a filter. kind is empty for other parameters.
+func filterOf(key string) (kind, column string) {
+	for _, kind := range []string{isKey, minKey, maxKey} {
+		if column, ok := strings.CutPrefix(key, kind); ok {
+			return kind, column
+		}
+	}
+	return "", ""
+}
+
+// checkText rejects texts that DuckDB cannot bind or that are too long.
+func checkText(key, text string) error {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxText {
+		return usageErr(fmt.Sprintf("the parameter %q is not a text of up to %d bytes", key, maxText), "Change the address.")
+	}
+	return nil
+}
+
+func parsePage(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxPage {
+		return 1, usageErr(fmt.Sprintf("page %q is not a number from 1 on", text), "Change page in the address.")
+	}
+	return n, nil
+}
+
+func isTime(c query.Column) bool { return c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP") }
+
+// check checks that the limit of a range has the type of its column.
+func (f columnFilter) check() error {
+	advice := "Change it in the form or the address."
+	switch {
+	case f.key == isKey:
+	case isTime(f.column):
+		if _, err := time.Parse(time.DateOnly, f.text); err != nil {
+			return usageErr(fmt.Sprintf("%s%s %q is not a date such as 2026-11-01", f.key, f.column.Name, f.text), advice)
+		}
+	case !f.column.Numeric:
+		return usageErr(fmt.Sprintf("%s%s: only dates and numbers have ranges", f.key, f.column.Name), "Remove it from the address.")
+	case !number.MatchString(f.text):
+		return usageErr(fmt.Sprintf("%s%s %q is not a number such as 12.50", f.key, f.column.Name, f.text), advice)
+	}
+	return nil
+}

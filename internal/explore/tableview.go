@@ -1,0 +1,267 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"placementsync/internal/page"
+	"placementsync/internal/plural"
+	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
+)
+
+// tableView shows one page of a table with its filters, totals and downloads.
+type tableView struct {
+	*page.Table
+	Search, Order string
+	Chips         []chip
+	Clear         string
+	Selections    []formField
+	// Ranges are shown if Open is set, or folded.
+	Ranges []rangeView
+	Open   bool
+	// Count is the number of rows and the position of the shown ones.
+	Count          string
+	Previous, Next string
+	Downloads      []pair
+	// Note explains the totals.
+	Note string
+	// Sources is a note if the rows are not proven.
+	Sources string
+}
+
+// chip is a set filter. Link removes it.
+type chip struct{ Text, Exact, Link string }
+
+// rangeView is the range of a date or a number in the form.
+type rangeView struct {
+	Label, MinKey, MaxKey, Min, Max string
+	IsTime                          bool
+}
+
+// addressWith returns the address of the page with other values of some parameters. An empty value
+// removes one. Without a new page it is the first.
+func (v *visit) addressWith(changes ...pair) string {
+	params := url.Values{}
+	for key, all := range v.params {
+		if key != pageKey && slices.Max(all) != "" {
+			params[key] = all
+		}
+	}
+	for _, c := range changes {
+		params.Set(c.Key, c.Value)
+		if c.Value == "" {
+			params.Del(c.Key)
+		}
+	}
+	return "?" + params.Encode()
+}
+
+// show reads one page of the table. files is the address of a download without its format.
+func (t *table) show(caption, files string) (*tableView, tableRows, error) {
+	rows, err := t.read()
+	if err != nil {
+		return nil, rows, err
+	}
+	if err := t.resolveNames(rows.Rows); err != nil {
+		return nil, rows, err
+	}
+	rows.Sources, err = t.db.Sources(t.Context(), t.base, t.values)
+	if err != nil {
+		return nil, rows, err
+	}
+	view := &tableView{Table: buildTable(caption, rows.Result, t.links()), Search: t.state.Search, Order: t.params.Get(sortKey), Sources: query.DescribeSources(rows.Sources)}
+	view.Table.ID, view.Table.More = "table", ""
+	t.addOrder(view.Table)
+	t.addTotals(view, rows.Sums)
+	t.addFilters(view, rows.Choices)
+	t.addPages(view, rows)
+	params := url.Values{}
+	for key, all := range t.params {
+		if key != pageKey && key != chartKey && slices.Max(all) != "" {
+			params[key] = all
+		}
+	}
+	query := ""
+	if len(params) > 0 {
+		query = "?" + params.Encode()
+	}
+	for _, f := range downloadFormats() {
+		view.Downloads = append(view.Downloads, pair{f.label, files + string(f.format) + query})
+	}
+	return view, rows, nil
+}
+
+// addOrder links each header to the order by its column. Numbers and times are sorted in
+// descending order first.
+func (t *table) addOrder(shown *page.Table) {
+	for i := range shown.Heads {
+		h := &shown.Heads[i]
+		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == h.Name })]
+		down := r.Numeric || isTime(r.Column)
+		if t.state.Sort == h.Name {
+			h.Sorted, down = map[bool]string{true: "descending", false: "ascending"}[t.state.Down], !t.state.Down
+		}
+		if r.unit != "" {
+			h.About = "Sorted within each currency."
+		}
+		h.Link = t.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + h.Name})
+	}
+}
+
+// addTotals adds a row for each currency below the rows of all pages.
+func (t *table) addTotals(view *tableView, sums []currencySums) {
+	summed := slices.DeleteFunc(slices.Clone(t.roles), func(r columnRole) bool { return !r.summed })
+	if len(summed) == 0 || len(view.Rows) < 2 {
+		return
+	}
+	for _, one := range sums {
+		row := page.Row{Cells: make([]page.Cell, len(view.Heads))}
+		for i, h := range view.Heads {
+			at := slices.IndexFunc(summed, func(r columnRole) bool { return r.Name == h.Name })
+			switch {
+			case at >= 0 && one.Sums[at] != nil:
+				row.Cells[i] = page.MoneyCell(*one.Sums[at])
+				if summed[at].unit != "" {
+					row.Cells[i].Unit = cmp.Or(one.Currency, noCurrency)
+				}
+			case i == 0:
+				row.Cells[i].Text = "Total"
+			}
+		}
+		view.Foot = append(view.Foot, row)
+	}
+	if summed[0].unit == "" {
+		view.Note = "The service states no currency for these amounts. A total is valid only if all its amounts have the same currency."
+	}
+}
+
+// addFilters adds the fields of the form and a chip for each set filter.
+func (t *table) addFilters(view *tableView, choices [][]string) {
+	if t.state.Search != "" {
+		view.Chips = append(view.Chips, chip{"Search: " + t.state.Search, "", t.addressWith(pair{searchKey, ""})})
+	}
+	clear := []pair{{searchKey, ""}}
+	for _, f := range t.state.Filters {
+		key := f.key + f.column.Name
+		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == f.column.Name })]
+		word := map[string]string{isKey: ": ", minKey: " from ", maxKey: " to "}[f.key]
+		text := r.optionLabel(f.text)
+		if f.key != isKey && r.Numeric {
+			text = page.Decimal(f.text)
+		}
+		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + word + text, f.text, t.addressWith(pair{key, ""})})
+		clear = append(clear, pair{key, ""})
+	}
+	view.Clear = t.addressWith(clear...)
+	next := 1 // the first list is empty
+	for _, r := range t.roles {
+		if r.choosable() {
+			if f := t.selection(r, choices[next]); f != nil {
+				view.Selections = append(view.Selections, *f)
+			}
+			next++
+		}
+		if (isTime(r.Column) || r.Numeric) && !r.hidden {
+			one := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}
+			view.Ranges, view.Open = append(view.Ranges, one), view.Open || one.Min+one.Max != ""
+		}
+	}
+}
+
+// selection returns the field that chooses a value of a column. It is nil if there is no choice.
+func (t *table) selection(r columnRole, values []string) *formField {
+	key := isKey + r.Name
+	chosen := t.params.Get(key)
+	if len(values) < 2 && chosen == "" {
+		return nil
+	}
+	f := &formField{Key: key, Label: labelOf(r.Name), Options: []option{{"", "any", chosen == ""}}}
+	known := false
+	for _, value := range values {
+		encoded := choice{Text: value}.encode()
+		f.Options = append(f.Options, option{encoded, r.optionLabel(encoded), chosen == encoded})
+		known = known || chosen == encoded
+	}
+	if f.Options = append(f.Options, option{notStated, "not stated", chosen == notStated}); !known && chosen != notStated && chosen != "" {
+		f.Options = append(f.Options, option{chosen, r.optionLabel(chosen), true})
+	}
+	return f
+}
+
+// optionLabel returns the label of a value in an address.
+func (r columnRole) optionLabel(encoded string) string {
+	switch c := decodeChoice(encoded); {
+	case c.Null:
+		return "not stated"
+	case c.Text == "":
+		return "empty text"
+	default:
+		return r.buildCell(query.Value{Text: c.Text}).Text
+	}
+}
+
+// addPages adds the number of rows and the links to other pages.
+func (t *table) addPages(view *tableView, rows tableRows) {
+	view.Count = plural.Number(rows.Total) + " rows"
+	if rows.Total == 1 {
+		view.Count = "1 row"
+	}
+	first := int64(t.state.Page-1)*tableRowsShown + 1
+	last := first + int64(len(rows.Rows)) - 1
+	switch {
+	case len(rows.Rows) == 0 && rows.Total > 0:
+		view.Count += ": this page does not exist"
+	case int64(len(rows.Rows)) < rows.Total:
+		view.Count += fmt.Sprintf(", %s to %s", plural.Number(first), plural.Number(last))
+	}
+	if t.state.Page > 1 {
+		before := min(int64(t.state.Page-1), max(1, (rows.Total+tableRowsShown-1)/tableRowsShown))
+		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(before)})
+	}
+	if last >= first && last < rows.Total {
+		view.Next = t.addressWith(pair{pageKey, fmt.Sprint(t.state.Page + 1)})
+	}
+}
+
+// resolveNames fills in the missing names of outlets, also of the outlets of listings, from all
+// tables that contain names.
+func (t *table) resolveNames(rows []query.Record) error {
+	indexOf := func(name string) int {
+		return slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == name })
+	}
+	name := max(indexOf("outlet"), indexOf("outlet_name"))
+	if name < 0 {
+		return nil
+	}
+	id, keys := indexOf(t.roles[name].id), sqltext.SQL("SELECT id, id AS outlet_id FROM names")
+	if id < 0 {
+		id = slices.IndexFunc(t.roles, func(r columnRole) bool { return r.kind == "listing" && r.Name == r.id })
+		keys = "SELECT id, outlet_id FROM main.product_listings"
+	}
+	missing := slices.DeleteFunc(slices.Clone(rows), func(one query.Record) bool { return id < 0 || !one.Values[name].Null || one.Values[id].Null })
+	if len(missing) == 0 {
+		return nil
+	}
+	b := &binder{values: map[string]string{}}
+	var ids []string
+	for _, one := range missing {
+		ids = append(ids, b.text(one.Values[id].Text))
+	}
+	text := recordSQL.Render("outlet_names", sqltext.Values{"keys": keys, "ids": sqltext.SQL(strings.Join(ids, ", "))})
+	found, err := t.run(b.query(string(text)), b.values)
+	if err != nil {
+		return err
+	}
+	for _, one := range missing {
+		for _, r := range found.Rows {
+			if r.Get("id").Text == one.Values[id].Text {
+				one.Values[name] = r.Get("name")
+			}
+		}
+	}
+	return nil
+}
