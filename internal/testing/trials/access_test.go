@@ -16,7 +16,7 @@ import (
 
 func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.service.SetToken("pc_another")
 	_, err := h.badNight(t.Context(), 1)
@@ -26,10 +26,10 @@ func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	requireNoToken(t, h.path(), err.Error())
 }
 
-// TestTokenRevokedInTheMiddle revokes the token while details are read.
-func TestTokenRevokedInTheMiddle(t *testing.T) {
+// TestRevokedTokenFailsTheNight revokes the token while details are read.
+func TestRevokedTokenFailsTheNight(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
 	_, err := h.badNight(t.Context(), 1)
@@ -40,16 +40,16 @@ func TestTokenRevokedInTheMiddle(t *testing.T) {
 
 func TestRotatedTokenIsReadAgain(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	var current atomic.Pointer[string]
-	swap := func(to string) { current.Store(&to) }
-	swap(token)
+	setToken := func(to string) { current.Store(&to) }
+	setToken(token)
 	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
 	var seen atomic.Int32
-	h.arriving(func(*http.Request) {
+	h.onRequest(func(*http.Request) {
 		if seen.Add(1) == 5 {
-			swap("pc_rotated")
+			setToken("pc_rotated")
 			h.service.SetToken("pc_rotated")
 		}
 	})
@@ -57,54 +57,54 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	h.requireValues(ref)
 }
 
-func TestForbiddenStream(t *testing.T) {
+func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 	forbid := func(route string) sim.Fault {
 		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
 	}
 	t.Run("a missing scope that the token shows makes the night partial", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, smallWorld(), few()...)
+		h := newHarness(t, smallWorld(), fewStreams()...)
 		h.service.SetFaults(forbid("/products/listings"))
 		res := h.partialNight()
 		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
 	})
 	t.Run("a stream without a known scope is skipped", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
+		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
 	})
 	t.Run("a forbidden stream keeps its last rows", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, smallWorld(), "campaigns", "campaign_articles", "articles")
+		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.goodNight()
-		before := h.snapshot()
+		before := h.rowCounts()
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
-		if after := h.snapshot(); after["articles"] != before["articles"] || before["articles"] == "0" {
+		if after := h.rowCounts(); after["articles"] != before["articles"] || before["articles"] == "0" {
 			t.Errorf("articles has %s rows, but %s before", after["articles"], before["articles"])
 		}
 	})
 }
 
-func TestTokenWithoutScopes(t *testing.T) {
-	for name, streams := range map[string][]string{"all streams": nil, "streams with scopes": few()} {
+func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
+	for name, streams := range map[string][]string{"all streams": nil, "streams with scopes": fewStreams()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", []string{}
-			h := newHouse(t, world, streams...)
-			// The endpoint of the token needs no scope and does not count.
+			h := newHarness(t, world, streams...)
+			// The endpoint of the token needs no scope, so it would be read.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.badNight(t.Context(), 1)
-			nothing, ok := errors.AsType[*pipeline.NoDataError](err)
+			noData, ok := errors.AsType[*pipeline.NoDataError](err)
 			if !ok || !strings.Contains(err.Error(), "missing scope products.read") {
-				t.Fatalf("got %v, want a NoDataError", err)
+				t.Fatalf("got %v, want a NoDataError that names the missing scope products.read", err)
 			}
-			if len(nothing.Reasons) != len(h.cfg.Streams) {
-				t.Errorf("%d reasons for %d streams", len(nothing.Reasons), len(h.cfg.Streams))
+			if len(noData.Reasons) != len(h.cfg.Streams) {
+				t.Errorf("%d reasons for %d streams", len(noData.Reasons), len(h.cfg.Streams))
 			}
 		})
 	}
@@ -112,22 +112,22 @@ func TestTokenWithoutScopes(t *testing.T) {
 
 func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
-	before := h.snapshot()
+	before := h.rowCounts()
 	h.cfg.Chosen = []string{"product_listings"}
 	res := h.goodNight()
 	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
-	if after := h.snapshot(); after["orders"] != before["orders"] || before["orders"] == "0" {
+	if after := h.rowCounts(); after["orders"] != before["orders"] || before["orders"] == "0" {
 		t.Errorf("orders has %s rows, but %s before", after["orders"], before["orders"])
 	}
 }
 
-// TestErrorInPlaceOfTokenInfo returns an error object instead of the token's info. The request
-// must be repeated, and the object must not be read as a token without scopes.
-func TestErrorInPlaceOfTokenInfo(t *testing.T) {
+// TestErrorObjectIsNotReadAsTokenInfo returns an error object instead of the token's info. The
+// request must be repeated, and the object must not be read as a token without scopes.
+func TestErrorObjectIsNotReadAsTokenInfo(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), append(few(), "token")...)
+	h := newHarness(t, smallWorld(), append(fewStreams(), "token")...)
 	fault := rewrite("/auth/token", `{"error":"temporary failure","code":500}`)
 	fault.Times = 1
 	h.service.SetFaults(fault)
@@ -135,6 +135,6 @@ func TestErrorInPlaceOfTokenInfo(t *testing.T) {
 	fault.Times = 0
 	h.service.SetFaults(fault)
 	if _, err := h.badNight(t.Context(), 1); !errors.Is(err, fetch.ErrMalformed) {
-		t.Errorf("the night ended with %v, want a malformed answer", err)
+		t.Errorf("the night ended with %v, want ErrMalformed", err)
 	}
 }

@@ -15,11 +15,11 @@ import (
 // run and the next one.
 func TestRunWithOtherScopesIsNotResumed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.ResumeMaxAge = time.Hour
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	first := h.cutAt(5)
+	first := h.interruptedNight(5)
 	h.cfg.TeamID = "another"
 	h.at = h.at.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.cfg)
@@ -32,7 +32,7 @@ func TestRunWithOtherScopesIsNotResumed(t *testing.T) {
 func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.ResumeMaxAge = time.Hour
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
@@ -49,23 +49,23 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestTrialLostVersionIsRebuilt removes the published version: nights fail and name the
-// remedies, and rebuild restores it.
+// TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and
+// rebuild must restore the history.
 func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
-	before := h.histories()
-	must(t, os.RemoveAll(h.path("versions", h.latest())))
+	before := h.historySums()
+	must(t, os.RemoveAll(h.path("versions", h.latestRun())))
 	h.at = h.at.Add(time.Hour)
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
 		t.Fatalf("a night ran without the published version: %v", err)
 	}
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if diff := cmp.Diff(before, h.histories()); diff != "" {
+	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
 	h.goodNight()

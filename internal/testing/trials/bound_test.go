@@ -18,46 +18,46 @@ import (
 	"placementsync/internal/stream"
 )
 
-// perSecond is the request rate of nights in a bubble, where only requests take time.
+// perSecond is the request rate of bounded nights. Only requests take time there.
 const perSecond = 10
 
-// boundedHouse is a house whose nights have a bounded time, on the clock of a bubble.
-type boundedHouse struct {
-	*house
-	// asked counts the requests of the last night by path and query. It omits requests that
-	// got a 404, which are repeated every night while a list names their id.
-	asked map[string]int
-	// sent counts all requests of the night.
-	sent int
-	// took is the duration of the night on that clock.
-	took time.Duration
+// boundedHarness runs nights with a time limit, on the virtual clock of synctest.
+type boundedHarness struct {
+	*harness
+	// requestsByPath counts the requests of the last night by path and query. It omits
+	// requests answered 404, which are repeated every night while a list names their id.
+	requestsByPath map[string]int
+	// requestCount is the number of all requests of the last night.
+	requestCount int
+	// duration is the duration of the last night on the virtual clock.
+	duration time.Duration
 }
 
-func newAllotted(t *testing.T, world sim.Options, names ...string) *boundedHouse {
+func newBoundedHarness(t *testing.T, world sim.Options, names ...string) *boundedHarness {
 	t.Helper()
-	h := newHouse(t, world, names...)
-	h.carrying(45, 0)
+	h := newHarness(t, world, names...)
+	h.readChangedDetails(45, 0)
 	h.cfg.Fetch.BaseURL, h.cfg.Fetch.PageSize, h.cfg.Fetch.Concurrency = "http://127.0.0.1/", 20, 1
 	h.cfg.Fetch.RequestsPerSecond, h.cfg.Fetch.Burst = perSecond, 1
-	h.cfg.Fetch.Transport = &disorder{service: h.service}
+	h.cfg.Fetch.Transport = &randomTransport{service: h.service}
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	return &boundedHouse{house: h}
+	return &boundedHarness{harness: h}
 }
 
 // otherWarehouse returns another warehouse of the same service.
-func (a *boundedHouse) otherWarehouse() *boundedHouse {
-	h := &house{t: a.t, service: a.service, server: a.server, cfg: a.cfg, at: a.at}
+func (a *boundedHarness) otherWarehouse() *boundedHarness {
+	h := &harness{t: a.t, service: a.service, server: a.server, cfg: a.cfg, at: a.at}
 	h.cfg.Warehouse.Dir = a.t.TempDir()
 	h.cfg.Now = func() time.Time { return h.at }
-	return &boundedHouse{house: h}
+	return &boundedHarness{harness: h}
 }
 
-// requests returns the time needed for n requests.
-func requests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
+// timeForRequests returns the time needed for n requests.
+func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
 
-// read runs the next night, an hour later, with a bound.
-func (a *boundedHouse) read(bound time.Duration) (pipeline.Result, error) {
+// boundedNight runs a night an hour later that may take bound. 0 means no limit.
+func (a *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, error) {
 	a.t.Helper()
 	a.at = a.at.Add(time.Hour)
 	a.cfg.MaxDuration = bound
@@ -65,38 +65,38 @@ func (a *boundedHouse) read(bound time.Duration) (pipeline.Result, error) {
 }
 
 // bubble runs a night with a virtual clock.
-func (a *boundedHouse) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
+func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	a.t.Helper()
 	a.service.ResetRequests()
 	synctest.Test(a.t, func(t *testing.T) {
 		start := time.Now()
 		res, err = run(t.Context())
-		a.took = time.Since(start)
+		a.duration = time.Since(start)
 	})
-	a.asked = map[string]int{}
-	a.sent = a.service.Stats().Total
+	a.requestsByPath = map[string]int{}
+	a.requestCount = a.service.Stats().Total
 	for _, r := range a.service.Requests() {
 		if r.Status != http.StatusNotFound {
-			a.asked[r.Path]++
+			a.requestsByPath[r.Path]++
 		}
 	}
 	return res, err
 }
 
-// published runs a night that must publish, and be partial if ids are unread.
-func (a *boundedHouse) published(bound time.Duration) pipeline.Result {
+// publishedNight runs a night that must publish: complete, or partial if ids are unread.
+func (a *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
 	a.t.Helper()
-	res, err := a.read(bound)
+	res, err := a.boundedNight(bound)
 	must(a.t, err)
 	left, _ := res.Run.Unread()
 	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[left > 0]; res.Run.Outcome != want {
-		a.t.Fatalf("night %s left %d and ended %s\n%s", res.Run.ID, left, res.Run.Outcome, reasons(res.Run))
+		a.t.Fatalf("night %s left %d ids unread and ended %s\n%s", res.Run.ID, left, res.Run.Outcome, reasons(res.Run))
 	}
 	return res
 }
 
-// details returns the requested paths of single records.
-func (a *boundedHouse) details() map[string]int {
+// requestedDetails counts the requests of the last night for single records, by path.
+func (a *boundedHarness) requestedDetails() map[string]int {
 	lists := map[string]bool{"/auth/token": true}
 	for _, s := range a.cfg.Streams {
 		if !s.IsDetail() {
@@ -104,7 +104,7 @@ func (a *boundedHouse) details() map[string]int {
 		}
 	}
 	found := map[string]int{}
-	for path, n := range a.asked {
+	for path, n := range a.requestsByPath {
 		if bare, _, _ := strings.Cut(path, "?"); !lists[bare] {
 			found[path] = n
 		}
@@ -112,8 +112,8 @@ func (a *boundedHouse) details() map[string]int {
 	return found
 }
 
-// requireLists compares the tables of lists without details with the service.
-func (a *boundedHouse) requireLists(ref *reference) {
+// requireLists compares the tables that no detail fills with the service.
+func (a *boundedHarness) requireLists(ref *reference) {
 	a.t.Helper()
 	var names []string
 	for _, t := range stream.Tables(a.cfg.Streams) {
@@ -127,47 +127,47 @@ func (a *boundedHouse) requireLists(ref *reference) {
 	a.requireValues(ref, names...)
 }
 
-// largeWorld needs five nights for the ids that a night leaves unread after its lists and
-// live details.
+// largeWorld has a backlog of settled details that
+// TestTrialLargeCatalogIsWholeAfterFiveNights spreads over five nights.
 func largeWorld() sim.Options { return settledWorld(40) }
 
-// TestTrialLargeCatalogIsWholeAfterFiveNights runs nights in a constant world, where each
-// detail must be requested once, and each live one once a night.
+// TestTrialLargeCatalogIsWholeAfterFiveNights runs nights in a constant world. Each settled
+// detail must be requested once in all nights, and each live detail once a night.
 func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newAllotted(t, largeWorld())
+	a := newBoundedHarness(t, largeWorld())
 	free := a.otherWarehouse()
-	free.published(0)
-	once, all := free.details(), free.sent
-	free.published(0)
-	alive, fixed := free.details(), free.sent
+	free.publishedNight(0)
+	once, all := free.requestedDetails(), free.requestCount
+	free.publishedNight(0)
+	alive, fixed := free.requestedDetails(), free.requestCount
 	backlog := all - fixed
 	ref := newReference(t, a.service, a.cfg.Streams)
 	total := map[string]int{}
 	for night := 1; night <= 5; night++ {
 		// Until the last night there is no time for rechecks.
 		a.cfg.Recheck = map[bool]int{true: 7}[night < 5]
-		res := a.published(requests(fixed + backlog/5 + 4))
-		t.Logf("night %d: %d requests in %v, %d of %d alive", night, a.sent, a.took, len(alive), len(once))
+		res := a.publishedNight(timeForRequests(fixed + backlog/5 + 4))
+		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, a.requestCount, a.duration, len(alive), len(once))
 		a.requireLists(ref)
 		for path := range alive {
-			if a.asked[path] == 0 {
+			if a.requestsByPath[path] == 0 {
 				t.Errorf("night %d did not request %s, which is live", night, path)
 			}
 		}
-		for path, n := range a.details() {
+		for path, n := range a.requestedDetails() {
 			total[path] += n
 		}
 		left, _ := res.Run.Unread()
-		if noted := a.one("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); noted != strconv.FormatInt(left, 10) {
-			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, noted, left)
+		if recorded := a.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(left, 10) {
+			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, recorded, left)
 		}
 		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
 			t.Errorf("night %d predicts %d more nights", night, predicted)
 		}
 		if (left == 0) != (night == 5) {
-			t.Fatalf("night %d left %d ids", night, left)
+			t.Fatalf("night %d left %d ids unread", night, left)
 		}
 	}
 	a.requireValues(ref)
@@ -188,7 +188,7 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newAllotted(t, largeWorld())
+	a := newBoundedHarness(t, largeWorld())
 	ref := newReference(t, a.service, a.cfg.Streams)
 	nights, left := 0, int64(1)
 	for ; left > 0; nights++ {
@@ -197,22 +197,22 @@ func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 		}
 		a.service.Advance(1)
 		a.at = a.service.Now().Add(time.Hour)
-		res := a.published(requests(200))
+		res := a.publishedNight(timeForRequests(200))
 		left, _ = res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d left, for %d nights more", nights+1, a.sent, a.took, left, res.Run.NightsLeft)
+		t.Logf("night %d: %d requests in %v, %d ids unread, for %d nights more", nights+1, a.requestCount, a.duration, left, res.Run.NightsLeft)
 		a.requireLists(ref)
-		a.requireListed("/orders", "orders", "status", "reference_number")
-		a.requireListed("/campaigns", "campaigns", "name")
-		a.requireInProgress(ref)
+		a.requireListValues("/orders", "orders", "status", "reference_number")
+		a.requireListValues("/campaigns", "campaigns", "name")
+		a.requireArticlesInProgress(ref)
 	}
 	if nights < 3 {
-		t.Errorf("everything was read in %d nights, so the test shows nothing", nights)
+		t.Errorf("all ids were read in %d nights, so the test shows nothing", nights)
 	}
 	a.requireValues(ref)
 }
 
-// requireListed compares the values of a list with its table.
-func (a *boundedHouse) requireListed(path, table string, columns ...string) {
+// requireListValues compares the values of a list with its table.
+func (a *boundedHarness) requireListValues(path, table string, columns ...string) {
 	a.t.Helper()
 	records := a.service.Records(path)
 	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
@@ -222,7 +222,7 @@ func (a *boundedHouse) requireListed(path, table string, columns ...string) {
 		record := decode(string(raw))
 		for _, column := range columns {
 			want, _ := dig(record, column).(string)
-			got := a.one("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
+			got := a.queryOne("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
 			if got != want {
 				a.t.Errorf("%s of %s %v is %q, but %q in the list", column, table, dig(record, "id"), got, want)
 			}
@@ -230,29 +230,29 @@ func (a *boundedHouse) requireListed(path, table string, columns ...string) {
 	}
 }
 
-// requireInProgress checks that the values of articles in progress are current: those without a
-// live URL whose campaign changed recently.
-func (a *boundedHouse) requireInProgress(ref *reference) {
+// requireArticlesInProgress checks that the values of articles in progress are current. An
+// article is in progress if it has no live URL and its campaign changed recently.
+func (a *boundedHarness) requireArticlesInProgress(ref *reference) {
 	a.t.Helper()
-	held := ref.now()
-	lately := map[string]bool{}
-	for _, c := range held["campaigns"] {
+	current := ref.currentRows()
+	changedRecently := map[string]bool{}
+	for _, c := range current["campaigns"] {
 		at, err := time.Parse(microseconds, c["updated_at"])
 		must(a.t, err)
-		lately[c["id"]] = a.at.Sub(at) < 44*24*time.Hour
+		changedRecently[c["id"]] = a.at.Sub(at) < 44*24*time.Hour
 	}
-	of := map[string]string{}
-	for _, row := range held["campaign_articles"] {
-		of[row["id"]] = row["campaign_id"]
+	campaignOf := map[string]string{}
+	for _, row := range current["campaign_articles"] {
+		campaignOf[row["id"]] = row["campaign_id"]
 	}
 	compared := 0
-	for _, e := range ref.once() {
+	for _, e := range ref.distinctTables() {
 		if e.table != "articles" {
 			continue
 		}
-		got := keyed(e, read(a.t, e, a.catalog(), "main.articles"))
-		for key, want := range keyed(e, held["articles"]) {
-			if want["live_url"] != "" || !lately[of[want["id"]]] {
+		got := rowsByKey(e, readTable(a.t, e, a.catalog(), "main.articles"))
+		for key, want := range rowsByKey(e, current["articles"]) {
+			if want["live_url"] != "" || !changedRecently[campaignOf[want["id"]]] {
 				continue
 			}
 			compared++
@@ -266,18 +266,18 @@ func (a *boundedHouse) requireInProgress(ref *reference) {
 	}
 }
 
-// TestTrialDetailsGetAShareOfTheTime gives nights just the time for their
-// lists. A quarter of the time must be spent on details, even if live details need more. Every
-// id must be read within some nights, and no list may remain unread.
-func TestTrialDetailsGetAShareOfTheTime(t *testing.T) {
+// TestTrialDetailsGetAQuarterOfTheTime runs nights that have only enough time for their
+// lists. A quarter of the time must be spent on details, even if live details need more.
+// Every id must be read within some nights, and no list may remain unread for two nights.
+func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newAllotted(t, settledWorld(160))
+	a := newBoundedHarness(t, settledWorld(160))
 	a.cfg.Fetch.PageSize = 3
 	free := a.otherWarehouse()
-	free.published(0)
-	wanted := free.details()
-	lists := free.sent
+	free.publishedNight(0)
+	wanted := free.requestedDetails()
+	lists := free.requestCount
 	for _, n := range wanted {
 		lists -= n
 	}
@@ -288,10 +288,10 @@ func TestTrialDetailsGetAShareOfTheTime(t *testing.T) {
 		if night > most {
 			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(read), len(wanted))
 		}
-		res, err := a.read(requests(lists))
+		res, err := a.boundedNight(timeForRequests(lists))
 		must(t, err)
 		before := len(read)
-		for path := range a.details() {
+		for path := range a.requestedDetails() {
 			read[path] = true
 		}
 		for _, s := range res.Run.Streams {
@@ -306,11 +306,11 @@ func TestTrialDetailsGetAShareOfTheTime(t *testing.T) {
 			}
 		}
 		left, _ := res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids for the first time, %d left", night, a.sent, a.took, len(read)-before, left)
-		if limit := requests(lists) * 3 / 2; a.took > limit {
-			t.Errorf("night %d took %v, want at most %v", night, a.took, limit)
+		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, a.requestCount, a.duration, len(read)-before, left)
+		if limit := timeForRequests(lists) * 3 / 2; a.duration > limit {
+			t.Errorf("night %d took %v, want at most %v", night, a.duration, limit)
 		}
 	}
-	a.published(0)
+	a.publishedNight(0)
 	a.requireValues(ref)
 }

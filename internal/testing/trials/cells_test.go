@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// kind is a type of values: how they are written in these tests, and the DuckDB types of
-// their columns.
-type kind struct {
+// valueKind is a type of values: its columns, their DuckDB types, and the conversion of a
+// JSON value to exact text. ok is false for a value that does not fit.
+type valueKind struct {
 	columns string
 	types   []string
 	write   func(v any) (text string, ok bool)
 }
 
-func (e expected) kinds() []kind {
+func (e expected) kinds() []valueKind {
 	var capacity [4]string
 	if e.capacity != "" {
 		for i, name := range []string{"allowed", "unlimited", "limit", "raw"} {
@@ -29,12 +29,12 @@ func (e expected) kinds() []kind {
 	if e.link {
 		extra = ""
 	}
-	return []kind{
+	return []valueKind{
 		{e.text, []string{"VARCHAR"}, text},
 		{e.whole, []string{"BIGINT"}, whole},
 		{e.flag, []string{"BOOLEAN"}, flag},
 		{e.money, []string{"DECIMAL(18,6)"}, money},
-		{e.when, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
+		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
 		{extra, []string{"JSON"}, never},
 		{capacity[0] + " " + capacity[1], []string{"BOOLEAN"}, never},
@@ -52,7 +52,7 @@ func column(spec string) (name string, sources []string) {
 	return strings.ReplaceAll(name, ".", "_"), strings.Split(from, "|")
 }
 
-// types returns the columns of a table with the DuckDB types that are valid.
+// types returns the valid DuckDB types of each column.
 func (e expected) types() map[string][]string {
 	all := map[string][]string{}
 	for _, k := range e.kinds() {
@@ -64,22 +64,22 @@ func (e expected) types() map[string][]string {
 	return all
 }
 
-// cells returns an item as a row. inner are the paths that belong to other tables.
-func (it item) cells(e expected, inner []string) cells {
-	c := cells{}
-	used := slices.Clone(inner)
+// row returns the item as a row of table e. nested are the paths that belong to other tables.
+func (it item) row(e expected, nested []string) textRow {
+	c := textRow{}
+	used := slices.Clone(nested)
 	for _, k := range e.kinds() {
 		for _, spec := range strings.Fields(k.columns) {
 			name, sources := column(spec)
 			used = append(used, sources...)
-			if text, ok := k.write(it.first(sources, e.bare == name)); ok {
+			if text, ok := k.write(it.firstValue(sources, e.bare == name)); ok {
 				c[name] = text
 			}
 		}
 	}
 	if e.capacity != "" {
 		used = append(used, e.capacity+"allowed")
-		it.capacity(e.capacity, c)
+		it.splitCapacity(e.capacity, c)
 	}
 	if left := leftover(it.value, used, ""); left != nil && !e.link {
 		c["extra"] = canonical(left)
@@ -87,16 +87,16 @@ func (it item) cells(e expected, inner []string) cells {
 	return c
 }
 
-// first returns the first non-empty value. An item that is no object is the value of the
-// column for bare items.
-func (it item) first(sources []string, bare bool) any {
+// firstValue returns the first non-empty value of the sources. If bare is true, an item that
+// is not an object is itself the value.
+func (it item) firstValue(sources []string, bare bool) any {
 	if _, object := it.value.(map[string]any); !object && bare {
 		return it.value
 	}
 	var v any
 	for _, source := range sources {
 		if v == nil || v == "" {
-			if next := it.at(source); next != nil {
+			if next := it.resolve(source); next != nil {
 				v = next
 			}
 		}
@@ -104,8 +104,8 @@ func (it item) first(sources []string, bare bool) any {
 	return v
 }
 
-// leftover returns the members of an object without a column or table, also of nested
-// objects, or nil.
+// leftover returns the members of an object that no column or table contains, including
+// those of nested objects. It returns nil if there are none.
 func leftover(v any, used []string, prefix string) map[string]any {
 	object, _ := v.(map[string]any)
 	var left map[string]any
@@ -118,17 +118,17 @@ func leftover(v any, used []string, prefix string) map[string]any {
 	for name, v := range object {
 		path := prefix + name
 		inner, nested := v.(map[string]any)
-		taken := slices.Contains(used, path)
-		looked := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
+		isUsed := slices.Contains(used, path)
+		hasUsedMember := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
 		switch {
-		case nested && taken && !looked && !isNamed(inner):
+		case nested && isUsed && !hasUsedMember && !isNamed(inner):
 		// A document, or an object that is a row of another table.
-		case nested && (taken || looked):
+		case nested && (isUsed || hasUsedMember):
 			// A text column can contain the name of an object.
 			if rest := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); rest != nil {
 				keep(name, rest)
 			}
-		case !taken && !(looked && v == nil):
+		case !isUsed && !(hasUsedMember && v == nil):
 			keep(name, v)
 		}
 	}
@@ -224,15 +224,15 @@ func decode(text string) any {
 	return v
 }
 
-// capacity splits the field do_follow_links_allowed.
-func (it item) capacity(stem string, c cells) {
+// splitCapacity fills the four columns of the field do_follow_links_allowed.
+func (it item) splitCapacity(stem string, c textRow) {
 	object, _ := it.value.(map[string]any)
 	v, stated := object[stem+"allowed"]
 	if !stated {
 		return
 	}
 	c[stem+"raw"] = canonical(v)
-	limited := func(n int64) {
+	setLimit := func(n int64) {
 		c[stem+"allowed"], c[stem+"limit"] = strconv.FormatBool(n > 0), strconv.FormatInt(n, 10)
 		c[stem+"unlimited"] = "false"
 	}
@@ -243,10 +243,10 @@ func (it item) capacity(stem string, c cells) {
 	case word == "true" || word == "yes":
 		c[stem+"allowed"] = "true"
 	case word == "false" || word == "no" || word == "none":
-		limited(0)
+		setLimit(0)
 	case count == "unlimited":
 		c[stem+"allowed"], c[stem+"unlimited"] = "true", "true"
 	case err == nil && n >= 0:
-		limited(n)
+		setLimit(n)
 	}
 }

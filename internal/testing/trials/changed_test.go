@@ -15,40 +15,40 @@ import (
 	"placementsync/internal/stream"
 )
 
-// carrying makes the nights of a house read only details that may have changed.
-func (h *house) carrying(liveDays, recheck int) {
+// readChangedDetails configures nights that read only details that may have changed.
+func (h *harness) readChangedDetails(liveDays, recheck int) {
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
 }
 
-// settledWorld has a long past, so that about one campaign in twenty is live, and changes
-// about one row in a hundred per day. part divides its size.
+// settledWorld has a long past: about one campaign in twenty is live, and about one row in
+// a hundred changes per day. Its size is divided by part.
 func settledWorld(part int) sim.Options {
 	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / part, Listings: 5000 / part, Orders: 3000 / part,
 		Campaigns: 500 / part, Profiles: 3 + 9/part, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
 }
 
-// TestTrialNightRequestsOnlyPossibleChanges also compares all values, after nights that
-// carried details in a world without silent changes.
+// TestTrialNightRequestsOnlyPossibleChanges counts the requests of nights that carry details
+// in a world without silent changes, and then compares all values.
 func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, settledWorld(20))
+	h := newHarness(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
-	last := compareCosts(t, h, func() { ref.now() }) // records the ids named in that night
+	last := compareRequestCounts(t, h, func() { ref.currentRows() }) // records the ids named in that night
 	h.requireValues(ref)
 	for _, s := range h.cfg.Streams {
 		n := streamOf(t, last.Run, s.Name)
 		if s.IsDetail() && s.Life != stream.AsProfile && n.Carried == 0 || !s.IsDetail() && n.Carried+n.Fetched+n.Rechecked > 0 {
-			t.Errorf("%s: fetched %d, carried %d, re-checked %d", s.Name, n.Fetched, n.Carried, n.Rechecked)
+			t.Errorf("%s: fetched %d, carried %d, rechecked %d", s.Name, n.Fetched, n.Carried, n.Rechecked)
 		}
 	}
 }
 
 func TestTortureNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTorture(t)
-	h := newHouse(t, settledWorld(1))
+	h := newHarness(t, settledWorld(1))
 	h.cfg.Warehouse.MemoryLimit = "1GB"
-	compareCosts(t, h, func() {})
+	compareRequestCounts(t, h, func() {})
 }
 
 func requireTorture(t *testing.T) {
@@ -58,13 +58,13 @@ func requireTorture(t *testing.T) {
 	}
 }
 
-// compareCosts counts the requests of nights after a full one, and returns the last of
-// them.
-func compareCosts(t *testing.T, h *house, after func()) (last pipeline.Result) {
+// compareRequestCounts compares the requests of later nights with those of a full night. It
+// returns the last night.
+func compareRequestCounts(t *testing.T, h *harness, after func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(45, 7)
-	full, _ := h.requests()
+	h.readChangedDetails(45, 7)
+	full, _ := h.countRequests()
 	after()
 	live := h.count("campaigns", "updated_at >= (SELECT max(snapshot_at) FROM meta.runs) - INTERVAL 45 DAY")
 	all := h.count("campaigns", "TRUE")
@@ -74,14 +74,14 @@ func compareCosts(t *testing.T, h *house, after func()) (last pipeline.Result) {
 	}
 	for _, c := range []struct{ recheck, part int }{{7, 4}, {0, 10}} {
 		recheck, most := c.recheck, full/c.part
-		h.carrying(45, recheck)
-		n, res := h.requests()
+		h.readChangedDetails(45, recheck)
+		n, res := h.countRequests()
 		after()
 		share := changedShare(res, "product_listings")
 		t.Logf("re-check %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
 			100*float64(n)/float64(full), 100*share)
 		if n > most {
-			t.Errorf("re-check %d took %d requests, want at most %d\n%s", recheck, n, most, costs(res))
+			t.Errorf("re-check %d took %d requests, want at most %d\n%s", recheck, n, most, requestSummary(res))
 		}
 		if share == 0 || share > 0.03 {
 			t.Errorf("%.2f %% of the listings changed, want about one", 100*share)
@@ -91,8 +91,8 @@ func compareCosts(t *testing.T, h *house, after func()) (last pipeline.Result) {
 	return last
 }
 
-// requests runs a night and counts its requests.
-func (h *house) requests() (int, pipeline.Result) {
+// countRequests runs a night and counts its requests.
+func (h *harness) countRequests() (int, pipeline.Result) {
 	h.t.Helper()
 	h.service.ResetRequests()
 	res := h.goodNight()
@@ -108,7 +108,7 @@ func changedShare(res pipeline.Result, table string) float64 {
 	return 0
 }
 
-func costs(res pipeline.Result) string {
+func requestSummary(res pipeline.Result) string {
 	var b strings.Builder
 	for _, s := range res.Run.Streams {
 		fmt.Fprintf(&b, "%s: %d requests, fetched %d, carried %d, re-checked %d\n", s.Stream, s.Requests, s.Fetched, s.Carried, s.Rechecked)
@@ -123,37 +123,37 @@ func TestTrialArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = -1
-	h := newHouse(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments")
-	// So few days that only articles make a campaign live.
-	h.carrying(1, 0)
+	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments")
+	// With one day, only articles make a campaign live.
+	h.readChangedDetails(1, 0)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
-	ref.now()
-	rows, statuses := h.campaignRows(), h.statuses()
+	ref.currentRows()
+	rows, statuses := h.campaignRows(), h.articleStatuses()
 	res := h.goodNight()
 	h.requireValues(ref)
 	moved := 0
-	after, newStatuses := h.campaignRows(), h.statuses()
+	after, newStatuses := h.campaignRows(), h.articleStatuses()
 	for article, status := range newStatuses {
 		campaign := status[0]
 		if statuses[article] == status || statuses[article] == [2]string{} || rows[campaign] != after[campaign] {
 			continue
 		}
 		moved++
-		if got := h.one("SELECT status_prefix FROM articles WHERE id = ?", article); got != status[1] {
+		if got := h.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); got != status[1] {
 			t.Errorf("article %s of campaign %s is %s, want %s", article, campaign, got, status[1])
 		}
 	}
 	if moved == 0 {
-		t.Error("no article changed its status while its campaign stayed, so the test shows nothing")
+		t.Error("no article changed its status while the row of its campaign stayed the same, so the test shows nothing")
 	}
 	if s := streamOf(t, res.Run, "campaign_details"); s.Carried == 0 {
 		t.Errorf("no campaign was carried: %+v", s)
 	}
 }
 
-// campaignRows returns the campaigns in their list, by id.
-func (h *house) campaignRows() map[string]string {
+// campaignRows returns the JSON of each campaign in the list of campaigns, by id.
+func (h *harness) campaignRows() map[string]string {
 	rows := map[string]string{}
 	for _, raw := range h.service.Records("/campaigns") {
 		id, _ := dig(decode(string(raw)), "id").(string)
@@ -162,8 +162,8 @@ func (h *house) campaignRows() map[string]string {
 	return rows
 }
 
-// statuses returns the campaign and current status of every article, by id.
-func (h *house) statuses() map[string][2]string {
+// articleStatuses returns the campaign and current status of every article, by id.
+func (h *harness) articleStatuses() map[string][2]string {
 	all := map[string][2]string{}
 	for campaign := range h.campaignRows() {
 		for _, raw := range h.service.Records("/campaigns/" + campaign + "/articles") {
@@ -185,28 +185,28 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	world := richWorld()
 	world.HistoryDays, world.SilentChange, world.ListingTurnover, world.ListingChange = 2000, 0.4, -1, -1
 	names := []string{"outlet_listings", "campaigns", "outlets", "campaign_articles", "articles"}
-	h := newHouse(t, world, names...)
-	h.carrying(45, recheck)
+	h := newHarness(t, world, names...)
+	h.readChangedDetails(45, recheck)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	nights := []pipeline.Result{h.goodNight()}
-	if stale := h.stale(ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
+	if stale := h.countStaleRows(ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
 		t.Fatalf("silently changed rows: %v, so the test shows nothing", stale)
 	}
 	for range recheck - 1 {
-		nights = append(nights, h.sameDay())
+		nights = append(nights, h.sameDayNight())
 	}
 	h.requireValues(ref)
 	h.requireRechecks(nights, "outlets", 40)
 	h.requireRechecks(nights, "articles", h.count("articles", "TRUE"))
 }
 
-// stale counts the rows of every table that differ from the service.
-func (h *house) stale(ref *reference) map[string]int {
+// countStaleRows counts the rows of every table that differ from the service.
+func (h *harness) countStaleRows(ref *reference) map[string]int {
 	h.t.Helper()
-	held, catalog, stale := ref.now(), h.catalog(), map[string]int{}
-	for _, e := range ref.once() {
-		want, got := keyed(e, held[e.table]), keyed(e, read(h.t, e, catalog, "main."+e.table))
+	current, catalog, stale := ref.currentRows(), h.catalog(), map[string]int{}
+	for _, e := range ref.distinctTables() {
+		want, got := rowsByKey(e, current[e.table]), rowsByKey(e, readTable(h.t, e, catalog, "main."+e.table))
 		for key := range want {
 			if !cmp.Equal(want[key], got[key]) {
 				stale[e.table]++
@@ -217,8 +217,8 @@ func (h *house) stale(ref *reference) map[string]int {
 }
 
 // requireRechecks checks that nights in a constant world read each settled detail once, and
-// that meta.streams has the counts.
-func (h *house) requireRechecks(nights []pipeline.Result, name string, all int) {
+// that meta.streams and the ledger contain the same counts.
+func (h *harness) requireRechecks(nights []pipeline.Result, name string, all int) {
 	h.t.Helper()
 	rechecked, settled := int64(0), int64(0)
 	for _, res := range nights {
@@ -228,44 +228,44 @@ func (h *house) requireRechecks(nights []pipeline.Result, name string, all int) 
 		}
 		settled = s.Rechecked + s.Carried
 		rechecked += s.Rechecked
-		counts := h.one("SELECT concat_ws(' ', fetched, carried, rechecked) FROM meta.streams WHERE run_id = ? AND stream = ?", res.Run.ID, name)
+		counts := h.queryOne("SELECT concat_ws(' ', fetched, carried, rechecked) FROM meta.streams WHERE run_id = ? AND stream = ?", res.Run.ID, name)
 		if want := fmt.Sprint(s.Fetched, s.Carried, s.Rechecked); counts != want {
 			h.t.Errorf("meta.streams counts %s for %s, the ledger %s", counts, name, want)
 		}
 	}
 	if rechecked != settled || settled == 0 {
-		h.t.Errorf("%s: %d were re-checked in all nights, want each of %d settled ones once", name, rechecked, settled)
+		h.t.Errorf("%s: %d rechecks in all nights, want one for each of %d settled details", name, rechecked, settled)
 	}
 }
 
 func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld())
+	h := newHarness(t, smallWorld())
 	h.goodNight()
 	for _, details := range []pipeline.Details{pipeline.ChangedDetails, pipeline.AllDetails} {
-		h.carrying(45, 2)
+		h.readChangedDetails(45, 2)
 		h.cfg.Details = details
-		for _, c := range h.sameDay().Changes {
+		for _, c := range h.sameDayNight().Changes {
 			if c.New+c.Changed+c.Gone != 0 || c.Before != c.After {
 				t.Errorf("details %s: %+v", details, c)
 			}
 			if n := h.count("past."+c.Table, "TRUE"); n != 0 {
-				t.Errorf("details %s: %d rows in past.%s", details, n, c.Table)
+				t.Errorf("details %s: %d rows in past.%s, want 0", details, n, c.Table)
 			}
 		}
 		if n := h.count("meta.deletions", "TRUE"); n != 0 {
-			t.Errorf("details %s: %d deletions", details, n)
+			t.Errorf("details %s: %d deletions, want 0", details, n)
 		}
 	}
 }
 
-// TestDetailsOfAnUnreadListAreRead breaks the list that shows the changes of details. All
+// TestDetailsOfAnUnreadListAreRead breaks the list that shows which details changed. All
 // details must then be read.
 func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "product_listings", "products")
-	h.carrying(45, 0)
+	h := newHarness(t, smallWorld(), "product_listings", "products")
+	h.readChangedDetails(45, 0)
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
@@ -278,7 +278,7 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 // must write it again from the catalog.
 func TestQuietNightRestoresALostFile(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
+	h := newHarness(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
 	h.goodNight()
 	file := h.path("latest", "tags.parquet")
 	rows := func() [][]sql.NullString { return query(t, h.catalog(), "SELECT name FROM '"+file+"' ORDER BY ALL") }
@@ -292,13 +292,13 @@ func TestQuietNightRestoresALostFile(t *testing.T) {
 	}
 }
 
-// TestTrialNightsWithTheLowestMemoryLimit runs with the lowest limit that a configuration may
-// have. The memory for planning and merging depends on the number of tables, so a small
-// catalog needs as much as a large one.
+// TestTrialNightsWithTheLowestMemoryLimit runs nights with the lowest memory limit that a
+// configuration may set. The memory for planning and merging depends on the number of tables,
+// so a small catalog needs as much as a large one.
 func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, sim.Options{Token: token})
+	h := newHarness(t, sim.Options{Token: token})
 	h.cfg.Warehouse.MemoryLimit, h.cfg.Fetch.PageSize = "160MB", 100
 	h.goodNight()
 	h.goodNight()

@@ -17,7 +17,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists", "orders.read"}
-	h := newHouse(t, world, few()...)
+	h := newHarness(t, world, fewStreams()...)
 	h.cfg.Warehouse.Dir = h.path("not there yet")
 
 	plan, err := pipeline.Check(t.Context(), h.cfg)
@@ -59,10 +59,10 @@ func planned(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
 // TestCheckShowsARunningNight calls check while a night waits at its first list.
 func TestCheckShowsARunningNight(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	h.arriving(func(r *http.Request) {
+	h.onRequest(func(r *http.Request) {
 		if r.URL.Path != "/auth/token" {
 			once.Do(func() { close(arrived) })
 			<-proceed
@@ -85,7 +85,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
 	whole := h.cfg.Warehouse.Dir
@@ -97,7 +97,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		"a lost link":         {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
 		"a lost manifest":     {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
 		"a truncated catalog": {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
-		"a lost version":      {func() error { return os.RemoveAll(h.path("versions", h.latest())) }, "latest", "placementsync rebuild"},
+		"a lost version":      {func() error { return os.RemoveAll(h.path("versions", h.latestRun())) }, "latest", "placementsync rebuild"},
 		"a file of a day": {func() error {
 			return os.Remove(h.path("parquet", "orders", "snapshot_date=2026-11-02", "orders.parquet"))
 		}, "/orders.parquet", "placementsync rebuild --series"},

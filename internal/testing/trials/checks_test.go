@@ -18,10 +18,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newAuditedHouse has the demo's world and the shipped checks.
-func newAuditedHouse(t *testing.T) *house {
+// newCheckedHarness returns a harness with the world of the demo and the built-in checks.
+func newCheckedHarness(t *testing.T) *harness {
 	t.Helper()
-	h := newHouse(t, sim.Options{Seed: 1, Token: token})
+	h := newHarness(t, sim.Options{Seed: 1, Token: token})
 	audit, err := checks.Load("", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -37,8 +37,8 @@ func newAuditedHouse(t *testing.T) *house {
 func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
-	h.cfg = newAuditedHouse(t).cfg
+	h := newHarness(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
+	h.cfg = newCheckedHarness(t).cfg
 	h.cfg.Fetch.BaseURL, h.cfg.Now = h.server.URL, func() time.Time { return h.at }
 	for n := range 20 {
 		for _, c := range h.goodNight().Run.Checks {
@@ -47,16 +47,16 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestTrialUnknownOutletsAreStopped holds that details of outlets which do not exist stop a night
-// before its checks: their ids are answered 404.
+// TestTrialUnknownOutletsAreStopped serves ids of outlets that do not exist. Their details
+// are answered 404, which must stop the night before its checks.
 func TestTrialUnknownOutletsAreStopped(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newAuditedHouse(t)
+	h := newCheckedHarness(t)
 	h.goodNight()
 	h.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueOutletsUnknown, Day: h.service.Day() + 1})
 	if _, err := h.badNight(t.Context(), 1); !errors.As(err, new(*load.MassDeleteError)) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want a MassDeleteError", err)
 	}
 }
 
@@ -86,23 +86,24 @@ func valueCases() []valueCase {
 	}
 }
 
-// TestFalseValuesAreHeld makes the service return wrong values on one night after another,
-// each alone and with the changes of a day. A fault of a hold check publishes nothing, and
-// the good night that follows publishes. One of a warn check is published and recorded.
+// TestFalseValuesAreHeld makes the service return wrong values. Each fault occurs in two
+// nights: without other changes, and with the changes of a day. A fault found by a hold
+// check must not be published, and the next good night must publish. A fault found by a warn
+// check must be published and recorded.
 func TestFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	cases := valueCases()
 	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
 		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "cents" && c.name != "some zero prices" })
 	}
-	h := newAuditedHouse(t)
+	h := newCheckedHarness(t)
 	h.goodNight()
 	good := func() {
 		t.Helper()
 		// Details that were read with a wrong price keep it until they are read again.
 		for _, c := range h.goodNight().Run.Checks {
 			if c.Name != "prices_not_positive" && c.Name != "commission_above_sale" {
-				t.Errorf("of a good night: %s in %d rows: %s", c.Name, c.Rows, c.Sample)
+				t.Errorf("a good night failed the check %s in %d rows: %s", c.Name, c.Rows, c.Sample)
 			}
 		}
 	}
@@ -119,7 +120,7 @@ func TestFalseValuesAreHeld(t *testing.T) {
 			if !alone {
 				h.at = h.service.Now().Add(2 * time.Hour)
 			}
-			before, seen := h.latest(), h.snapshot()
+			before, seen := h.latestRun(), h.rowCounts()
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			h.service.SetValueFaults()
 			found := slices.ContainsFunc(res.Run.Checks, func(k ledger.Check) bool {
@@ -127,27 +128,28 @@ func TestFalseValuesAreHeld(t *testing.T) {
 			})
 			var hold *pipeline.HoldError
 			if held := errors.As(err, &hold); !found || held != c.holds {
-				t.Errorf("%s, alone %v: held %v (%v), checks %+v", c.name, alone, held, err, res.Run.Checks)
+				t.Errorf("%s, alone %v: the night was held: %v (%v), checks %+v", c.name, alone, held, err, res.Run.Checks)
 			}
-			if c.holds && (h.latest() != before || !maps.Equal(seen, h.snapshot()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
-				t.Errorf("%s, alone %v: the night ended %s with %d; readers see %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latest())
+			if c.holds && (h.latestRun() != before || !maps.Equal(seen, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
+				t.Errorf("%s, alone %v: the night ended %s with %d; readers see %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun())
 			}
 			if held, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (held.Manifest.RunID != res.Run.ID || !slices.Contains(held.FailedChecks(), c.check)) {
-				t.Errorf("%s, alone %v: held is %v of %s (%v)", c.name, alone, ok, held.Manifest.RunID, err)
+				t.Errorf("%s, alone %v: a night is held: %v, run %q (%v)", c.name, alone, ok, held.Manifest.RunID, err)
 			}
 			if n := h.count("meta.checks", "run_id = '"+res.Run.ID+"' AND outcome = 'failed' AND sample IS NOT NULL"); !c.holds && n != 1 {
 				t.Errorf("%s, alone %v: meta.checks has %d failed checks", c.name, alone, n)
 			}
 		}
-		h.complete(h.night())
+		h.mustComplete(h.night())
 	}
 }
 
-// TestAHeldNightIsWhatTheNightWouldHavePublished runs a night of wrong values twice: with
-// checks, and in a warehouse without. Published by hand, the first has the files of the second.
-func TestAHeldNightIsWhatTheNightWouldHavePublished(t *testing.T) {
+// TestPublishedHeldNightEqualsAnUncheckedNight runs a night of wrong values in a warehouse with
+// checks, which hold it, and in a warehouse without checks. Once the held night is published,
+// both must have the same tables.
+func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	t.Parallel()
-	h := newAuditedHouse(t)
+	h := newCheckedHarness(t)
 	free := h.cfg
 	free.Warehouse.Dir, free.Checks = t.TempDir(), checks.Set{}
 	h.goodNight()
@@ -164,7 +166,7 @@ func TestAHeldNightIsWhatTheNightWouldHavePublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPending) {
-		t.Errorf("a refresh while a night is held: %v", err)
+		t.Errorf("a refresh while a night is held: got %v, want ErrPending", err)
 	}
 	w := warehouseOf(t, h.cfg)
 	held, _, err := w.Held()
@@ -178,8 +180,8 @@ func TestAHeldNightIsWhatTheNightWouldHavePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.latest() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
-		t.Errorf("readers see %s with %d tables", h.latest(), len(got.Tables))
+	if h.latestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
+		t.Errorf("readers see %s with %d tables", h.latestRun(), len(got.Tables))
 	}
 	parquet := open(t, "")
 	for i, table := range want.Manifest.Tables {

@@ -82,14 +82,14 @@ func (c *child) kill(t *testing.T) {
 	<-c.exited
 }
 
-// killed waits for the end of the process and reports whether a signal ended it.
-func (c *child) killed() bool {
+// wasKilled waits for the end of the process and reports whether a signal ended it.
+func (c *child) wasKilled() bool {
 	<-c.exited
 	return c.cmd.ProcessState.ExitCode() == -1
 }
 
-// read waits for the end of the process and reads its report.
-func (c *child) read(t *testing.T, report any) {
+// readReport waits for the end of the process and reads its report.
+func (c *child) readReport(t *testing.T, report any) {
 	t.Helper()
 	if <-c.exited; !c.cmd.ProcessState.Success() {
 		t.Fatalf("process %d ended with %v:\n%s", c.cmd.Process.Pid, c.cmd.ProcessState, c.output)
@@ -99,7 +99,6 @@ func (c *child) read(t *testing.T, report any) {
 	must(t, json.Unmarshal(data, report))
 }
 
-// writeReport writes the report of this process.
 func writeReport(t *testing.T, path string, report any) {
 	t.Helper()
 	data, err := json.Marshal(report)
@@ -158,21 +157,21 @@ type job struct {
 	At      time.Time
 	// KillAt is the step at which the process kills itself. The zero value means never.
 	KillAt stepCall
-	// Room limits the size of each written file, like a full disk. 0 means no limit. If
-	// LimitedDetail is set, the limit applies only while the order detail with that number
-	// is stored.
-	Room          int64
+	// MaxFileBytes limits the size of each written file, like a full disk. 0 means no limit.
+	// If LimitedDetail is set, the limit applies only while the order detail with that
+	// number is stored.
+	MaxFileBytes  int64
 	LimitedDetail int
-	// Dry makes it a dry run.
-	Dry bool
-	// Discard removes the landed answers of a published night.
-	Discard bool
-	// Gate makes the process wait until its input is closed.
-	Gate bool
+	// DryRun makes it a dry run.
+	DryRun bool
+	// DiscardRaw removes the landed answers of a published night.
+	DiscardRaw bool
+	// WaitForInput makes the process wait until its input is closed.
+	WaitForInput bool
 }
 
-// stepCall is the Nth call of a step of the run, at which a trial kills the run or returns an
-// error. If After is set, calls are counted from the first call of that step.
+// stepCall is the Nth call of a step of a run, at which a trial kills the run or returns an
+// error. If After is set, calls are counted from the first call of After.
 type stepCall struct {
 	Step  string
 	Nth   int
@@ -189,7 +188,6 @@ type nightEnd struct {
 	Held       *warehouse.LockedError
 }
 
-// config returns the configuration of the job.
 func (j job) config() pipeline.Config {
 	streams := stream.All()
 	if len(j.Streams) > 0 {
@@ -197,11 +195,11 @@ func (j job) config() pipeline.Config {
 	}
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), DiscardRaw: j.Discard, Step: j.KillAt.hook(killSelf)},
+			Tables: stream.Tables(streams), DiscardRaw: j.DiscardRaw, Step: j.KillAt.hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
 		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, MinSkipRecords: 1, Limits: load.Limits{Share: 0.2, Rows: 50},
-		DryRun: j.Dry, ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
+		DryRun: j.DryRun, ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range streams {
 		cfg.Chosen = append(cfg.Chosen, s.Name)
@@ -246,18 +244,18 @@ func killSelf() error {
 func TestNightChild(t *testing.T) {
 	var j job
 	readTask(t, &j)
-	if j.Gate {
+	if j.WaitForInput {
 		<-waitForClosedInput()
 	}
 	cfg := j.config()
 	restore := j.limitDisk(t, &cfg)
-	end := run(t, cfg)
+	end := runNight(t, cfg)
 	restore()
 	writeReport(t, j.Report, end)
 }
 
-// run runs a night and returns its result, also after an error.
-func run(t *testing.T, cfg pipeline.Config) nightEnd {
+// runNight runs a night and returns its result, also after an error.
+func runNight(t *testing.T, cfg pipeline.Config) nightEnd {
 	t.Helper()
 	res, err := pipeline.Run(t.Context(), cfg)
 	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(t.Context(), res, err)}

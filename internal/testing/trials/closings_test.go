@@ -13,16 +13,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightAt advances the world by a day and runs a complete night at a time.
-func (h *house) nightAt(at time.Time) pipeline.Result {
+// nightAt advances the world by a day and runs a night that must be complete.
+func (h *harness) nightAt(at time.Time) pipeline.Result {
 	h.t.Helper()
 	h.service.Advance(1)
 	h.at = at
-	return h.complete(pipeline.Run(h.t.Context(), h.cfg))
+	return h.mustComplete(pipeline.Run(h.t.Context(), h.cfg))
 }
 
-// rebuildFromSeries removes everything except parquet/ and state/ and rebuilds it.
-func (h *house) rebuildFromSeries() pipeline.RebuildResult {
+// rebuildFromSeries removes all files except parquet/ and state/ and rebuilds them.
+func (h *harness) rebuildFromSeries() pipeline.RebuildResult {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
 		must(h.t, os.RemoveAll(h.path(name)))
@@ -45,13 +45,13 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestTrialRestoreHasTheClosedRowsOfEveryRun runs three nights of one day, one of which is
-// rolled back, and nights of other days that are pruned. After the loss of everything
-// except parquet/ and state/, all closed rows are restored, and again after a second loss.
+// TestTrialRestoreHasTheClosedRowsOfEveryRun runs four nights of one day, one of which is
+// rolled back, and nights of other days, which are pruned. After the loss of all files except
+// parquet/ and state/, all closed rows must be restored, also after a second loss.
 func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, trialWorld(4), some()...)
+	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for _, at := range []time.Duration{0, 24, 48, 72, 75} {
 		h.nightAt(first.Add(at * time.Hour))
@@ -72,7 +72,7 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	for range 2 {
 		r := h.rebuildFromSeries()
 		if r.Runs == 0 || r.Between != 0 {
-			t.Errorf("rebuilt as %+v", r)
+			t.Errorf("the rebuild returned %+v", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 	}
@@ -93,13 +93,14 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 }
 
-// TestTrialLostFileOfChangesLosesOnlyItsRows damages the file of changes of one run. With the
-// catalog, history is restored. Without it, the closed rows of all other runs are, and no
-// two versions of a row are valid at the same time.
+// TestTrialLostFileOfChangesLosesOnlyItsRows damages the file of changes of one run. If the
+// catalog is intact, rebuild must restore the whole history. Without a catalog it must restore
+// the closed rows of all other runs, and no two versions of a row may be valid at the same
+// time.
 func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, trialWorld(4), some()...)
+	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	var damaged string
 	for i, at := range []time.Duration{0, 3, 24, 27, 30} {
@@ -116,8 +117,7 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	must(t, err)
 	requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 
-	// The rebuilt version starts another chain, so its loss is tested in the night after
-	// it.
+	// The rebuilt version starts another chain, so the file of the next night is damaged.
 	damaged = h.nightAt(first.Add(54 * time.Hour)).Run.ID
 	h.nightAt(first.Add(57 * time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))
@@ -132,7 +132,7 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
 	if len(r.Passed) != 1 || r.Runs != 0 {
-		t.Errorf("rebuilt as %+v", r)
+		t.Errorf("the rebuild returned %+v", r)
 	}
 	after := storedRows(t, h.path("catalog.duckdb"))
 	kept := 0
@@ -159,7 +159,7 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	}
 	for _, table := range h.cfg.Warehouse.Tables {
 		key := strings.Join(table.Key, ", ")
-		if n := h.one("SELECT count(*)::VARCHAR FROM (SELECT valid_to, lead(valid_from) OVER (PARTITION BY " + key + " ORDER BY valid_from) AS next_from FROM history." + table.Name + ") WHERE valid_to > next_from"); n != "0" {
+		if n := h.queryOne("SELECT count(*)::VARCHAR FROM (SELECT valid_to, lead(valid_from) OVER (PARTITION BY " + key + " ORDER BY valid_from) AS next_from FROM history." + table.Name + ") WHERE valid_to > next_from"); n != "0" {
 			t.Errorf("%s versions of %s are valid at the same time as the next", n, table.Name)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyBackup copies parquet/ and state/ of a warehouse, like a plain copy. Files of
-// parquet/ are linked, because the program replaces them and never modifies them.
+// copyBackup copies parquet/ and state/ of a warehouse, like cp. Files of parquet/ are
+// linked, because the program replaces them and never modifies them.
 func copyBackup(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
@@ -56,9 +56,9 @@ func fingerprintCopy(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night and copies the warehouse at each change of the disk after its
-// switch. It returns the copies that differ, in order.
-func (h *house) copyEveryStep(at time.Time) (copies []string) {
+// copyEveryStep runs a night and copies the warehouse at each change of the disk after the
+// switch of latest. It returns the folders of copies that differ from the previous copy.
+func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	switched, dir, last := false, h.t.TempDir(), ""
 	h.cfg.Warehouse.Step = func(name string) error {
@@ -79,8 +79,8 @@ func (h *house) copyEveryStep(at time.Time) (copies []string) {
 	return copies
 }
 
-// restoreCopy rebuilds a catalog from a copy.
-func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.RebuildResult, err error) {
+// restoreCopy rebuilds a catalog from a copy. skip is --skip-damaged. skip is --skip-damaged.
+func (h *harness) restoreCopy(copied string, skip bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
 	copyBackup(h.t, copied, dir)
@@ -92,18 +92,18 @@ func (h *house) restoreCopy(copied string, skip bool) (dir string, r pipeline.Re
 }
 
 // TestTrialCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a
-// night extends the series, for the first and the second night of a day. Each copy is
-// restored to the values of the night before or of this one, and unused files are named.
+// night extends the series, for the first and the second night of a day. A rebuild from each
+// copy must have all values of this night or all values of the previous night.
 func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	for name, times := range map[string][]time.Duration{"a first night of a day": {0, 24, 48}, "a second night of a day": {0, 24, 27}} {
+	for name, times := range map[string][]time.Duration{"the first night of a day": {0, 24, 48}, "the second night of a day": {0, 24, 27}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, trialWorld(5), "product_listings", "orders")
+			h := newHarness(t, trialWorld(5), "product_listings", "orders")
 			var copies []string
 			var nights []map[string][]string
-			moments := map[time.Time]map[string][]string{}
+			nightAt := map[time.Time]map[string][]string{}
 			for i, at := range times {
 				if i < len(times)-1 {
 					h.nightAt(first.Add(at * time.Hour))
@@ -111,7 +111,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 					copies = h.copyEveryStep(first.Add(at * time.Hour))
 				}
 				nights = append(nights, contents(t, h.path("catalog.duckdb")))
-				moments[first.Add(at*time.Hour)] = nights[i]
+				nightAt[first.Add(at*time.Hour)] = nights[i]
 			}
 			before, after := nights[len(nights)-2], nights[len(nights)-1]
 			changed := 0
@@ -159,15 +159,15 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 			if len(used) != 2 || len(copies) < 15 {
 				t.Errorf("%d copies were restored to the nights %v", len(copies), used)
 			}
-			h.restoreTorn(copies, moments)
+			h.restoreTorn(copies, nightAt)
 		})
 	}
 }
 
-// restoreTorn restores copies with files of two points in time, like a slow copy. The rebuild
-// must fail or restore one of the two nights. With --skip-damaged, older tables must have a
-// lower grade.
-func (h *house) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
+// restoreTorn rebuilds from copies that combine files of two steps, as a slow copy would. The
+// rebuild must fail or restore one of the two nights. With --skip-damaged, older tables must
+// have a lower grade.
+func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const tries = 8
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)

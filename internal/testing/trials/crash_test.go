@@ -26,27 +26,30 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// User agents of the requests for the two warehouses of a trial.
+// User agents of the runs in the two warehouses of a crash trial.
 const (
 	killedAgent      = "killed"
 	undisturbedAgent = "undisturbed"
 )
 
-// trial fills two warehouses from one service: every night runs once undisturbed for one of
-// them, and is killed and resumed for the other.
-type trial struct {
-	*house
+// crashTrial fills two warehouses from one service. In the warehouse of the harness every
+// night runs once, undisturbed. In dir it is killed and resumed.
+type crashTrial struct {
+	*harness
 	streams []string
 	counter *requestCounter
 	// dir is the warehouse whose runs are killed.
 	dir string
-	// night is the current run, published the last published one, and undisturbed the
-	// requests of the undisturbed night.
-	night, published string
-	undisturbed      map[string]int
-	tries            int
-	// took is the duration of an undisturbed night, and steps are its steps.
-	took  time.Duration
+	// night is the id of the current run, or "" after its publish.
+	night string
+	// published is the id of the last published run.
+	published string
+	tries     int
+	// undisturbed counts the requests of the undisturbed night by path and query.
+	undisturbed map[string]int
+	// took is the duration of the undisturbed night.
+	took time.Duration
+	// steps are the steps of the undisturbed night, in order.
 	steps []string
 	// killsAt counts the kills by step. Kills after a delay have no step.
 	killsAt map[string]int
@@ -58,30 +61,30 @@ func trialWorld(seed uint64) sim.Options {
 		ListingTurnover: 0.1, SilentChange: 0.2}
 }
 
-// some returns streams of every kind: lists, details by row and while live, and children.
-// The long trial uses all streams.
-func some() []string {
-	return append(few(), "campaigns", "campaign_articles", "files", "tags")
+// someStreams returns streams of every kind: lists, lists by parent, details that are read
+// when their row changed, and details that are read while live.
+func someStreams() []string {
+	return append(fewStreams(), "campaigns", "campaign_articles", "files", "tags")
 }
 
-func newTrial(t *testing.T, seed uint64, streams ...string) *trial {
+func newCrashTrial(t *testing.T, seed uint64, streams ...string) *crashTrial {
 	t.Helper()
-	c := &trial{house: newHouse(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{},
+	c := &crashTrial{harness: newHarness(t, trialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{},
 		killsAt: map[string]int{}}
-	c.arriving(c.counter.count)
+	c.onRequest(c.counter.count)
 	c.counter.reset(0)
 	return c
 }
 
-func (c *trial) job(agent, dir string) job {
+func (c *crashTrial) job(agent, dir string) job {
 	return job{URL: c.server.URL, Dir: dir, Agent: agent, Streams: c.streams, At: c.at}
 }
 
 // requestCounter counts the requests by user agent and path.
 type requestCounter struct {
-	mu   sync.Mutex
-	by   map[string]map[string]int
-	left int
+	mu      sync.Mutex
+	byAgent map[string]map[string]int
+	left    int
 	// reached is closed when left is 0.
 	reached chan struct{}
 }
@@ -89,7 +92,7 @@ type requestCounter struct {
 func (q *requestCounter) count(r *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.by[r.UserAgent()][r.RequestURI]++
+	q.byAgent[r.UserAgent()][r.RequestURI]++
 	if r.UserAgent() == killedAgent {
 		if q.left--; q.left == 0 {
 			close(q.reached)
@@ -97,12 +100,12 @@ func (q *requestCounter) count(r *http.Request) {
 	}
 }
 
-// reset starts a new count, and returns a channel that is closed after n requests of the
+// reset sets all counts to 0, and returns a channel that is closed after n requests of the
 // run to be killed.
 func (q *requestCounter) reset(n int) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.by = map[string]map[string]int{killedAgent: {}, undisturbedAgent: {}}
+	q.byAgent = map[string]map[string]int{killedAgent: {}, undisturbedAgent: {}}
 	q.left, q.reached = n, make(chan struct{})
 	if n == 0 {
 		close(q.reached)
@@ -110,14 +113,14 @@ func (q *requestCounter) reset(n int) <-chan struct{} {
 	return q.reached
 }
 
-func (q *requestCounter) of(agent string) map[string]int {
+func (q *requestCounter) countsOf(agent string) map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return maps.Clone(q.by[agent])
+	return maps.Clone(q.byAgent[agent])
 }
 
-// begin advances the world by a day and runs the night undisturbed.
-func (c *trial) begin(t *testing.T) {
+// beginNight advances the world by a day and runs the undisturbed night.
+func (c *crashTrial) beginNight(t *testing.T) {
 	t.Helper()
 	c.service.Advance(1)
 	c.at = c.service.Now().Add(2 * time.Hour)
@@ -127,8 +130,8 @@ func (c *trial) begin(t *testing.T) {
 	night := c.job(undisturbedAgent, c.cfg.Warehouse.Dir).config()
 	night.Warehouse.Step = recorder.record
 	res, err := pipeline.Run(t.Context(), night)
-	c.complete(res, err)
-	c.night, c.undisturbed, c.tries, c.took = res.Run.ID, c.counter.of(undisturbedAgent), 0, time.Since(start)
+	c.mustComplete(res, err)
+	c.night, c.undisturbed, c.tries, c.took = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
 	c.steps = recorder.steps
 }
 
@@ -145,13 +148,13 @@ func (w *stepRecorder) record(name string) error {
 	return nil
 }
 
-// try runs the night in a child process. control kills the process or waits for its end.
-// requests is the number of requests after which its channel is closed. try reports whether
-// the process was killed and whether the night is published.
-func (c *trial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
+// try runs the night in a child process. control kills the process or waits for its end. Its
+// channel is closed after the given number of requests. try reports whether the process was
+// killed and whether the night is published.
+func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
 	t.Helper()
 	p, published := c.attempt(t, job{KillAt: s}, requests, control)
-	if killed = p.killed(); killed {
+	if killed = p.wasKilled(); killed {
 		c.killsAt[s.Step]++
 	} else {
 		c.requireComplete(t, p)
@@ -161,13 +164,13 @@ func (c *trial) try(t *testing.T, s stepCall, requests int, control func(t *test
 
 // attempt runs the night with the settings of a job, and checks that the published files
 // are intact.
-func (c *trial) attempt(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
+func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
 	t.Helper()
 	if c.night == "" {
-		c.begin(t)
+		c.beginNight(t)
 	}
 	published = c.runOnce(t, requests, func(night job, reached <-chan struct{}) {
-		night.KillAt, night.Room, night.LimitedDetail = j.KillAt, j.Room, j.LimitedDetail
+		night.KillAt, night.MaxFileBytes, night.LimitedDetail = j.KillAt, j.MaxFileBytes, j.LimitedDetail
 		p = night.start(t)
 		control(t, p, reached)
 		<-p.exited
@@ -176,27 +179,27 @@ func (c *trial) attempt(t *testing.T, j job, requests int, control func(t *testi
 }
 
 // runOnce runs the current night once and checks the result.
-func (c *trial) runOnce(t *testing.T, requests int, run func(night job, reached <-chan struct{})) (published bool) {
+func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, reached <-chan struct{})) (published bool) {
 	t.Helper()
 	night := c.night
-	before := landings(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
+	before := countLandings(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
 	c.tries++
 	reached := c.counter.reset(requests)
 	j := c.job(killedAgent, c.dir)
-	j.At = c.now(t)
+	j.At = c.startTime(t)
 	run(j, reached)
 	published = requireIntact(t, c.dir) == night
 	c.requireNoRepeats(t, before)
 	if published {
 		c.published, c.night = night, ""
-		requireSame(t, c.cfg.Warehouse.Dir, c.dir)
+		requireSameWarehouse(t, c.cfg.Warehouse.Dir, c.dir)
 	}
 	return published
 }
 
-// now returns the start of the next try: the time of the night, or a later time if the try
-// resumes a run.
-func (c *trial) now(t *testing.T) time.Time {
+// startTime returns the time at which the next try starts: the time of the night, or a later
+// time if the try resumes a run.
+func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
 	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)
@@ -207,22 +210,22 @@ func (c *trial) now(t *testing.T) time.Time {
 	return c.at.Add(time.Duration(c.tries) * time.Minute)
 }
 
-func (c *trial) requireComplete(t *testing.T, p *child) {
+func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	t.Helper()
 	var end nightEnd
-	p.read(t, &end)
+	p.readReport(t, &end)
 	night := cmp.Or(c.night, c.published)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
 		t.Fatalf("try %d of run %s ended as %s: %s with %d: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
 	}
 }
 
-// requireNoRepeats compares the requests of this try and the landed answers with the
-// requests of an undisturbed night. No request may occur more often, except that each run
-// checks the token, and page 1 of a list is read again to confirm its walk.
-func (c *trial) requireNoRepeats(t *testing.T, landed map[string]int) {
+// requireNoRepeats checks that this try requested no landed response again. landed counts the
+// responses that had landed before. There are two exceptions: each run checks the token, and
+// page 1 of a list is read again to confirm that the list did not change.
+func (c *crashTrial) requireNoRepeats(t *testing.T, landed map[string]int) {
 	t.Helper()
-	for path, n := range c.counter.of(killedAgent) {
+	for path, n := range c.counter.countsOf(killedAgent) {
 		again := n+landed[path] > c.undisturbed[path]
 		if again && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
 			t.Errorf("%s had landed %d times and was requested %d times in try %d; an undisturbed night requests it %d times", path, landed[path], n,
@@ -231,8 +234,8 @@ func (c *trial) requireNoRepeats(t *testing.T, landed map[string]int) {
 	}
 }
 
-// landings counts the lines of a journal by path and query.
-func landings(t *testing.T, journal string) map[string]int {
+// countLandings counts the lines of a journal by path and query.
+func countLandings(t *testing.T, journal string) map[string]int {
 	t.Helper()
 	all := map[string]int{}
 	f, err := os.Open(journal)
@@ -263,7 +266,7 @@ func landings(t *testing.T, journal string) map[string]int {
 }
 
 // publishUndisturbed runs the current or the next night undisturbed.
-func (c *trial) publishUndisturbed(t *testing.T) {
+func (c *crashTrial) publishUndisturbed(t *testing.T) {
 	t.Helper()
 	if killed, published := c.try(t, stepCall{}, 0, waitForExit); killed || !published {
 		t.Fatalf("the night ended without a snapshot, killed: %t", killed)
@@ -273,8 +276,8 @@ func (c *trial) publishUndisturbed(t *testing.T) {
 // waitForExit waits for the normal end of a run.
 func waitForExit(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
-// killAfter returns a function that kills a run when the delay has passed after its
-// requests.
+// killAfter returns a control function for try that kills a run the delay after reached is
+// closed.
 func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	return func(t *testing.T, p *child, reached <-chan struct{}) {
 		select {
@@ -292,18 +295,18 @@ func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	}
 }
 
-// finish publishes the current night, runs one more undisturbed night, and compares the two
+// finish publishes the current night and one more night without kills, and compares the two
 // warehouses.
-func (c *trial) finish(t *testing.T) {
+func (c *crashTrial) finish(t *testing.T) {
 	t.Helper()
 	c.publishUndisturbed(t)
 	c.publishUndisturbed(t)
-	requireTidy(t, c.dir)
+	requireNoTemporaryFiles(t, c.dir)
 	if diff := gocmp.Diff(ledgerLines(t, c.cfg.Warehouse.Dir), ledgerLines(t, c.dir)); diff != "" {
 		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
-		if diff := gocmp.Diff(files(t, c.path(folder)), files(t, filepath.Join(c.dir, folder))); diff != "" {
+		if diff := gocmp.Diff(listFiles(t, c.path(folder)), listFiles(t, filepath.Join(c.dir, folder))); diff != "" {
 			t.Errorf("%s differs (-undisturbed +killed):\n%s", folder, diff)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // requireDeletion checks the only row of meta.deletions about a record, and that its row
 // was closed by that night.
-func (h *house) requireDeletion(res pipeline.Result, table, key, evidence string) {
+func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence string) {
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
 	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
@@ -23,8 +23,9 @@ func (h *house) requireDeletion(res pipeline.Result, table, key, evidence string
 	h.requireClosed(res, table, "id", key)
 }
 
-// requireClosed checks that rows left main and ended at the night's snapshot.
-func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
+// requireClosed checks that the rows of a record are no longer in main, and that the night
+// closed them at its snapshot time.
+func (h *harness) requireClosed(res pipeline.Result, table, column, key string) {
 	h.t.Helper()
 	if n := h.count("main."+table, column+" = ?", key); n != 0 {
 		h.t.Errorf("%d rows of %s are current", n, key)
@@ -36,11 +37,12 @@ func (h *house) requireClosed(res pipeline.Result, table, column, key string) {
 	}
 }
 
-// forget removes an order from its list and returns 404 for it. Order items still name it.
-func forget(id string) []sim.Fault { return forgetFrom("/orders", id) }
+// orderDeletionFaults returns faults that remove an order from its list and answer 404 for its
+// id. Order items still name it.
+func orderDeletionFaults(id string) []sim.Fault { return deletionFaults("/orders", id) }
 
-// forgetFrom removes a record from a list and returns 404 for it.
-func forgetFrom(route, id string) []sim.Fault {
+// deletionFaults returns faults that remove a record from a list and answer 404 for its id.
+func deletionFaults(route, id string) []sim.Fault {
 	return []sim.Fault{
 		{Path: route + "/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
 		{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
@@ -63,13 +65,13 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	for _, details := range []pipeline.Details{pipeline.AllDetails, pipeline.ChangedDetails} {
 		t.Run("details "+string(details), func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
+			h := newHarness(t, smallWorld(), "orders", "order_items", "order_details")
 			h.cfg.Details, h.cfg.Fetch.PageSize = details, 100
 			h.goodNight()
-			id := h.one("SELECT min(order_id) FROM order_line_item_includes SEMI JOIN order_items USING (order_id)")
+			id := h.queryOne("SELECT min(order_id) FROM order_line_item_includes SEMI JOIN order_items USING (order_id)")
 			before := h.count("orders", "TRUE")
-			h.service.SetFaults(forget(id)...)
-			res := h.sameDay()
+			h.service.SetFaults(orderDeletionFaults(id)...)
+			res := h.sameDayNight()
 			h.requireDeletion(res, "orders", id, "404 from /orders/{order_id}")
 			h.requireClosed(res, "order_line_items", "order_id", id)
 			h.requireClosed(res, "order_line_item_includes", "order_id", id)
@@ -79,7 +81,7 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
 				t.Errorf("%d deletions, want only that of the order", n)
 			}
-			h.sameDay()
+			h.sameDayNight()
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
 				t.Errorf("%d deletions one night later, want still one", n)
 			}
@@ -87,18 +89,18 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	}
 }
 
-// TestArticlesOfDeletedCampaignAreClosed deletes a campaign. Its articles must be closed with the
-// response about the campaign as evidence.
+// TestArticlesOfDeletedCampaignAreClosed deletes a campaign. Its articles must be closed with
+// the 404 for the campaign as evidence.
 func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
+	h := newHarness(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
 	h.cfg.Fetch.PageSize = 100
 	h.goodNight()
-	id := h.one("SELECT min(campaign_id) FROM campaign_articles")
+	id := h.queryOne("SELECT min(campaign_id) FROM campaign_articles")
 	articles := query(t, h.catalog(), "SELECT id FROM campaign_articles WHERE campaign_id = ?", id)
-	h.service.SetFaults(append(forgetFrom("/campaigns", id),
+	h.service.SetFaults(append(deletionFaults("/campaigns", id),
 		notFound("/campaigns/", id+"/articles", id+"/articles/status-count")...)...)
-	res := h.sameDay()
+	res := h.sameDayNight()
 	h.requireDeletion(res, "campaigns", id, "404 from /campaigns/{id}")
 	for _, row := range articles {
 		h.requireDeletion(res, "campaign_articles", row[0].String, "404 from /campaigns/{id}/articles")
@@ -106,53 +108,54 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	if n := h.count("meta.deletions", "table_name = 'campaign_articles'"); n != len(articles) || n == 0 {
 		t.Errorf("meta.deletions has %d articles, want %d", n, len(articles))
 	}
-	// An article that its campaign no longer lists is absent.
-	campaign := h.one("SELECT min(campaign_id) FROM campaign_articles")
-	article := h.one("SELECT min(id) FROM campaign_articles WHERE campaign_id = ?", campaign)
+	// An article that its campaign no longer lists is deleted as absent.
+	campaign := h.queryOne("SELECT min(campaign_id) FROM campaign_articles")
+	article := h.queryOne("SELECT min(id) FROM campaign_articles WHERE campaign_id = ?", campaign)
 	h.service.SetFaults(sim.Fault{Path: "/campaigns/" + campaign + "/articles", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 		return []byte(strings.ReplaceAll(string(body), article, "other"))
 	}})
-	h.requireDeletion(h.sameDay(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
+	h.requireDeletion(h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
-// TestWithdrawnProduct withdraws products: their listings are closed as absent, products
-// with a 404 are closed with that evidence, and sold products are still described.
-func TestWithdrawnProduct(t *testing.T) {
+// TestWithdrawnProductIsClosed withdraws products. Their listings must be closed as absent,
+// and products answered 404 with that evidence. The service still returns sold products, whose
+// rows must be updated.
+func TestWithdrawnProductIsClosed(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
 	world.ListingTurnover = 0.3
-	h := newHouse(t, world, "product_listings", "orders", "order_items", "order_details", "products")
+	h := newHarness(t, world, "product_listings", "orders", "order_items", "order_details", "products")
 	h.cfg.AllowMassDelete = true
-	h.carrying(45, 0)
+	h.readChangedDetails(45, 0)
 	h.goodNight()
-	listed := ids(h.service, "/products/listings")
+	listed := recordIDs(h.service, "/products/listings")
 	res := h.goodNight()
-	still := ids(h.service, "/products/listings")
+	still := recordIDs(h.service, "/products/listings")
 	seen := map[bool]int{}
 	for id := range listed {
 		if still[id] {
 			continue
 		}
 		h.requireDeletion(res, "product_listings", id, "absent from a proven walk of product_listings")
-		_, answers := h.service.Object("/products/" + id)
-		seen[answers]++
-		if !answers {
+		_, found := h.service.Object("/products/" + id)
+		seen[found]++
+		if !found {
 			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
 		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
-			t.Errorf("product %s was withdrawn and still answers, but has other values", id)
+			t.Errorf("product %s was withdrawn, but its row is not inactive with deleted_at", id)
 		}
 	}
 	if seen[true] == 0 || seen[false] == 0 {
-		t.Errorf("%d withdrawn products answer and %d do not, so the test is incomplete", seen[true], seen[false])
+		t.Errorf("the service returns %d withdrawn products and answers 404 for %d, so the test is incomplete", seen[true], seen[false])
 	}
 	sold := `id IN (SELECT product_id FROM order_items) AND id NOT IN (SELECT id FROM history.product_listings)`
 	if h.count("products", sold+" AND deleted_at IS NOT NULL") == 0 {
-		t.Error("no product that was sold and withdrawn before the first night is described")
+		t.Error("products has no row for a product that was sold and withdrawn before the first night")
 	}
 }
 
-// ids returns the ids of the records of a list.
-func ids(service *sim.Service, path string) map[string]bool {
+// recordIDs returns the ids of the records of a list.
+func recordIDs(service *sim.Service, path string) map[string]bool {
 	all := map[string]bool{}
 	for _, raw := range service.Records(path) {
 		id, _ := dig(decode(string(raw)), "id").(string)
@@ -167,26 +170,26 @@ func TestEveryDeletionHasItsEvidence(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
 	world.ListingTurnover = 0.1
-	h := newHouse(t, world, "outlet_listings", "product_listings", "products", "files")
-	h.carrying(45, 0)
+	h := newHarness(t, world, "outlet_listings", "product_listings", "products", "files")
+	h.readChangedDetails(45, 0)
 	h.goodNight()
 	res := h.goodNight()
-	gone, noted := map[string]int{}, map[string]int{}
+	gone, recorded := map[string]int{}, map[string]int{}
 	for _, c := range res.Changes {
-		if c.Gone > 0 && isRecord(h.cfg.Streams, c.Table) {
+		if c.Gone > 0 && isRootTable(h.cfg.Streams, c.Table) {
 			gone[c.Table] = int(c.Gone)
-			noted[c.Table] = h.count("meta.deletions", "run_id = ? AND table_name = ? AND key <> '' AND evidence <> ''", res.Run.ID, c.Table)
+			recorded[c.Table] = h.count("meta.deletions", "run_id = ? AND table_name = ? AND key <> '' AND evidence <> ''", res.Run.ID, c.Table)
 		}
 	}
-	if diff := cmp.Diff(gone, noted); diff != "" || len(gone) < 2 {
-		t.Errorf("meta.deletions (-gone +noted):\n%s", diff)
+	if diff := cmp.Diff(gone, recorded); diff != "" || len(gone) < 2 {
+		t.Errorf("rows gone from %d tables, want at least 2 (-gone +meta.deletions):\n%s", len(gone), diff)
 	}
-	if all := h.count("meta.deletions", "TRUE"); all != sum(noted) {
-		t.Errorf("%d deletions, want %d", all, sum(noted))
+	if all := h.count("meta.deletions", "TRUE"); all != sum(recorded) {
+		t.Errorf("%d deletions, want %d", all, sum(recorded))
 	}
 }
 
-func isRecord(streams []stream.Stream, table string) bool {
+func isRootTable(streams []stream.Stream, table string) bool {
 	for _, s := range streams {
 		if s.Root().Name == table {
 			return true

@@ -9,9 +9,9 @@ import (
 	"placementsync/schema"
 )
 
-// derivedTables returns the tables of simple streams that tables() does not contain: each
-// column is the field with its name. Thus every trial includes a new endpoint before an
-// independent entry is written in tables_test.go, which replaces the derived entry.
+// derivedTables returns entries for tables of simple streams that listed does not contain.
+// Each column is the field with its name. The trials thus include a new endpoint before its
+// independent entry is written in tables_test.go.
 func derivedTables(listed []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {
@@ -43,7 +43,7 @@ func derivedTable(s stream.Stream, t stream.Table) (expected, bool) {
 	}
 	kinds := map[stream.Type]*string{
 		stream.Text: &e.text, stream.Bool: &e.flag, stream.Int32: &e.whole, stream.Int64: &e.whole,
-		stream.Money: &e.money, stream.Instant: &e.when, stream.JSON: &e.json,
+		stream.Money: &e.money, stream.Instant: &e.instant, stream.JSON: &e.json,
 	}
 	for _, c := range def.Columns {
 		source := c.Name

@@ -13,15 +13,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newDiscarding returns a house that discards the landed answers of published nights.
-func newDiscarding(t *testing.T) *house {
+// newDiscardingHarness returns a harness that discards the landed responses of published
+// nights.
+func newDiscardingHarness(t *testing.T) *harness {
 	t.Helper()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.Warehouse.DiscardRaw, h.cfg.ResumeMaxAge = true, time.Hour
 	return h
 }
 
-// requireRaw checks which runs have landed answers on disk.
+// requireRaw checks which runs have landed responses on disk.
 func requireRaw(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -38,7 +39,7 @@ func requireRaw(t *testing.T, dir string, want ...string) {
 func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newDiscarding(t)
+	h := newDiscardingHarness(t)
 	first := h.goodNight()
 	requireRaw(t, h.path("raw"))
 	h.cfg.Warehouse.DiscardRaw = false
@@ -59,16 +60,16 @@ func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
 
 func TestAnswersOfAnUnpublishedRunAreKept(t *testing.T) {
 	t.Parallel()
-	h := newDiscarding(t)
+	h := newDiscardingHarness(t)
 	h.goodNight()
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	cut := h.cutAt(7)
-	landed := h.landed(cut.Run.ID)
+	cut := h.interruptedNight(7)
+	landed := h.landedRequests(cut.Run.ID)
 	requireRaw(t, h.path("raw"), cut.Run.ID)
 	h.service.ResetRequests()
 	h.at = h.at.Add(10 * time.Minute)
-	res := h.complete(pipeline.Run(t.Context(), h.cfg))
+	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	if res.Run.ID != cut.Run.ID {
 		t.Errorf("run %s was not resumed, but %s started", cut.Run.ID, res.Run.ID)
 	}
@@ -82,35 +83,35 @@ func TestAnswersOfAnUnpublishedRunAreKept(t *testing.T) {
 
 func TestReplayDiscardsPublishedAnswers(t *testing.T) {
 	t.Parallel()
-	h := newDiscarding(t)
+	h := newDiscardingHarness(t)
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
 	h.answerListings("none.json")
 	stopped, _ := h.badNight(t.Context(), 1)
 	requireRaw(t, h.path("raw"), stopped.Run.ID)
 	h.cfg.AllowMassDelete = true
-	h.complete(pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID))
+	h.mustComplete(pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID))
 	requireRaw(t, h.path("raw"))
 }
 
-// TestKilledDiscardIsFinished kills a night between its switch and the removal of its
-// answers, and during the removal.
+// TestKilledDiscardIsFinished kills a night after the switch of latest, before and during the
+// removal of its landed responses.
 func TestKilledDiscardIsFinished(t *testing.T) {
-	for step, finish := range map[string]func(*testing.T, *house, *warehouse.Warehouse){
-		"after rename latest":              pruned,
-		"before discarding of the version": nightAfter,
-		"before fsync raw":                 nightAfter,
+	for step, finish := range map[string]func(*testing.T, *harness, *warehouse.Warehouse){
+		"after rename latest":              pruneRaw,
+		"before discarding of the version": startNextNight,
+		"before fsync raw":                 startNextNight,
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			h := newDiscarding(t)
+			h := newDiscardingHarness(t)
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.at, Discard: true, KillAt: stepCall{Step: step}}.start(t)
-			if !p.killed() {
+			p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: h.at, DiscardRaw: true, KillAt: stepCall{Step: step}}.start(t)
+			if !p.wasKilled() {
 				t.Fatalf("the night was not killed %s:\n%s", step, p.output)
 			}
-			run := h.latest()
+			run := h.latestRun()
 			if run == "" {
 				t.Fatal("the night is not published")
 			}
@@ -131,7 +132,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 	}
 }
 
-func pruned(t *testing.T, h *house, wh *warehouse.Warehouse) {
+func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 	t.Helper()
 	lock, err := wh.Lock("prune", h.at)
 	must(t, err)
@@ -142,10 +143,10 @@ func pruned(t *testing.T, h *house, wh *warehouse.Warehouse) {
 	}
 }
 
-// nightAfter runs a night that fails before its publish, and so only finishes the work of
-// the last one.
-func nightAfter(t *testing.T, h *house, _ *warehouse.Warehouse) {
+// startNextNight runs a night that is interrupted at its first request. It only finishes the
+// removal of the last night.
+func startNextNight(t *testing.T, h *harness, _ *warehouse.Warehouse) {
 	t.Helper()
 	h.at = h.at.Add(time.Hour)
-	h.cutAt(1)
+	h.interruptedNight(1)
 }

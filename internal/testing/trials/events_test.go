@@ -24,25 +24,25 @@ import (
 	"placementsync/internal/webhook"
 )
 
-const hookSecret = "whsec-of-the-house"
+const hookSecret = "whsec-of-the-trials"
 
-// mailbox is a house that receives webhooks over HTTP.
-type mailbox struct {
-	*house
+// webhookHarness is a harness that receives webhooks over HTTP.
+type webhookHarness struct {
+	*harness
 	url    string
 	client *http.Client
 }
 
-// eventStreams returns the streams about which there are events.
+// eventStreams returns the streams whose records have events.
 func eventStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
 
-// newMailbox returns a house that receives events. Its nights read the named streams, or
-// all if there are none.
-func newMailbox(t *testing.T, opts sim.Options, names ...string) mailbox {
+// newWebhookHarness returns a harness that receives events. Its nights read the named
+// streams, or all streams if names is empty.
+func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookHarness {
 	t.Helper()
-	h := newHouse(t, opts, names...)
+	h := newHarness(t, opts, names...)
 	h.cfg.Streams = slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
 		return len(names) > 0 && len(s.Topics) == 0 && !slices.Contains(names, s.Name)
 	})
@@ -63,11 +63,11 @@ func newMailbox(t *testing.T, opts sim.Options, names ...string) mailbox {
 		cancel()
 		must(t, <-ended)
 	})
-	return mailbox{h, server.URL, server.Client()}
+	return webhookHarness{h, server.URL, server.Client()}
 }
 
 // deliver sends a delivery, which must be accepted.
-func (m mailbox) deliver(d sim.Delivery, err error) {
+func (m webhookHarness) deliver(d sim.Delivery, err error) {
 	m.t.Helper()
 	must(m.t, err)
 	status, err := sim.Deliver(m.t.Context(), m.client, m.url, d, hookSecret)
@@ -77,30 +77,29 @@ func (m mailbox) deliver(d sim.Delivery, err error) {
 	}
 }
 
-// raw returns a delivery with the given body.
-func raw(id, topic, body string) (sim.Delivery, error) {
+func rawDelivery(id, topic, body string) (sim.Delivery, error) {
 	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
 }
 
 // someArticle returns an article with a comment.
-func (m mailbox) someArticle() string {
+func (m webhookHarness) someArticle() string {
 	m.t.Helper()
-	return m.one("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
+	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 }
 
 func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld(), eventStreams()...)
+	m := newWebhookHarness(t, richWorld(), eventStreams()...)
 	first := m.goodNight()
 	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
 	article := m.someArticle()
 	m.deliver(m.service.StatusChange(article))
 	m.deliver(m.service.CommentChange(webhook.CommentUpdated, article, 0))
-	m.deliver(raw("odd", "order.paid", `{"order": 1}`))
-	m.deliver(raw("bad", webhook.StatusChanged, `{"status": {}}`))
-	m.deliver(raw("worse", webhook.CommentCreated, `<xml/>`))
-	m.deliver(raw("misfit", webhook.StatusChanged, `{"article_id":"gone","changed_at":"soon","more":1.50}`))
+	m.deliver(rawDelivery("odd", "order.paid", `{"order": 1}`))
+	m.deliver(rawDelivery("bad", webhook.StatusChanged, `{"status": {}}`))
+	m.deliver(rawDelivery("worse", webhook.CommentCreated, `<xml/>`))
+	m.deliver(rawDelivery("misfit", webhook.StatusChanged, `{"article_id":"gone","changed_at":"soon","more":1.50}`))
 
 	second := m.goodNight()
 	m.requireStream(second.Run, "article_status_events", fetch.BestEffort, "")
@@ -112,26 +111,26 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	m.requireLines("SELECT concat_ws(' ', article_id, extra) FROM article_status_events WHERE event_id = 'misfit'", `gone {"more":1.50}`)
 	if got := m.count("article_status_events e JOIN articles a ON a.id = e.article_id AND a.status_prefix = e.status_prefix",
 		"e.article_id = ? AND e.source = 'demo' AND e.sent_at IS NOT NULL AND changed_at IS NOT NULL", article); got != 1 {
-		t.Errorf("%d status events of %s", got, article)
+		t.Errorf("%d status events of article %s have the article's status, want 1", got, article)
 	}
 	if got := m.count("article_comment_events e JOIN article_comments c ON c.id = e.comment_id",
 		"e.topic = 'comment.updated' AND (e.content->>'type') = 'doc' AND e.author_name = c.author_name AND e.content_text <> ''"); got != 1 {
-		t.Errorf("%d comment events refer to their comment", got)
+		t.Errorf("%d comment events refer to their comment, want 1", got)
 	}
 	if _, err := os.Stat(m.path("parquet", "article_status_events", "snapshot_date="+second.Run.SnapshotAt.Format("2006-01-02"))); err != nil {
 		t.Errorf("the table is not in the series: %v", err)
 	}
 
 	before := m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")
-	rows := m.snapshot()
-	m.sameDay()
-	m.deliver(raw("odd", "order.paid", `{"order": 1}`))
+	rows := m.rowCounts()
+	m.sameDayNight()
+	m.deliver(rawDelivery("odd", "order.paid", `{"order": 1}`))
 	m.goodNight()
 	if diff := cmp.Diff(before, m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")); diff != "" {
 		t.Errorf("later nights changed the events (-before +after):\n%s", diff)
 	}
 	for _, table := range []string{"article_status_events", "article_comment_events"} {
-		if got := m.snapshot()[table]; got != rows[table] {
+		if got := m.rowCounts()[table]; got != rows[table] {
 			t.Errorf("%s has %s rows, but %s before", table, got, rows[table])
 		}
 	}
@@ -143,40 +142,40 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld(), eventStreams()...)
+	m := newWebhookHarness(t, richWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 1, 0
 	m.goodNight()
-	article := m.one(`SELECT min(a.id) FROM articles a JOIN campaigns c ON c.id = a.campaign_id
+	article := m.queryOne(`SELECT min(a.id) FROM articles a JOIN campaigns c ON c.id = a.campaign_id
 		WHERE a.live_url <> '' AND c.updated_at < now()::TIMESTAMPTZ AND a.id IN (SELECT article_id FROM article_comments)
 		AND NOT EXISTS (FROM campaign_articles o WHERE o.campaign_id = c.id AND coalesce(o.live_url, '') = '')`)
 	if article == "" {
 		t.Skip("the world has no settled article with comments")
 	}
-	campaign := m.one("SELECT campaign_id FROM articles WHERE id = ?", article)
-	requested := m.watch(article, campaign)
-	m.sameDay()
+	campaign := m.queryOne("SELECT campaign_id FROM articles WHERE id = ?", article)
+	requested := m.watchRequests(article, campaign)
+	m.sameDayNight()
 	if got := requested(); len(got) != 0 {
-		t.Fatalf("without an event %v was requested", got)
+		t.Fatalf("%v were requested without an event", got)
 	}
 	m.deliver(m.service.CommentChange(webhook.CommentArchived, article, 0))
 	m.at = m.at.Add(time.Minute)
-	m.sameDay()
+	m.sameDayNight()
 	want := []string{"/articles/A", "/articles/A/comments", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
 	if diff := cmp.Diff(want, requested()); diff != "" {
 		t.Errorf("requests after the event (-want +got):\n%s", diff)
 	}
-	m.sameDay()
+	m.sameDayNight()
 	if got := requested(); len(got) != 0 {
-		t.Errorf("a night later %v was requested again", got)
+		t.Errorf("%v were requested again one night later", got)
 	}
 }
 
-// watch returns a function that lists the requested paths of an article and a campaign
-// since its last call.
-func (m mailbox) watch(article, campaign string) func() []string {
+// watchRequests returns a function that lists the paths of an article and a campaign that were
+// requested since its last call.
+func (m webhookHarness) watchRequests(article, campaign string) func() []string {
 	var mu sync.Mutex
 	var seen []string
-	m.arriving(func(r *http.Request) {
+	m.onRequest(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.Contains(r.URL.Path, article) || strings.Contains(r.URL.Path, campaign) {
@@ -196,9 +195,9 @@ func (m mailbox) watch(article, campaign string) func() []string {
 func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.goodNight()
-	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.deliver(rawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))
 	m.service.SetToken("pc_other")
 	m.badNight(t.Context(), 1)
 	m.service.SetToken(token)
@@ -209,36 +208,36 @@ func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.goodNight()
-	m.deliver(raw("a", webhook.StatusChanged, `{"article_id":"1"}`))
+	m.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
 	second := m.goodNight()
-	m.deliver(raw("b", webhook.StatusChanged, `{"article_id":"2"}`))
-	ids := func(want ...string) {
+	m.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"2"}`))
+	requireEvents := func(want ...string) {
 		t.Helper()
 		m.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
 		m.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", want...)
 	}
 	_, err := pipeline.Replay(t.Context(), m.cfg, second.Run.ID)
 	must(t, err)
-	ids("a")
+	requireEvents("a")
 	m.goodNight()
-	ids("a", "b")
+	requireEvents("a", "b")
 	wh, err := warehouse.Open(m.cfg.Warehouse)
 	must(t, err)
 	versions, err := wh.Versions.List()
 	must(t, err)
 	_, err = wh.Rollback(versions[0], m.at)
 	must(t, err)
-	ids()
+	requireEvents()
 	m.goodNight()
-	ids("a", "b")
+	requireEvents("a", "b")
 	m.at = m.at.Add(time.Second)
 	_, err = pipeline.Rebuild(t.Context(), m.cfg, false)
 	must(t, err)
-	ids("a", "b")
+	requireEvents("a", "b")
 	m.goodNight()
-	ids("a", "b")
+	requireEvents("a", "b")
 }
 
 func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
@@ -251,12 +250,12 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMailbox(t, smallWorld(), eventStreams()...)
+			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules[0], rules[1], []byte("key")
-			m.deliver(raw("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
+			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
-			m.deliver(raw("bad", webhook.CommentCreated, `{"content":"s3cret"}`))
-			m.deliver(raw("new", "comment.moved", `{"content":"s3cret"}`))
+			m.deliver(rawDelivery("bad", webhook.CommentCreated, `{"content":"s3cret"}`))
+			m.deliver(rawDelivery("new", "comment.moved", `{"content":"s3cret"}`))
 			m.goodNight()
 			for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
 				for _, line := range m.lines(fmt.Sprintf("SELECT to_json(t)::VARCHAR FROM %s t", table)) {
@@ -266,30 +265,30 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 				}
 			}
 			if got := m.count("article_comment_events", "comment_id = 'c1'"); got != 1 {
-				t.Errorf("%d rows of the comment", got)
+				t.Errorf("the comment has %d rows, want 1", got)
 			}
 		})
 	}
 }
 
-// TestFirstDeliveryOfAnEventCounts puts two deliveries with one id into the inbox, as
-// happens when the receiver no longer remembers the first. The order in which the event
-// streams are read must not matter.
+// TestFirstDeliveryOfAnEventCounts puts two deliveries with the same id into the inbox. This
+// happens when the receiver no longer remembers the first one. The first must be stored,
+// whatever the order of the event streams.
 func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
 			t.Parallel()
-			later := newMailbox(t, smallWorld(), eventStreams()...)
-			later.deliver(raw("a", webhook.StatusChanged, `{"article_id":"2"}`))
-			later.deliver(raw("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of a
+			later := newWebhookHarness(t, smallWorld(), eventStreams()...)
+			later.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
+			later.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of a
 
-			m := newMailbox(t, smallWorld(), eventStreams()...)
+			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 			if reversed {
 				slices.Reverse(m.cfg.Streams[slices.IndexFunc(m.cfg.Streams, stream.Stream.IsEvents):][:len(stream.Events())])
 			}
-			m.deliver(raw("a", webhook.StatusChanged, `{"article_id":"1"}`))
-			m.deliver(raw("c", webhook.CommentCreated, `{"id":"c1"}`))
+			m.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
+			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1"}`))
 			segments, err := filepath.Glob(later.path("state", "inbox", "2*.log"))
 			must(t, err)
 			if len(segments) != 1 {
@@ -306,12 +305,13 @@ func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// TestNightEmptiesTheInbox checks that a published night removes the closed segments.
+// TestNightEmptiesTheInbox checks that a published night removes the sealed segments, and
+// that a dry run removes none.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	for i := range 5 {
-		m.deliver(raw(fmt.Sprint(i), "x", fmt.Sprint(i)))
+		m.deliver(rawDelivery(fmt.Sprint(i), "x", fmt.Sprint(i)))
 	}
 	segments := func() int {
 		files, err := filepath.Glob(m.path("state", "inbox", "2*"))

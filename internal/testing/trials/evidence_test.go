@@ -11,7 +11,7 @@ import (
 // TestGradesFollowFromEvidence checks grade, reason and numbers in meta.streams for a list of
 // 21 records.
 func TestGradesFollowFromEvidence(t *testing.T) {
-	quiet := "sorted newest first; totals and page 1 did not change"
+	unchanged := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
 		fault   sim.Fault
 		pageCap int
@@ -19,17 +19,17 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 		records int
 		grade   fetch.Grade
 		reason  string
-		// numbers are pages, requests, passes, first and last total, distinct ids and
-		// repeated ids.
+		// numbers is a path.Match pattern for pages, requests, passes, first and last total,
+		// distinct ids and repeated ids.
 		numbers string
 	}{
-		"a total that is a multiple of the page size": {limit: 7, records: 21, grade: fetch.Exact, reason: quiet, numbers: "3 4 1 21 21 21 0"},
-		"a cap lower than the limit":                  {limit: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: quiet, numbers: "5 6 1 21 21 21 0"},
-		"a page that is not full":                     {limit: 8, records: 21, grade: fetch.Exact, reason: quiet, numbers: "3 4 1 21 21 21 0"},
+		"a total that is a multiple of the page size": {limit: 7, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
+		"a cap lower than the limit":                  {limit: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "5 6 1 21 21 21 0"},
+		"a page that is not full":                     {limit: 8, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
 		"one full page":                               {limit: 21, records: 21, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
 		"an empty list":                               {limit: 7, records: -1, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
 		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, limit: 7, records: 21, grade: fetch.Exact,
-			reason: quiet, numbers: "3 5 1 21 21 21 0"},
+			reason: unchanged, numbers: "3 5 1 21 21 21 0"},
 		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, limit: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 21, but 7 records came", numbers: "1 [3-6] 2 21 21 7 0"},
 		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, limit: 7, records: 21, grade: fetch.BestEffort,
@@ -41,7 +41,7 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			t.Parallel()
 			world := smallWorld()
 			world.Listings, world.ListingTurnover, world.PageCap = c.records, -1, c.pageCap
-			h := newHouse(t, world, "product_listings")
+			h := newHarness(t, world, "product_listings")
 			h.cfg.Fetch.PageSize = c.limit
 			c.fault.Path = "/products/listings"
 			if c.fault.Kind != sim.FaultStatus {
@@ -49,9 +49,9 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			}
 			res := h.goodNight()
 			h.requireStream(res.Run, "product_listings", c.grade, c.reason)
-			numbers := h.one(`SELECT concat_ws(' ', pages, requests, passes, total_first, total_last, distinct_ids, repeated_ids)
+			numbers := h.queryOne(`SELECT concat_ws(' ', pages, requests, passes, total_first, total_last, distinct_ids, repeated_ids)
 				FROM meta.streams WHERE stream = 'product_listings'`)
-			if fits, err := path.Match(c.numbers, numbers); err != nil || !fits {
+			if ok, err := path.Match(c.numbers, numbers); err != nil || !ok {
 				t.Errorf("meta.streams has %s, want %s", numbers, c.numbers)
 			}
 		})
@@ -64,36 +64,35 @@ func TestUnprovenListDeletesNoRows(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.Listings = 21
-	h := newHouse(t, world, "product_listings")
+	h := newHarness(t, world, "product_listings")
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultSamePage})
-	res := h.sameDay()
+	res := h.sameDayNight()
 	h.requireStream(res.Run, "product_listings", fetch.BestEffort, "7 records came")
 	for _, c := range res.Changes {
 		if c.Gone != 0 || c.After != c.Before {
-			t.Errorf("%+v", c)
+			t.Errorf("rows changed: %+v", c)
 		}
 	}
 }
 
-// TestTrialListsWithoutAnEnvelopeAreRequestedOnce counts the requests of lists that are shorter
-// than any page.
+// TestTrialListsWithoutAnEnvelopeAreRequestedOnce counts the requests of lists without pages.
 func TestTrialListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld())
+	h := newHarness(t, smallWorld())
 	h.cfg.Fetch.PageSize = 100
 	res := h.goodNight()
-	asked := h.service.Stats().Routes
+	requests := h.service.Stats().Routes
 	for stream, parents := range map[string]string{"article_comments": "articles", "campaign_articles": "campaigns"} {
 		h.requireStream(res.Run, stream, fetch.Exact, "every id was answered whole")
 		route := map[string]string{"article_comments": "/articles/{id}/comments", "campaign_articles": "/campaigns/{id}/articles"}[stream]
-		if n, want := asked[route], h.count(parents, "TRUE"); n != want || want == 0 {
+		if n, want := requests[route], h.count(parents, "TRUE"); n != want || want == 0 {
 			t.Errorf("%s was requested %d times for %d %s", route, n, want, parents)
 		}
 	}
 	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page it")
-	if n := asked["/outlets/locations/cities"]; n != 1 {
+	if n := requests["/outlets/locations/cities"]; n != 1 {
 		t.Errorf("the cities were requested %d times, want once", n)
 	}
 }

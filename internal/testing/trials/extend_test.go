@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSeries replaces a folder of the series by a file, so that it cannot be written. The
-// returned function undoes this.
-func (h *house) blockSeries(table string) (unblock func()) {
+// blockSeries replaces the folder of a table in the series by a file, so that the table cannot
+// be written. unblock restores the folder.
+func (h *harness) blockSeries(table string) (unblock func()) {
 	h.t.Helper()
 	folder, aside := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-aside")
 	must(h.t, os.Rename(folder, aside))
@@ -30,15 +30,16 @@ func (h *house) blockSeries(table string) (unblock func()) {
 	}
 }
 
-// TestTrialUnwritableSeries runs nights that cannot write the series. They end with exit code 3
-// and the reason. verify reports the incomplete days, retention keeps their versions, and the
-// next night or rebuild --series writes the missing files.
-func TestTrialUnwritableSeries(t *testing.T) {
+// TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write the series. They
+// must end with exit code 3 and the reason, verify must report the incomplete days, and
+// retention must keep their versions. The next night or rebuild --series must write the
+// missing files.
+func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	repairs := map[string]func(h *house){
-		"the next night": func(h *house) { h.goodNight() },
-		"rebuild --series": func(h *house) {
+	repairs := map[string]func(h *harness){
+		"the next night": func(h *harness) { h.goodNight() },
+		"rebuild --series": func(h *harness) {
 			_, err := pipeline.MendSeries(h.t.Context(), h.cfg, warehouse.Retention{Daily: 30})
 			must(h.t, err)
 		},
@@ -46,7 +47,7 @@ func TestTrialUnwritableSeries(t *testing.T) {
 	for name, repair := range repairs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld(), few()...)
+			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.cfg.Warehouse.KeepVersions = 1
 			h.goodNight()
 			unblock := h.blockSeries("orders")
@@ -63,7 +64,7 @@ func TestTrialUnwritableSeries(t *testing.T) {
 			if _, err := wh.Pruner.Prune(warehouse.Retention{Daily: 9}, h.at, false); err != nil {
 				t.Error(err)
 			}
-			if runs := runs(t, h); runs[len(runs)-1].Outcome != ledger.Partial {
+			if runs := ledgerRuns(t, h); runs[len(runs)-1].Outcome != ledger.Partial {
 				t.Errorf("the last ledger entry is %+v", runs[len(runs)-1])
 			}
 			missing, err := wh.Series.MissingDays()
@@ -100,11 +101,10 @@ func TestTrialUnwritableSeries(t *testing.T) {
 			before := contents(t, h.path("catalog.duckdb"))
 			h.rebuildFromSeries()
 			requireContents(t, before, contents(t, h.path("catalog.duckdb")))
-			// The same versions as before are kept: they are no longer needed for the
-			// series.
+			// The series no longer needs the older versions.
 			h.goodNight()
 			if kept, err := fs.Glob(os.DirFS(h.path("versions")), "2*"); err != nil || len(kept) != 1 {
-				t.Errorf("kept are %v, %v", kept, err)
+				t.Errorf("the versions %v are kept, want 1 (%v)", kept, err)
 			}
 		})
 	}

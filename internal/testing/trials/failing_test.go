@@ -17,15 +17,15 @@ import (
 func TestTrialNightOnAFailingDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	c := newTrial(t, 9, few()...)
+	c := newCrashTrial(t, 9, fewStreams()...)
 	c.failAll(t, []stepCall{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
 	c.publishUndisturbed(t)
 }
 
-// TestTortureFailingDisk fails every step on the disk, before it, during it or after it, in
-// the first night and in a later one. The run reports it, the published files stay intact,
-// and the next run leads to the same warehouse as an undisturbed night, without repeated
-// requests.
+// TestTortureFailingDisk makes each step on the disk fail once, before, during or after it,
+// in the first night and in a later one. The run must report the error, and the published
+// files must stay intact. The next run must repeat no requests and give the same warehouse as
+// an undisturbed night.
 func TestTortureFailingDisk(t *testing.T) {
 	requireTorture(t)
 	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
@@ -33,25 +33,25 @@ func TestTortureFailingDisk(t *testing.T) {
 			t.Parallel()
 			var all []stepCall
 			var failed, late int
-			defer keep(t, time.Now(), func() torture.Trial {
+			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "failing disk, " + name, Fault: "each write, fsync, rename, link and removal fails once: before, during or after it",
 					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", failed, late)}
 			})
-			c := newTrial(t, 10, some()...)
+			c := newCrashTrial(t, 10, someStreams()...)
 			for range earlierNights {
 				c.publishUndisturbed(t)
 			}
-			c.begin(t)
-			all = linkFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			c.beginNight(t)
+			all = moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
 			failed, late = c.failAll(t, all)
 			c.finish(t)
 		})
 	}
 }
 
-// linkFirst moves the steps of the top-level link to the front. They occur only once,
-// because an existing link is not created again.
-func linkFirst(all []stepCall) []stepCall {
+// moveLinkStepsFirst moves the steps of the link catalog.duckdb to the front. They occur only
+// in the first run, because an existing link is not created again.
+func moveLinkStepsFirst(all []stepCall) []stepCall {
 	isLink := func(s stepCall) bool {
 		return strings.HasSuffix(s.Step, " catalog.duckdb")
 	}
@@ -59,8 +59,8 @@ func linkFirst(all []stepCall) []stepCall {
 	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
-// failAll fails one run after the other, each at its step.
-func (c *trial) failAll(t *testing.T, all []stepCall) (failed, late int) {
+// failAll runs nights that fail, each at one of the steps. late counts those that published.
+func (c *crashTrial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 	t.Helper()
 	for i, s := range all {
 		cause := []syscall.Errno{syscall.EIO, syscall.ENOSPC}[i%2]
@@ -76,19 +76,19 @@ func (c *trial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 	return failed, late
 }
 
-// failOnce runs the night in this process with an error at one step. A night that is not
-// published must report the error and its failure.
-func (c *trial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (published bool) {
+// failOnce runs the night in this process with an error at one step. A night that publishes
+// no version must end as failed and report the error.
+func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (published bool) {
 	t.Helper()
 	if c.night == "" {
-		c.begin(t)
+		c.beginNight(t)
 	}
 	night, reached := c.night, false
 	var end nightEnd
 	published = c.runOnce(t, 0, func(j job, _ <-chan struct{}) {
 		cfg := j.config()
 		cfg.Warehouse.Step = s.hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
-		end = run(t, cfg)
+		end = runNight(t, cfg)
 	})
 	t.Logf("%v: reached %t, run %s ended %s with %d, published %t", s, reached, night, end.Outcome, end.Code, published)
 	switch {
@@ -99,17 +99,17 @@ func (c *trial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (publish
 	case published:
 		c.requirePublished(t, s, night, end)
 	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
-		t.Errorf("%v: the run published nothing, but ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
+		t.Errorf("%v: the run published no version, but ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
 	default:
 		c.requireNoSuccess(t, night)
 	}
 	return published
 }
 
-// requirePublished checks a night that is published although a step failed: the step came
-// after the switch, or the run had an alternative to it. If the switch may not be durable,
-// the run must not report success.
-func (c *trial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
+// requirePublished checks the end of a night that was published although a step failed. It is
+// complete or partial. If the switch of latest may not be durable, the run must fail with a
+// warning that readers see the night.
+func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
 	t.Helper()
 	durable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
 	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
@@ -121,7 +121,7 @@ func (c *trial) requirePublished(t *testing.T, s stepCall, night string, end nig
 }
 
 // requireNoSuccess checks that the ledger does not report the night as a success.
-func (c *trial) requireNoSuccess(t *testing.T, night string) {
+func (c *crashTrial) requireNoSuccess(t *testing.T, night string) {
 	t.Helper()
 	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)

@@ -22,12 +22,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// few returns enough streams for most faults: a list, and a list with its details.
-func few() []string { return []string{"product_listings", "orders", "order_details"} }
+// fewStreams returns the streams that suffice for most faults: a list, and a list with its
+// details.
+func fewStreams() []string { return []string{"product_listings", "orders", "order_details"} }
 
 func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	var log lockedBuffer
 	h.cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	good := h.goodNight()
@@ -38,18 +39,18 @@ func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 			t.Errorf("the error does not contain %q: %v", part, err)
 		}
 	}
-	if res.Run.Outcome != ledger.Failed || h.latest() != good.Run.ID {
-		t.Errorf("outcome %s, latest %s", res.Run.Outcome, h.latest())
+	if res.Run.Outcome != ledger.Failed || h.latestRun() != good.Run.ID {
+		t.Errorf("the night ended %s and readers see %s, want %s", res.Run.Outcome, h.latestRun(), good.Run.ID)
 	}
 	requireNoToken(t, h.path(), err.Error()+log.String())
-	ledger := runs(t, h)
-	if last := ledger[len(ledger)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
+	entries := ledgerRuns(t, h)
+	if last := entries[len(entries)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
 		t.Errorf("the ledger entry of the failed night is %+v", last)
 	}
 }
 
-// requireNoToken searches all files below a folder, including decompressed landed bodies,
-// and a text.
+// requireNoToken searches a text and all files below a folder for the token, also in the
+// compressed bodies of landed responses.
 func requireNoToken(t *testing.T, dir, text string) {
 	t.Helper()
 	if strings.Contains(text, token) {
@@ -64,13 +65,13 @@ func requireNoToken(t *testing.T, dir, text string) {
 			t.Errorf("the token is in %s", path)
 		}
 		if d.Name() == "journal.jsonl" {
-			requireNotLanded(t, filepath.Dir(path))
+			requireNoLandedToken(t, filepath.Dir(path))
 		}
 		return err
 	}))
 }
 
-func requireNotLanded(t *testing.T, dir string) {
+func requireNoLandedToken(t *testing.T, dir string) {
 	t.Helper()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	must(t, err)
@@ -78,7 +79,7 @@ func requireNotLanded(t *testing.T, dir string) {
 	for r, err := range l.Replay() {
 		must(t, err)
 		if bytes.Contains(r.Body, []byte(token)) {
-			t.Errorf("the token has landed in an answer of %s", r.Stream)
+			t.Errorf("a landed response of %s contains the token", r.Stream)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func runs(t *testing.T, h *house) []ledger.Run {
+func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
 	t.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
@@ -112,10 +113,10 @@ func runs(t *testing.T, h *house) []ledger.Run {
 
 func TestDeadServerOnTheFirstNight(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.server.Close()
 	h.badNight(t.Context(), 1)
-	if latest := h.latest(); latest != "" {
+	if latest := h.latestRun(); latest != "" {
 		t.Errorf("version %s was published", latest)
 	}
 }
@@ -123,26 +124,26 @@ func TestDeadServerOnTheFirstNight(t *testing.T) {
 func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	good := h.goodNight()
-	last := ref.now()
+	lastRows := ref.currentRows()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
 	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "/products/listings")
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
-	for _, e := range ref.once() {
+	for _, e := range ref.distinctTables() {
 		if strings.HasPrefix(e.table, "product_listing") {
-			check(t, e, last, h.catalog(), "main."+e.table)
+			checkTable(t, e, lastRows, h.catalog(), "main."+e.table)
 		}
 	}
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
-	age := h.one(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
+	age := h.queryOne(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
 	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); age != want {
 		t.Errorf("the carried rows date from %s, want %s", age, want)
 	}
 	for _, m := range res.Manifest.Tables {
-		if want := grade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
+		if want := wantGrade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
 			t.Errorf("the manifest has for %s the grade %s, want %s", m.Name, m.Grade, want)
 		}
 	}
@@ -151,7 +152,7 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	h.requireValues(ref)
 }
 
-func grade(carried bool) string {
+func wantGrade(carried bool) string {
 	if carried {
 		return string(fetch.CarriedForward)
 	}
@@ -160,7 +161,7 @@ func grade(carried bool) string {
 
 func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
@@ -180,7 +181,7 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld(), few()...)
+			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.goodNight()
 			filled, linked := c.column+" <> ''", "outlet_website_url IS NOT NULL"
 			before, links := h.count("orders", filled), h.count("order_line_items", linked)
@@ -197,14 +198,14 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	}
 }
 
-// TestFailedDetailKeepsItsLastRow makes single records fail in every attempt.
+// TestFailedDetailKeepsItsLastRow makes every request for one order fail.
 func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	h.requireValues(ref)
-	id := h.one("SELECT min(order_id) FROM order_line_items WHERE outlet_website_url IS NOT NULL")
+	id := h.queryOne("SELECT min(order_id) FROM order_line_items WHERE outlet_website_url IS NOT NULL")
 	h.service.SetFaults(sim.Fault{Path: "/orders/" + id})
 	res := h.partialNight()
 	s := streamOf(t, res.Run, "order_details")
@@ -222,11 +223,11 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 func TestTrialShakyNetworkLosesNoRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld())
+	h := newHarness(t, smallWorld())
 	h.cfg.Fetch.Retry.MaxRetries = 12
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.cfg.Fetch.PageSize = 3
-	h.service.SetFaults(shakes()...)
+	h.service.SetFaults(networkFaults()...)
 	res := h.goodNight()
 	if res.Run.Retries == 0 {
 		t.Error("no request was repeated, so the test shows nothing")
@@ -234,8 +235,9 @@ func TestTrialShakyNetworkLosesNoRows(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// shakes are faults that affect two responses of five, each kind at least a twentieth.
-func shakes() []sim.Fault {
+// networkFaults affect two fifths of the responses, and each kind of fault at least a
+// twentieth.
+func networkFaults() []sim.Fault {
 	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
 		rules = append(rules, sim.Fault{Probability: 0.05, Kind: kind})
@@ -245,34 +247,34 @@ func shakes() []sim.Fault {
 
 func TestInterruptedNightIsNotPublished(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var seen atomic.Int32
-	h.arriving(func(*http.Request) {
+	h.onRequest(func(*http.Request) {
 		if seen.Add(1) == 6 {
 			cancel()
 		}
 	})
 	res, err := h.badNight(ctx, 130)
 	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
-		t.Errorf("ended %s: %v", res.Run.Outcome, err)
+		t.Errorf("the night ended %s: %v", res.Run.Outcome, err)
 	}
 	// Requests in flight may still arrive, but no new ones are sent.
 	if late := seen.Load() - 6; late >= 8 {
 		t.Errorf("%d requests arrived after the interruption", late)
 	}
-	h.arrive.Store(nil)
+	h.requestHook.Store(nil)
 	h.goodNight()
 }
 
 func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	h.arriving(func(*http.Request) {
+	h.onRequest(func(*http.Request) {
 		once.Do(func() { close(arrived) })
 		<-proceed
 	})
@@ -291,17 +293,17 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	if code := exitCode(t.Context(), res, err); code != 4 {
 		t.Errorf("exit code %d, want 4", code)
 	}
-	if first != nil || h.latest() == "" {
-		t.Errorf("the first run ended with %v, latest %q", first, h.latest())
+	if first != nil || h.latestRun() == "" {
+		t.Errorf("the first run ended with %v, latest %q", first, h.latestRun())
 	}
 }
 
 func TestDryRunIsNotPublished(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.DryRun = true
 	res := h.goodNight()
-	if len(res.Changes) == 0 || res.Run.New == 0 || h.latest() != "" {
-		t.Errorf("%d changes, %d new rows, latest %q", len(res.Changes), res.Run.New, h.latest())
+	if len(res.Changes) == 0 || res.Run.New == 0 || h.latestRun() != "" {
+		t.Errorf("%d changes, %d new rows, latest %q", len(res.Changes), res.Run.New, h.latestRun())
 	}
 }

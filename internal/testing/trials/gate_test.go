@@ -16,23 +16,25 @@ import (
 // noRecords is a well-formed page of a list without records.
 const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
 
-// emptied makes a list return no records the given number of times. 0 means always.
-func emptied(route string, times int) sim.Fault {
+// emptyList makes a list return no records the given number of times. 0 means always.
+func emptyList(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }
 
-// newGatedHouse returns a house with one night, and gates for losses of three rows.
-func newGatedHouse(t *testing.T, streams ...string) *house {
+// newGatedHarness returns a harness with one published night, whose gates stop a loss of more
+// than three rows.
+func newGatedHarness(t *testing.T, streams ...string) *harness {
 	t.Helper()
-	h := newHouse(t, smallWorld(), streams...)
+	h := newHarness(t, smallWorld(), streams...)
 	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
 	h.cfg.ResumeMaxAge = 24 * time.Hour
 	h.goodNight()
 	return h
 }
 
-// stoppedNight runs a night that the gate stops because a whole table would be lost.
-func (h *house) stoppedNight(table string) pipeline.Result {
+// stoppedNight runs a night that a gate stops because too many rows of the table would be
+// lost.
+func (h *harness) stoppedNight(table string) pipeline.Result {
 	h.t.Helper()
 	res, err := h.badNight(h.t.Context(), 1)
 	mass, ok := errors.AsType[*load.MassDeleteError](err)
@@ -44,10 +46,10 @@ func (h *house) stoppedNight(table string) pipeline.Result {
 
 func TestGateReadsListsAgain(t *testing.T) {
 	t.Parallel()
-	h := newGatedHouse(t, few()...)
+	h := newGatedHarness(t, fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.service.ResetRequests()
-	h.service.SetFaults(emptied("/products/listings", 1))
+	h.service.SetFaults(emptyList("/products/listings", 1))
 	res := h.goodNight()
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "")
 	h.requireValues(ref)
@@ -72,16 +74,16 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, allow := range []bool{false, true} {
-		h := newGatedHouse(t, few()...)
+		h := newGatedHarness(t, fewStreams()...)
 		ref := newReference(t, h.service, h.cfg.Streams)
-		h.service.SetFaults(emptied("/products/listings", 0))
+		h.service.SetFaults(emptyList("/products/listings", 0))
 		stopped := h.stoppedNight("product_listings")
 		// The service has recovered: its false answers must not be used again, not even
 		// if the operator accepts the loss.
 		h.service.SetFaults()
 		h.cfg.AllowMassDelete = allow
 		h.at = h.at.Add(time.Minute)
-		res := h.complete(pipeline.Run(t.Context(), h.cfg))
+		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 		if res.Run.ID == stopped.Run.ID {
 			t.Errorf("run %s was resumed", stopped.Run.ID)
 		}
@@ -92,23 +94,23 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newGatedHouse(t, few()...)
-	h.service.SetFaults(emptied("/products/listings", 0))
+	h := newGatedHarness(t, fewStreams()...)
+	h.service.SetFaults(emptyList("/products/listings", 0))
 	h.service.ResetRequests()
 	h.cfg.AllowMassDelete = true
 	h.goodNight()
-	if n := h.snapshot()["product_listings"]; n != "0" {
+	if n := h.rowCounts()["product_listings"]; n != "0" {
 		t.Errorf("there are %s listings, want none", n)
 	}
 	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
-		t.Errorf("the list was requested %d times, want two", n)
+		t.Errorf("the list was requested %d times, want 2", n)
 	}
 }
 
 func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newGatedHouse(t, "product_listings", "products")
+	h := newGatedHarness(t, "product_listings", "products")
 	gone := sim.Fault{Route: "/products/{product_id}", Kind: sim.FaultStatus, Status: 404}
 	h.service.SetFaults(gone)
 	h.stoppedNight("products")
@@ -116,14 +118,14 @@ func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	h.service.SetFaults(gone)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.at = h.at.Add(time.Minute)
-	h.complete(pipeline.Run(t.Context(), h.cfg))
+	h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	h.requireValues(ref)
 }
 
 func TestLedgerAndCheckShowTheGate(t *testing.T) {
 	t.Parallel()
-	h := newGatedHouse(t, few()...)
-	h.service.SetFaults(emptied("/products/listings", 0))
+	h := newGatedHarness(t, fewStreams()...)
+	h.service.SetFaults(emptyList("/products/listings", 0))
 	stopped := h.stoppedNight("product_listings")
 	h.service.SetFaults()
 	plan, err := pipeline.Check(t.Context(), h.cfg)
@@ -144,15 +146,15 @@ func TestTrialFreshBeginsANewRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, fresh := range []bool{false, true} {
-		h := newGatedHouse(t, few()...)
+		h := newGatedHarness(t, fewStreams()...)
 		h.service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultStatus, Status: 500})
 		cut, _ := h.badNight(t.Context(), 1)
 		h.service.SetFaults()
 		h.at = h.at.Add(time.Minute)
 		h.cfg.Fresh = fresh
-		res := h.complete(pipeline.Run(t.Context(), h.cfg))
+		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 		if (res.Run.ID != cut.Run.ID) != fresh {
-			t.Errorf("fresh %v: run %s followed %s", fresh, res.Run.ID, cut.Run.ID)
+			t.Errorf("with Fresh %v, run %s followed the interrupted run %s", fresh, res.Run.ID, cut.Run.ID)
 		}
 	}
 }

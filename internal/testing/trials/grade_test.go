@@ -16,12 +16,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readings contains, for each stream of details, the night in which each id was last read
-// from the service.
-type readings map[string]map[string]time.Time
+// lastReads contains, for each stream of details, the snapshot time of the night in which
+// each id was last read from the service.
+type lastReads map[string]map[string]time.Time
 
-// note adds the responses of the night with this snapshot time.
-func (r readings) note(h *house, at time.Time) {
+// record adds the responses of the night with this snapshot time.
+func (r lastReads) record(h *harness, at time.Time) {
 	for _, q := range h.service.Requests() {
 		for _, s := range h.cfg.Streams {
 			if !s.IsDetail() || q.Route != s.Path || q.Status != http.StatusOK {
@@ -40,9 +40,9 @@ func (r readings) note(h *house, at time.Time) {
 	h.service.ResetRequests()
 }
 
-// oldest returns the oldest reading time of the ids that were not read at a time, in the format
-// of meta.streams. It is empty if all were read.
-func (r readings) oldest(stream string, at time.Time) string {
+// oldest returns the oldest time among the ids that were last read before a night, in RFC
+// 3339 format. It is empty if all ids were read in that night.
+func (r lastReads) oldest(stream string, at time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
 		if read.Before(at) && (oldest.IsZero() || read.Before(oldest)) {
@@ -55,9 +55,9 @@ func (r readings) oldest(stream string, at time.Time) string {
 	return oldest.UTC().Format(time.RFC3339Nano)
 }
 
-// requireTrueStreams recomputes rows, rows_old and age_since of every stream from the
-// tables and from the times of the responses.
-func (h *house) requireTrueStreams(res pipeline.Result, seen readings) {
+// requireTrueStreams compares rows, rows_old and age_since of every stream with the tables and
+// the times of the responses.
+func (h *harness) requireTrueStreams(res pipeline.Result, seen lastReads) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
 		root := s.Root()
@@ -96,25 +96,26 @@ func (h *house) requireTrueStreams(res pipeline.Result, seen readings) {
 	}
 }
 
-// TestTrialMetaStreamsIsTrueOnAnyNight checks the columns of meta.streams about the
-// snapshot in nights that read everything, carry most, fail in part, and read a part.
-func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
+// TestTrialMetaStreamsIsCorrectAfterEveryNight checks rows, rows_old and age_since of
+// meta.streams. The nights read all streams, carry most details, fail in part, or read only
+// some streams.
+func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(40)
 	world.SilentChange = 0.05
-	h := newHouse(t, world)
+	h := newHarness(t, world)
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(45, 4)
-	seen := readings{}
+	h.readChangedDetails(45, 4)
+	seen := lastReads{}
 	after := func(res pipeline.Result) {
 		t.Helper()
-		seen.note(h, res.Run.SnapshotAt)
+		seen.record(h, res.Run.SnapshotAt)
 		h.requireTrueStreams(res, seen)
 	}
 	after(h.goodNight())
 	after(h.goodNight())
-	article := h.one("SELECT min(id) FROM articles")
+	article := h.queryOne("SELECT min(id) FROM articles")
 	h.service.SetFaults(sim.Fault{Path: "/files", Kind: sim.FaultStatus, Status: 500},
 		sim.Fault{Path: "/articles/" + article + "/comments", Kind: sim.FaultStatus, Status: 500},
 		sim.Fault{Route: "/profiles/{id}/orders", Kind: sim.FaultStatus, Status: 500})
@@ -127,34 +128,34 @@ func TestTrialMetaStreamsIsTrueOnAnyNight(t *testing.T) {
 	after(h.goodNight())
 	h.cfg.Details = "all"
 	after(h.goodNight())
-	if n := h.count("meta.streams", "run_id = ? AND rows_old > 0", h.latest()); n != 0 {
+	if n := h.count("meta.streams", "run_id = ? AND rows_old > 0", h.latestRun()); n != 0 {
 		t.Errorf("%d streams have old rows after a night that read everything", n)
 	}
 }
 
-// TestTrialExactStreamsEqualTheService changes details without a change of any list. A table
-// whose streams are all exact or repaired must equal the service.
+// TestTrialExactStreamsEqualTheService changes details without a change of their list. A
+// table whose streams are all exact or repaired must have the values of the service.
 func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = 0.3
-	h := newHouse(t, world)
+	h := newHarness(t, world)
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(5, 3)
+	h.readChangedDetails(5, 3)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
-	ref.now()
+	ref.currentRows()
 	for range 4 {
 		res := h.goodNight()
-		held, catalog := ref.now(), h.catalog()
+		current, catalog := ref.currentRows(), h.catalog()
 		proven := map[string]bool{}
 		for _, s := range res.Run.Streams {
 			proven[s.Stream] = s.Grade == string(fetch.Exact) || s.Grade == string(fetch.Repaired)
 		}
-		for _, e := range ref.once() {
+		for _, e := range ref.distinctTables() {
 			if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
-				check(t, e, held, catalog, "main."+e.table)
+				checkTable(t, e, current, catalog, "main."+e.table)
 			}
 		}
 		h.requireStream(res.Run, "article_comments", fetch.Bounded, "")
@@ -167,17 +168,17 @@ func TestTrialBoundedNeedsItsBound(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(60)
-	h := newHouse(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
+	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(45, 0)
+	h.readChangedDetails(45, 0)
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.BestEffort, "streams.recheck is 0")
-	h.carrying(45, 2)
+	h.readChangedDetails(45, 2)
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all were overdue
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_details", fetch.Bounded, "at most 1 night ago")
-	// Failed details wait for the next night, and make the oldest age older.
+	// A failed detail is read again in the next night. Until then the grade is best_effort.
 	h.service.SetFaults(sim.Fault{Route: "/campaigns/{id}/articles", Kind: sim.FaultStatus, Status: 500, Times: 1})
 	h.cfg.Fetch.Retry.MaxRetries = 0
 	res := h.partialNight()
@@ -192,13 +193,13 @@ func TestTrialBoundedNeedsItsBound(t *testing.T) {
 	}
 }
 
-// TestGradeOfAListWithForbiddenDetails checks grade and note of the
-// tables of orders for a token that may list orders but not read single ones.
+// TestGradeOfAListWithForbiddenDetails checks grade and note of the tables of orders. The
+// token may list orders, but not read single orders.
 func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
-	h := newHouse(t, world, few()...)
+	h := newHarness(t, world, fewStreams()...)
 	res := h.goodNight()
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
 	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read")
@@ -209,26 +210,25 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 		"product_listings":         "skipped: ",
 	}
 	for _, table := range res.Manifest.Tables {
-		if got := table.Grade + ": " + table.Note; strings.HasPrefix(want[table.Name], "") && got != want[table.Name] {
-			if _, asked := want[table.Name]; asked {
-				t.Errorf("%s is %q, want %q", table.Name, got, want[table.Name])
-			}
+		want, ok := want[table.Name]
+		if got := table.Grade + ": " + table.Note; ok && got != want {
+			t.Errorf("%s is %q, want %q", table.Name, got, want)
 		}
 	}
 }
 
-// TestTrialWithdrawnListingWithoutOutlet withdraws a product whose listings
-// never named their outlet.
+// TestTrialWithdrawnListingWithoutOutlet withdraws a product whose listings no longer name
+// their outlet. The next night must request the products of this outlet only.
 func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.SilentChange, world.ListingChange, world.ListingTurnover = -1, -1, -1
-	h := newHouse(t, world, "product_listings", "outlet_listings", "outlets", "outlet_products")
+	h := newHarness(t, world, "product_listings", "outlet_listings", "outlets", "outlet_products")
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(45, 0)
+	h.readChangedDetails(45, 0)
 	withdrawn := ""
-	nameless := func(body []byte) []byte {
+	removeOutlet := func(body []byte) []byte {
 		envelope, _ := decode(string(body)).(map[string]any)
 		var left []any
 		for _, r := range envelope["records"].([]any) {
@@ -242,22 +242,22 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 		envelope["records"], envelope["total_records"] = left, len(left)
 		return []byte(canonical(envelope))
 	}
-	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: nameless},
-		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: nameless}}
-	// The first night knows the outlets by name. From then on no listing names one.
+	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: removeOutlet},
+		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: removeOutlet}}
+	// Listings name their outlets only in the first night.
 	h.goodNight()
 	h.service.SetFaults(faults...)
-	h.sameDay()
-	h.sameDay()
-	if n := streamOf(t, h.sameDay().Run, "outlet_products").Fetched; n != 0 {
+	h.sameDayNight()
+	h.sameDayNight()
+	if n := streamOf(t, h.sameDayNight().Run, "outlet_products").Fetched; n != 0 {
 		t.Errorf("the products of %d outlets were requested in a night without changes", n)
 	}
-	withdrawn = h.one("SELECT min(product_id) FROM outlet_products JOIN product_listings p ON p.id = product_id")
-	outlet := h.one("SELECT outlet_id FROM outlet_products WHERE product_id = ?", withdrawn)
+	withdrawn = h.queryOne("SELECT min(product_id) FROM outlet_products JOIN product_listings p ON p.id = product_id")
+	outlet := h.queryOne("SELECT outlet_id FROM outlet_products WHERE product_id = ?", withdrawn)
 	h.service.ResetRequests()
-	h.sameDay()
-	asked := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
-	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !asked || n != 1 {
-		t.Errorf("the products of %d outlets were requested, including those of the seller of %s: %v", n, withdrawn, asked)
+	h.sameDayNight()
+	requested := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
+	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !requested || n != 1 {
+		t.Errorf("the products of %d outlets were requested, among them the outlet of %s: %v", n, withdrawn, requested)
 	}
 }

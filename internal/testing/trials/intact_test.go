@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// requireIntact reads everything published in a warehouse, as readers do, and compares it
-// with the manifests. It returns the published run, or "" before the first.
+// requireIntact reads all published files of a warehouse, as readers do, and compares them
+// with the manifests. It returns the published run, or "" before the first publish.
 func requireIntact(t *testing.T, dir string) string {
 	t.Helper()
 	folder, err := os.Readlink(filepath.Join(dir, "latest"))
@@ -31,18 +31,18 @@ func requireIntact(t *testing.T, dir string) string {
 	versions, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
 	must(t, err)
 	for _, version := range versions {
-		requireSums(t, version)
+		requireChecksums(t, version)
 	}
-	m := manifest(t, filepath.Join(dir, "latest"))
+	m := readManifest(t, filepath.Join(dir, "latest"))
 	if m.RunID != run {
 		t.Errorf("latest is %s, but its manifest names %s", run, m.RunID)
 	}
-	requireRows(t, dir, m)
+	requireRowCounts(t, dir, m)
 	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
 	return run
 }
 
-func manifest(t *testing.T, version string) warehouse.Manifest {
+func readManifest(t *testing.T, version string) warehouse.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(version, "manifest.json"))
 	must(t, err)
@@ -51,10 +51,10 @@ func manifest(t *testing.T, version string) warehouse.Manifest {
 	return m
 }
 
-// requireSums compares the checksums of a version with its manifest.
-func requireSums(t *testing.T, version string) {
+// requireChecksums compares the checksums of a version with its manifest.
+func requireChecksums(t *testing.T, version string) {
 	t.Helper()
-	m := manifest(t, version)
+	m := readManifest(t, version)
 	files := []checksum.FileSum{m.Catalog}
 	for _, table := range m.Tables {
 		files = append(files, table.FileSum)
@@ -68,10 +68,11 @@ func requireSums(t *testing.T, version string) {
 	}
 }
 
-// requireRows counts every table in the catalog and in Parquet.
-func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
+// requireRowCounts compares the rows of every table in the catalog and in Parquet with the
+// manifest.
+func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 	t.Helper()
-	db := opened(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	var counts []string
 	for _, table := range m.Tables {
@@ -80,7 +81,7 @@ func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
 			table.Name, file))
 	}
 	for _, row := range query(t, db, strings.Join(counts, " UNION ALL ")) {
-		want := fmt.Sprint(tableRows(m, row[0].String))
+		want := fmt.Sprint(manifestRows(m, row[0].String))
 		if row[1].String != want || row[2].String != want {
 			t.Errorf("%s has %s rows in the catalog and %s in Parquet, want %s", row[0].String, row[1].String, row[2].String, want)
 		}
@@ -90,7 +91,7 @@ func requireRows(t *testing.T, dir string, m warehouse.Manifest) {
 	}
 }
 
-func tableRows(m warehouse.Manifest, name string) int64 {
+func manifestRows(m warehouse.Manifest, name string) int64 {
 	i := slices.IndexFunc(m.Tables, func(table warehouse.ManifestTable) bool { return table.Name == name })
 	return m.Tables[i].Rows
 }
@@ -100,26 +101,27 @@ func requireReadable(t *testing.T, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	must(t, err)
-	db := opened(t, "")
+	db := openUnmanaged(t, "")
 	defer db.Close()
 	for _, file := range files {
 		query(t, db, fmt.Sprintf("SELECT max(hash(t))::VARCHAR FROM read_parquet('%s', hive_partitioning = false) t", file))
 	}
 }
 
-// opened returns a connection that the caller closes, because a trial opens many.
-func opened(t *testing.T, dsn string) *sql.DB {
+// openUnmanaged is like open, but the caller closes the connection, because a trial opens
+// many.
+func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
 	must(t, err)
 	return db
 }
 
-// requireSame compares the warehouses in two folders: all current and closed rows, and the
-// columns of meta that do not depend on the number of tries.
-func requireSame(t *testing.T, want, got string) {
+// requireSameWarehouse compares the warehouses in two folders: all current and closed rows,
+// and the columns of meta that do not depend on the number of tries.
+func requireSameWarehouse(t *testing.T, want, got string) {
 	t.Helper()
-	db := opened(t, "")
+	db := openUnmanaged(t, "")
 	defer db.Close()
 	for name, dir := range map[string]string{"want": want, "got": got} {
 		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
@@ -134,8 +136,8 @@ func requireSame(t *testing.T, want, got string) {
 	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'want' AND schema_name IN ('main', 'past')") {
 		columns[row[0].String] = "*"
 	}
-	for table, chosen := range columns {
-		requireSameRows(t, db, table, chosen)
+	for table, names := range columns {
+		requireSameRows(t, db, table, names)
 	}
 }
 
@@ -151,8 +153,8 @@ func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 	}
 }
 
-// requireTidy checks that a run left no temporary files.
-func requireTidy(t *testing.T, dir string) {
+// requireNoTemporaryFiles checks that a run left no temporary files.
+func requireNoTemporaryFiles(t *testing.T, dir string) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := filepath.Base(path)
@@ -166,8 +168,8 @@ func requireTidy(t *testing.T, dir string) {
 	}))
 }
 
-// files lists the names below a folder.
-func files(t *testing.T, dir string) []string {
+// listFiles returns the paths below a folder, relative to it.
+func listFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

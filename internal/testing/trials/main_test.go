@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestMain also checks that no night leaks a goroutine, however it ends.
+// TestMain also checks that no test leaks a goroutine.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func requireTrials(t *testing.T) {

@@ -18,19 +18,20 @@ import (
 type faultSelector struct {
 	mu     sync.Mutex
 	random *rand.Rand
-	// share is the share of all requests that are affected. With a pattern, all requests of
-	// its endpoints are.
+	// share is the share of all requests that are affected.
 	share float64
-	at    string
+	// pattern overrides share: all requests whose path matches it are affected, and no
+	// others. Empty means that share applies.
+	pattern string
 
 	requests, affected int
 }
 
-// set changes the affected requests. The counts continue.
+// set changes which requests are affected. The counts are kept.
 func (w *faultSelector) set(share float64, at string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.share, w.at = share, at
+	w.share, w.pattern = share, at
 }
 
 func (w *faultSelector) affects(r *http.Request) bool {
@@ -38,8 +39,8 @@ func (w *faultSelector) affects(r *http.Request) bool {
 	defer w.mu.Unlock()
 	w.requests++
 	hit := w.random.Float64() < w.share
-	if w.at != "" {
-		hit, _ = path.Match(w.at, r.URL.Path)
+	if w.pattern != "" {
+		hit, _ = path.Match(w.pattern, r.URL.Path)
 	}
 	if hit {
 		w.affected++

@@ -26,22 +26,21 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// rate is the frequency of a fault: a share of all requests, or all requests of one
-// endpoint.
+// rate is the frequency of a fault: a share of all requests, or allNight.
 type rate struct {
 	name  string
 	share float64
 	runs  int
 }
 
-// forGood is the rate at which one endpoint after the other fails all night.
-const forGood = "one endpoint, for good"
+// allNight is the rate at which one endpoint fails for a whole night, another each night.
+const allNight = "one endpoint, for good"
 
 func rates() []rate {
-	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {forGood, 0, len(endpoints())}}
+	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {allNight, 0, len(endpoints())}}
 }
 
-// endpoints are the endpoints that fail all night, as patterns of path.Match.
+// endpoints returns the endpoints for allNight, as patterns of path.Match.
 func endpoints() []string {
 	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
 }
@@ -53,26 +52,26 @@ func TestTrialFaultMatrix(t *testing.T) {
 	short := []string{"TLS failure", "trickled body", "duplicate keys"}
 	for i, kind := range slices.DeleteFunc(faultKinds(), func(k faultKind) bool { return !slices.Contains(short, k.name) }) {
 		t.Run(kind.name, func(t *testing.T) {
-			newCell(t, uint64(i), kind, few()...).runNights(t, rate{"10 %", 0.1, 1})
+			newMatrixCell(t, uint64(i), kind, fewStreams()...).runNights(t, rate{"10 %", 0.1, 1})
 		})
 	}
 }
 
-// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each ends with
-// an exact warehouse, with a grade that shows the missing data, or unpublished. The
-// undisturbed night after them must restore all rows.
+// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each night must
+// publish exact tables, publish tables with a grade that shows the missing data, or publish no
+// version. The undisturbed night after them must restore all rows.
 func TestTortureFaultMatrix(t *testing.T) {
 	requireTorture(t)
 	for i, kind := range faultKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			var rows []torture.Row
-			for n, at := range rates() {
-				t.Run(at.name, func(t *testing.T) {
+			for n, frequency := range rates() {
+				t.Run(frequency.name, func(t *testing.T) {
 					place := 10*i + n
-					row := newCell(t, uint64(place), kind, some()...).runNights(t, at)
+					row := newMatrixCell(t, uint64(place), kind, someStreams()...).runNights(t, frequency)
 					row.Place = place
-					if row.Peak > mostMemory {
-						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, mostMemory>>20)
+					if row.Peak > maxMemory {
+						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, maxMemory>>20)
 					}
 					rows = append(rows, row)
 				})
@@ -82,28 +81,28 @@ func TestTortureFaultMatrix(t *testing.T) {
 	}
 }
 
-// mostMemory is the memory documented in the configuration reference in addition to
-// DuckDB's own limit, whose default is 512 MB. This process also runs the service.
-const mostMemory = 512_000_000 + 480<<20
+// maxMemory is DuckDB's default limit of 512 MB plus the memory that the configuration
+// reference documents for the program. This process also runs the service.
+const maxMemory = 512_000_000 + 480<<20
 
-// keep records the results of a trial, also after a failure.
-func keep(t *testing.T, begun time.Time, result func() torture.Trial) {
+// recordTrial records the results of a trial, also after a failure.
+func recordTrial(t *testing.T, begun time.Time, result func() torture.Trial) {
 	t.Helper()
 	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), result()))
 }
 
-// cell is a house for one kind of fault at one rate.
-type cell struct {
-	*house
+// matrixCell is a harness for one kind of fault at one rate.
+type matrixCell struct {
+	*harness
 	ref           *reference
 	kind          faultKind
 	faultSelector *faultSelector
 	row           torture.Row
 }
 
-func newCell(t *testing.T, seed uint64, kind faultKind, streams ...string) *cell {
+func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string) *matrixCell {
 	t.Helper()
-	c := &cell{kind: kind, faultSelector: &faultSelector{random: rand.New(rand.NewPCG(seed, 8))}}
+	c := &matrixCell{kind: kind, faultSelector: &faultSelector{random: rand.New(rand.NewPCG(seed, 8))}}
 	world := trialWorld(seed)
 	world.FaultFunc = func(r *http.Request, _ int) *sim.Fault {
 		if kind.fault == nil || !c.faultSelector.affects(r) {
@@ -111,13 +110,13 @@ func newCell(t *testing.T, seed uint64, kind faultKind, streams ...string) *cell
 		}
 		return kind.fault
 	}
-	c.house = newHouse(t, world, streams...)
+	c.harness = newHarness(t, world, streams...)
 	c.ref = newReference(t, c.service, c.cfg.Streams)
 	server := httptest.NewServer(faultProxy{c.service, c.faultSelector, kind.spoil})
 	t.Cleanup(server.Close)
 	c.cfg.Warehouse.MemoryLimit = "512MB"
 	f := &c.cfg.Fetch
-	// The rate is limited as by default, since a 429 then lowers a known rate. The
+	// The request rate is limited, as by default, because a 429 lowers this limit. The other
 	// limits are small, so that no night waits long.
 	f.BaseURL, f.RequestsPerSecond, f.Burst, f.PageSize, f.MaxPasses, f.MaxPages = server.URL, 2000, 50, 3, 4, 50
 	f.Timeout = cmp.Or(kind.timeout, 2*time.Second)
@@ -130,10 +129,10 @@ func newCell(t *testing.T, seed uint64, kind faultKind, streams ...string) *cell
 	return c
 }
 
-// maxDuration is the maximal duration of a night: for each stream the allowed passes, each
-// with one request that uses all attempts up to their timeouts, and the time of the night
-// itself on a busy machine.
-func (c *cell) maxDuration() time.Duration {
+// maxDuration returns the maximal duration of a night. It allows one minute for the night
+// itself on a busy machine, and for each pass of each stream one request that uses all
+// attempts up to their timeouts.
+func (c *matrixCell) maxDuration() time.Duration {
 	f := c.cfg.Fetch
 	attempt := f.Timeout + f.Retry.Max + time.Duration(float64(f.Retry.Max)*f.Retry.Jitter)
 	return time.Minute + time.Duration(len(c.cfg.Streams)*f.MaxPasses*(1+f.Retry.MaxRetries))*attempt
@@ -141,15 +140,15 @@ func (c *cell) maxDuration() time.Duration {
 
 // runNights runs the nights of a rate, and then an undisturbed night that must restore
 // all rows.
-func (c *cell) runNights(t *testing.T, at rate) torture.Row {
+func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 	t.Helper()
-	c.row.Fault, c.row.Rate = c.kind.name, at.name
-	for n := 0; n < at.runs || n < mostNights && c.unaffected(); n++ {
+	c.row.Fault, c.row.Rate = c.kind.name, r.name
+	for n := 0; n < r.runs || n < maxNights && c.unaffected(); n++ {
 		endpoint := ""
-		if at.name == forGood {
+		if r.name == allNight {
 			endpoint = endpoints()[n%len(endpoints())]
 		}
-		c.faultSelector.set(at.share, endpoint)
+		c.faultSelector.set(r.share, endpoint)
 		if !t.Run(fmt.Sprintf("night %d", n+1), c.runFaultyNight) {
 			c.row.Wrong++
 		}
@@ -160,35 +159,35 @@ func (c *cell) runNights(t *testing.T, at rate) torture.Row {
 	}
 	c.row.Asked, c.row.Affected = c.faultSelector.counts()
 	c.faultSelector.set(0, "")
-	if !t.Run("undisturbed night", func(t *testing.T) { c.judge(t, c.goodNight()) }) {
+	if !t.Run("undisturbed night", func(t *testing.T) { c.compareWithGrades(t, c.goodNight()) }) {
 		c.row.Lost++
 	}
-	r := c.row
+	row := c.row
 	t.Logf("%d of %d requests were affected: %d exact, %d partial, %d failed, %d wrong, %d lost, longest %.1f s, peak %d MiB",
-		r.Affected, r.Asked, r.Exact, r.Partial, r.Failed, r.Wrong, r.Lost, r.Longest, r.Peak>>20)
-	return r
+		row.Affected, row.Asked, row.Exact, row.Partial, row.Failed, row.Wrong, row.Lost, row.Longest, row.Peak>>20)
+	return row
 }
 
-// mostNights limits the nights until a rare fault occurs.
-const mostNights = 24
+// maxNights limits the nights that are run until a rare fault occurs.
+const maxNights = 24
 
-// unaffected reports whether no request had the fault so far.
-func (c *cell) unaffected() bool {
+// unaffected reports whether the fault has affected no request so far.
+func (c *matrixCell) unaffected() bool {
 	_, affected := c.faultSelector.counts()
 	return affected == 0
 }
 
 // runFaultyNight runs a night with the fault and checks its outcome.
-func (c *cell) runFaultyNight(t *testing.T) {
-	before := c.keys(t)
-	was := c.latest()
+func (c *matrixCell) runFaultyNight(t *testing.T) {
+	before := c.publishedKeys(t)
+	was := c.latestRun()
 	ctx, cancel := context.WithTimeout(t.Context(), c.maxDuration())
 	defer cancel()
-	forgetPeak()
+	resetPeakMemory()
 	start := time.Now()
-	res, err := c.nightWithin(ctx)
+	res, err := c.nightWithContext(ctx)
 	c.row.Longest = max(c.row.Longest, time.Since(start).Seconds())
-	c.row.Peak = max(c.row.Peak, peak())
+	c.row.Peak = max(c.row.Peak, peakMemory())
 	if ctx.Err() != nil {
 		t.Fatalf("the night took longer than %v, the maximum for its limits: %v", c.maxDuration(), err)
 	}
@@ -197,32 +196,32 @@ func (c *cell) runFaultyNight(t *testing.T) {
 		c.requireFailed(t, res, err, was)
 		return
 	}
-	if whole := c.judge(t, res); whole {
+	if whole := c.compareWithGrades(t, res); whole {
 		c.row.Exact++
 	} else {
 		c.row.Partial++
 	}
-	c.requireKept(t, before)
+	c.requireNoLoss(t, before)
 }
 
-// requireFailed checks a night that published nothing: it must report the failure, and have
-// had no alternative, because the token could not be checked or no stream could be read.
-func (c *cell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
+// requireFailed checks a night that published no version. It must report the failure. Only an
+// unchecked token or a night without any read stream justifies it.
+func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
 	t.Helper()
 	code := exitCode(t.Context(), res, err)
-	_, nothing := errors.AsType[*pipeline.NoDataError](err)
-	if !nothing && !strings.HasPrefix(err.Error(), "check the token:") {
+	_, noData := errors.AsType[*pipeline.NoDataError](err)
+	if !noData && !strings.HasPrefix(err.Error(), "check the token:") {
 		t.Errorf("the night failed unnecessarily: %v", err)
 	}
-	if code != 1 || res.Run.Outcome != ledger.Failed || c.latest() != was {
-		t.Errorf("the night ended %s with %d, latest is %q and was %q: %v", res.Run.Outcome, code, c.latest(), was, err)
+	if code != 1 || res.Run.Outcome != ledger.Failed || c.latestRun() != was {
+		t.Errorf("the night ended %s with %d, latest is %q and was %q: %v", res.Run.Outcome, code, c.latestRun(), was, err)
 	}
 }
 
-// judge compares a published night with its grades: a table whose streams are exact or
-// repaired must equal the service, all others must have a reason, and the exit code must
-// show the difference. It reports whether all were exact.
-func (c *cell) judge(t *testing.T, res pipeline.Result) (whole bool) {
+// compareWithGrades checks the grades of a published night. A table whose streams are exact or
+// repaired must have the values of the service. Streams with other grades must have a reason.
+// The exit code must match the grades. whole means that all streams are exact or repaired.
+func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (whole bool) {
 	t.Helper()
 	whole = true
 	proven, carried := map[string]bool{}, false
@@ -238,19 +237,19 @@ func (c *cell) judge(t *testing.T, res pipeline.Result) (whole bool) {
 	if code := res.Run.ExitCode; code != 0 && code != 3 || carried && code != 3 || whole && code != 0 {
 		t.Errorf("the night ended %s with %d:\n%s", res.Run.Outcome, code, reasons(res.Run))
 	}
-	held := c.ref.now()
-	for _, e := range c.ref.once() {
+	current := c.ref.currentRows()
+	for _, e := range c.ref.distinctTables() {
 		if !slices.ContainsFunc(stream.FilledBy(c.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
-			compare(t, e, held, c.rows(t, e), e.table)
+			compareRows(t, e, current, c.publishedRows(t, e), e.table)
 		}
 	}
 	return whole
 }
 
-// rows returns the rows of a published table, without the additions of the fault.
-func (c *cell) rows(t *testing.T, e expected) []cells {
+// publishedRows returns the rows of a published table, without the additions of the fault.
+func (c *matrixCell) publishedRows(t *testing.T, e expected) []textRow {
 	t.Helper()
-	all := read(t, e, c.catalog(), "main."+e.table)
+	all := readTable(t, e, c.catalog(), "main."+e.table)
 	for _, r := range all {
 		extra, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
 		text, noisy := extra[noise].(string)
@@ -269,14 +268,15 @@ func (c *cell) rows(t *testing.T, e expected) []cells {
 	return all
 }
 
-// keys returns the keys of all published tables, or nil before the first night.
-func (c *cell) keys(t *testing.T) map[string]map[string]bool {
+// publishedKeys returns the keys of the rows of each published table. It is empty before the
+// first publish.
+func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
-	if c.latest() == "" {
+	if c.latestRun() == "" {
 		return all
 	}
-	for _, e := range c.ref.once() {
+	for _, e := range c.ref.distinctTables() {
 		all[e.table] = map[string]bool{}
 		for _, r := range query(t, c.catalog(), "SELECT concat_ws('/', "+strings.Join(strings.Fields(e.key), ", ")+")::VARCHAR FROM main."+e.table) {
 			all[e.table][r[0].String] = true
@@ -285,13 +285,13 @@ func (c *cell) keys(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// requireKept checks that published rows of records that the service still has were not
-// removed.
-func (c *cell) requireKept(t *testing.T, before map[string]map[string]bool) {
+// requireNoLoss checks that no row was removed whose record the service still has. before
+// are the keys of the published rows before the night.
+func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bool) {
 	t.Helper()
-	held, after := c.ref.now(), c.keys(t)
-	for _, e := range c.ref.once() {
-		for _, r := range held[e.table] {
+	current, after := c.ref.currentRows(), c.publishedKeys(t)
+	for _, e := range c.ref.distinctTables() {
+		for _, r := range current[e.table] {
 			var parts []string
 			for _, name := range strings.Fields(e.key) {
 				parts = append(parts, r[name])
@@ -304,16 +304,16 @@ func (c *cell) requireKept(t *testing.T, before map[string]map[string]bool) {
 	}
 }
 
-// forgetPeak resets the memory statistics of this process.
-func forgetPeak() {
+// resetPeakMemory resets the memory statistics of this process.
+func resetPeakMemory() {
 	debug.FreeOSMemory()
 	// Systems without this file have no such statistics.
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peak returns the maximal memory of this process since forgetPeak in bytes, or 0 if it is
-// unknown.
-func peak() int64 {
+// peakMemory returns the maximal memory of this process since resetPeakMemory in bytes, or 0
+// if it is unknown.
+func peakMemory() int64 {
 	data, err := os.ReadFile("/proc/self/status")
 	_, rest, found := bytes.Cut(data, []byte("VmHWM:"))
 	if err != nil || !found {

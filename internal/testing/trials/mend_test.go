@@ -15,17 +15,17 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialSeriesIsWrittenFromTheCatalog removes parts of the series, or all of it. The catalog is
-// intact. verify must name one command, which restores the series.
+// TestTrialSeriesIsWrittenFromTheCatalog removes the series or parts of it. The catalog is
+// intact, so verify must name one command, and this command must restore the series.
 func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.Warehouse.KeepVersions = 2
 	for range 4 {
 		h.goodNight()
 	}
-	before, whole := h.histories(), h.cfg.Warehouse.Dir
+	before, whole := h.historySums(), h.cfg.Warehouse.Dir
 	for name, lost := range map[string][]string{
 		"both manifests of a day":  {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
 		"the manifests":            {"parquet/.manifests"},
@@ -58,23 +58,24 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		h.at = h.at.Add(time.Minute)
 		_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 		must(t, err)
-		if diff := cmp.Diff(before, h.histories()); diff != "" {
+		if diff := cmp.Diff(before, h.historySums()); diff != "" {
 			t.Errorf("%s: a rebuild from the restored series differs (-before +after):\n%s", name, diff)
 		}
 	}
 }
 
-// TestTrialRebuildRequiresConsentToALoss removes the newest day of the series.
+// TestTrialRebuildRequiresConsentToALoss removes the newest day of the series. rebuild must
+// fail and publish no version unless AcceptLoss is set.
 func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	first := h.path("parquet", ".manifests", "index.json")
 	index, err := os.ReadFile(first)
 	must(t, err)
 	h.goodNight()
-	latest := h.latest()
+	latest := h.latestRun()
 	must(t, os.WriteFile(first, index, 0o600))
 	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
 	days, err := filepath.Glob(h.path("parquet", "*", "snapshot_date=2026-11-03"))
@@ -91,13 +92,13 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	h.at = h.at.Add(time.Minute)
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 	if loss, ok := errors.AsType[*pipeline.LossError](err); !ok || loss.Version != latest || !strings.Contains(err.Error(), "runs in meta.runs: 2 now, 1 after the rebuild") ||
-		!strings.Contains(err.Error(), "--accept-loss") || h.latest() != latest {
-		t.Fatalf("the rebuild ended with %v, readers see %s", err, h.latest())
+		!strings.Contains(err.Error(), "--accept-loss") || h.latestRun() != latest {
+		t.Fatalf("the rebuild ended with %v, readers see %s", err, h.latestRun())
 	}
 	h.cfg.AcceptLoss = true
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if h.latest() == latest {
-		t.Error("the loss was accepted, but nothing was published")
+	if h.latestRun() == latest {
+		t.Error("the loss was accepted, but no version was published")
 	}
 }

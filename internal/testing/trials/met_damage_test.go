@@ -13,12 +13,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestNightReportsDamage damages files of unchanged tables after a
-// successful verify. The night writes them again and reports the damage.
+// TestNightReportsDamage damages a file of an unchanged table after a successful verify. The
+// night must write it again and report the damage.
 func TestNightReportsDamage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		harm    func(path string) error
+		damage  func(path string) error
 		problem string
 	}{
 		"a flipped byte": {func(path string) error {
@@ -33,7 +33,7 @@ func TestNightReportsDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld(), "tags", "token")
+			h := newHarness(t, smallWorld(), "tags", "token")
 			var log bytes.Buffer
 			h.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 			first := h.goodNight()
@@ -42,9 +42,9 @@ func TestNightReportsDamage(t *testing.T) {
 			must(t, integrity.SaveRecord(wh.Folder, integrity.VerifyRecord{At: h.at, ReadData: true, Result: integrity.Whole}))
 			before := h.count("tags", "true")
 			damaged := "versions/" + first.Run.ID + "/tags.parquet"
-			must(t, c.harm(h.path(damaged)))
+			must(t, c.damage(h.path(damaged)))
 
-			second := h.sameDay()
+			second := h.sameDayNight()
 			if h.count("tags", "true") != before || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != before {
 				t.Error("the night has other rows")
 			}
@@ -55,10 +55,10 @@ func TestNightReportsDamage(t *testing.T) {
 				v, _, err := integrity.LastRecord(wh.Folder, readData)
 				must(t, err)
 				if v.Result != integrity.Rebuildable || v.NightDamage == nil || v.NightDamage.Run != second.Run.ID || !slices.Equal(v.NightDamage.Files, []string{damaged}) || !v.NightDamage.At.Equal(h.at) {
-					t.Errorf("the record of the last verify (every byte: %v) is %+v", readData, v)
+					t.Errorf("the record of the last verify (ReadData %v) is %+v", readData, v)
 				}
 			}
-			h.sameDay()
+			h.sameDayNight()
 			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.NightDamage.Run != second.Run.ID {
 				t.Errorf("a later night without damage is in the record: %+v (%v)", v.NightDamage, err)
 			}
@@ -75,10 +75,10 @@ func TestNightReportsDamage(t *testing.T) {
 // it.
 func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "tags", "token")
+	h := newHarness(t, smallWorld(), "tags", "token")
 	first := h.goodNight()
 	must(t, os.Remove(h.path("versions", first.Run.ID, "tags.parquet")))
-	h.sameDay()
+	h.sameDayNight()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
 	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {

@@ -27,11 +27,11 @@ func changingLists() []string {
 	return []string{"outlet_listings", "product_listings", "orders", "order_items", "campaigns", "files", "folders"}
 }
 
-// intervals returns numbers of requests. After each interval one record of the list is
-// inserted and one is deleted.
+// intervals returns numbers of requests after which one record of the list is inserted and
+// one is deleted.
 func intervals() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
-func orders() map[string]sim.ListOrder {
+func listOrders() map[string]sim.ListOrder {
 	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
 }
 
@@ -40,8 +40,8 @@ func movingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, Order: order}
 }
 
-// watched is a service that records every state of one list.
-type watched struct {
+// recordedService is a service that records every state of one list.
+type recordedService struct {
 	service *sim.Service
 	path    string
 
@@ -50,17 +50,17 @@ type watched struct {
 	states  map[uint64]bool
 }
 
-// watch starts with the current state.
-func watch(service *sim.Service, path string) *watched {
-	w := &watched{service: service, path: path, states: map[uint64]bool{}}
+// recordService returns a recordedService that contains the current state of the list.
+func recordService(service *sim.Service, path string) *recordedService {
+	w := &recordedService{service: service, path: path, states: map[uint64]bool{}}
 	w.recordState()
 	service.MarkStart()
 	return w
 }
 
-// recordState adds the current state: the sum of the hashes of the ids, which does not depend
-// on their order.
-func (w *watched) recordState() {
+// recordState adds the current state: the sum of the hashes of all ids. It does not depend on
+// their order.
+func (w *recordedService) recordState() {
 	var state uint64
 	for _, raw := range w.service.Records(w.path) {
 		// The demo service writes a record's own id first.
@@ -78,7 +78,7 @@ func idHash(id string) uint64 {
 }
 
 // RoundTrip handles one request at a time, so that all states are recorded.
-func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *recordedService) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec := httptest.NewRecorder()
@@ -149,10 +149,10 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
 }
 
-// judge reads a changing list and checks its grade.
-func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
+// checkGrade reads a changing list and checks its grade.
+func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
-	list := watch(service, s.Path)
+	list := recordService(service, s.Path)
 	evidence, rows := w.walk(s, fetch.Config{Transport: list, PageSize: pageSize})
 	var read uint64
 	for id := range rows {
@@ -172,35 +172,36 @@ func (w walker) judge(service *sim.Service, s stream.Stream, pageSize int) fetch
 // TestTrialMovingListsAreNeverGradedTooHigh is the short form of TestTortureMovingLists.
 func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	requireTrials(t)
-	walkMoving(t, 2)
+	walkMovingLists(t, 2)
 }
 
 func TestTortureMovingLists(t *testing.T) {
 	requireTorture(t)
-	walkMoving(t, 200)
+	walkMovingLists(t, 200)
 }
 
-// walkMoving reads every list of that many worlds and logs the shares of the grades.
-func walkMoving(t *testing.T, seeds uint64) {
-	for name, order := range orders() {
+// walkMovingLists reads every changing list of worlds with these many seeds, and logs the
+// shares of the grades.
+func walkMovingLists(t *testing.T, seeds uint64) {
+	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWalker(t)
-			walks, sum := 0, map[fetch.Grade]int{}
-			defer keep(t, time.Now(), func() torture.Trial {
+			walks, total := 0, map[fetch.Grade]int{}
+			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "changing lists, " + name, Runs: walks,
 					Fault: "one insert and one delete per 1 to 50 requests, while client and decoder read the list",
 					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
-						percent(sum[fetch.Exact], walks), percent(sum[fetch.Repaired], walks), percent(sum[fetch.BestEffort], walks))}
+						percent(total[fetch.Exact], walks), percent(total[fetch.Repaired], walks), percent(total[fetch.BestEffort], walks))}
 			})
 			for _, interval := range intervals() {
 				grades, all := map[fetch.Grade]int{}, 0
 				for seed := range seeds {
 					service := sim.New(movingWorld(seed, interval, order))
 					for _, s := range w.streams {
-						grade := w.judge(service, s, 4+int(seed%9))
+						grade := w.checkGrade(service, s, 4+int(seed%9))
 						grades[grade]++
-						sum[grade]++
+						total[grade]++
 						all++
 						walks++
 					}
@@ -214,18 +215,18 @@ func walkMoving(t *testing.T, seeds uint64) {
 
 func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
 
-// TestNightsWithMovingLists runs whole nights: a table that lacks a row that existed all the
-// time must not be graded exact or repaired.
+// TestNightsWithMovingLists runs whole nights. If a table lacks a row that existed during the
+// whole night, its grade must be best_effort.
 func TestNightsWithMovingLists(t *testing.T) {
-	for name, order := range orders() {
+	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, movingWorld(3, 13, order), changingLists()...)
+			h := newHarness(t, movingWorld(3, 13, order), changingLists()...)
 			h.cfg.AllowMassDelete = true
 			h.at = h.service.Now()
 			for range 2 {
 				h.service.MarkStart()
-				res := h.sameDay()
+				res := h.sameDayNight()
 				for _, s := range h.cfg.Streams {
 					h.requireSurvivors(fetch.Grade(streamOf(t, res.Run, s.Name).Grade), s)
 				}
@@ -234,7 +235,7 @@ func TestNightsWithMovingLists(t *testing.T) {
 	}
 }
 
-func (h *house) requireSurvivors(grade fetch.Grade, s stream.Stream) {
+func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	h.t.Helper()
 	rows := map[string]bool{}
 	for _, r := range query(h.t, h.catalog(), "SELECT id FROM "+s.Root().Name) {
@@ -247,10 +248,11 @@ func (h *house) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	}
 }
 
-// TestRequestsForAnUnchangedList counts requests: one more than the pages if the list is
-// sorted newest first, otherwise a second pass.
+// TestRequestsForAnUnchangedList counts the requests for a list. A list of one page needs one
+// request. A list sorted newest first needs one more than its pages, any other list two
+// passes.
 func TestRequestsForAnUnchangedList(t *testing.T) {
-	for name, order := range orders() {
+	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
 			w := newWalker(t)
 			world := movingWorld(1, 0, order)
@@ -260,7 +262,7 @@ func TestRequestsForAnUnchangedList(t *testing.T) {
 				records := len(service.Records(s.Path))
 				for _, limit := range []int{4, 7, records} {
 					service.ResetRequests()
-					evidence, _ := w.walk(s, fetch.Config{Transport: watch(service, s.Path), PageSize: limit})
+					evidence, _ := w.walk(s, fetch.Config{Transport: recordService(service, s.Path), PageSize: limit})
 					pages := (records + limit - 1) / limit
 					want := 2 * pages
 					switch {

@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// notFound returns faults that respond with 404 for single records of an endpoint.
+// notFound returns faults that answer 404 for single records of an endpoint.
 func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	for _, id := range ids {
 		faults = append(faults, sim.Fault{Path: prefix + id, Kind: sim.FaultStatus, Status: http.StatusNotFound})
@@ -21,25 +21,26 @@ func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	return faults
 }
 
-// articleStreams returns the streams that name articles by campaign and read them.
+// articleStreams returns the streams with the ids of articles and those that read them.
 func articleStreams() []string {
 	return []string{"order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "article_comments"}
 }
 
-// newArticles returns a house with many articles, whose nights read only changed details.
-func newArticles(t *testing.T, recheck int) *house {
+// newArticleHarness returns a harness with many articles, whose nights read only changed
+// details.
+func newArticleHarness(t *testing.T, recheck int) *harness {
 	t.Helper()
 	world := richWorld()
 	world.Campaigns, world.Orders, world.SilentChange = 30, 200, -1
-	h := newHouse(t, world, articleStreams()...)
+	h := newHarness(t, world, articleStreams()...)
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(45, recheck)
+	h.readChangedDetails(45, recheck)
 	return h
 }
 
 // listedArticles returns the ids of all articles that campaigns name.
-func (h *house) listedArticles() (ids []string) {
-	for id := range h.statuses() {
+func (h *harness) listedArticles() (ids []string) {
+	for id := range h.articleStatuses() {
 		ids = append(ids, id)
 	}
 	return ids
@@ -49,12 +50,12 @@ func (h *house) listedArticles() (ids []string) {
 // campaign names it. The gate must stop the night.
 func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	t.Parallel()
-	h := newArticles(t, 7)
+	h := newArticleHarness(t, 7)
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
 	res, err := h.night()
 	mass, stopped := errors.AsType[*load.MassDeleteError](err)
-	if !stopped || !mass.Reread || res.Run.ExitCode != 1 || h.latest() != "" {
-		t.Fatalf("the night ended with %d and published %q: %v", res.Run.ExitCode, h.latest(), err)
+	if !stopped || !mass.Reread || res.Run.ExitCode != 1 || h.latestRun() != "" {
+		t.Fatalf("the night ended with %d and published %q: %v", res.Run.ExitCode, h.latestRun(), err)
 	}
 	if want := "ids of articles were answered 404 although a list contains them"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q lacks %q", err, want)
@@ -68,9 +69,9 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	}
 }
 
-// TestTrialListedArticlesAnswered404AreKept answers 404 for a share of the articles, in a first and
-// in a later night. A few are normal; more make the night partial. No article is deleted
-// while its campaign names it.
+// TestTrialListedArticlesAnswered404AreKept answers 404 for some articles, in the first night
+// or in a later one. A few are normal, and more make the night partial. No article may be
+// deleted while its campaign names it.
 func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -79,9 +80,9 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 		partial bool
 	}{{1, false}, {3, false}, {4, true}, {16, true}} {
 		for _, first := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%d on the first night %v", c.gone, first), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d articles, first night %v", c.gone, first), func(t *testing.T) {
 				t.Parallel()
-				h := newArticles(t, 1)
+				h := newArticleHarness(t, 1)
 				if !first {
 					h.goodNight()
 				} else {
@@ -141,30 +142,30 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 // it when the list omits it.
 func TestOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "orders", "order_items", "order_details")
+	h := newHarness(t, smallWorld(), "orders", "order_items", "order_details")
 	h.cfg.Details, h.cfg.Fetch.PageSize = pipeline.AllDetails, 100
 	h.goodNight()
-	id := h.one("SELECT min(order_id) FROM order_items")
-	faults := forget(id)
+	id := h.queryOne("SELECT min(order_id) FROM order_items")
+	faults := orderDeletionFaults(id)
 	h.service.SetFaults(faults[0])
-	res := h.sameDay()
+	res := h.sameDayNight()
 	h.requireStream(res.Run, "order_details", fetch.Repaired, "1 of ")
 	if h.count("orders", "id = ?", id) != 1 || h.count("meta.deletions", "TRUE") != 0 {
 		t.Errorf("order %s was deleted while its list names it", id)
 	}
 	h.service.SetFaults(faults...)
-	h.requireDeletion(h.sameDay(), "orders", id, "404 from /orders/{order_id}")
+	h.requireDeletion(h.sameDayNight(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestTrialSettledArticleOfACarriedCampaignIsKept requests settled articles of carried
-// campaigns: the stored rows of the campaign name them.
+// TestTrialSettledArticleOfACarriedCampaignIsKept answers 404 for articles whose campaigns are
+// carried. The stored rows of the campaigns name them, so they must be kept.
 func TestTrialSettledArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(20)
-	h := newHouse(t, world, articleStreams()...)
+	h := newHarness(t, world, articleStreams()...)
 	h.cfg.Fetch.PageSize = 100
-	h.carrying(1, 5)
+	h.readChangedDetails(1, 5)
 	h.goodNight()
 	before := h.count("articles", "TRUE")
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})

@@ -19,21 +19,21 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// disorder returns responses of the service in random order: each takes a random time on the
-// clock of the bubble and has a random content encoding, and some requests succeed only at
-// the second attempt.
-type disorder struct {
+// randomTransport returns responses of the service in random order. Each takes a random time
+// on the virtual clock and has a random content encoding, and one request in twenty is
+// answered 503.
+type randomTransport struct {
 	service http.Handler
 	mu      sync.Mutex
 	// random is nil if responses take no time.
 	random *rand.Rand
-	// left is the number of requests until the run is interrupted. Negative means never.
+	// left is the number of requests until cut interrupts the run. 0 or less means never.
 	left int
 	cut  context.CancelFunc
 }
 
-func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
-	delay, busy, coding := d.next()
+func (d *randomTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	delay, busy, coding := d.nextResponse()
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -52,7 +52,7 @@ func (d *disorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (d *disorder) next() (delay time.Duration, busy bool, coding string) {
+func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, coding string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left--; d.left == 0 {
@@ -64,19 +64,20 @@ func (d *disorder) next() (delay time.Duration, busy bool, coding string) {
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// sequential returns the configuration of a sequential night.
-func sequential(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
+// sequentialConfig returns the configuration of a night with one request at a time, and
+// without recall of unchanged records.
+func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
 	cfg.Fetch.Concurrency = 1
 	cfg.MinSkipRecords = math.MaxInt
-	cfg.Fetch.Transport = &disorder{service: service}
+	cfg.Fetch.Transport = &randomTransport{service: service}
 	return cfg
 }
 
-// shuffled returns the configuration of the same night with other pages, batches, numbers
-// of workers and threads, responses in random order, and recall of unchanged records.
-func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
+// shuffledConfig returns the configuration of the same night with random page and batch
+// sizes, random numbers of workers and threads, and recall of unchanged records.
+func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 8, Base: time.Millisecond, Max: time.Second}
@@ -86,10 +87,10 @@ func shuffled(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	return cfg
 }
 
-// sameInAnyOrder runs two days. For one warehouse each night is sequential; for the other
-// it is shuffled, interrupted at random requests and resumed with another shuffle. All
-// values must be equal.
-func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
+// compareAnyOrder runs two days in two warehouses. In one, each night is sequential. In the
+// other it is shuffled, interrupted at random requests and resumed with another shuffle. All
+// values must be equal. It returns the number of interruptions.
+func compareAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 3))
 	world := trialWorld(seed)
@@ -99,17 +100,17 @@ func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 	for range 2 {
 		service.Advance(1)
 		at := service.Now().Add(2 * time.Hour)
-		transport := &disorder{service: service, random: random}
+		transport := &randomTransport{service: service, random: random}
 		synctest.Test(t, func(t *testing.T) {
-			requireCode(t, t.Context(), sequential(t, service, want, at, streams), 0)
+			requireCode(t, t.Context(), sequentialConfig(t, service, want, at, streams), 0)
 		})
 		for tries, code := 0, 130; code != 0; tries++ {
-			cfg := shuffled(sequential(t, service, got, at.Add(time.Duration(tries)*time.Minute), streams), random)
+			cfg := shuffledConfig(sequentialConfig(t, service, got, at.Add(time.Duration(tries)*time.Minute), streams), random)
 			cfg.Fetch.Transport = transport
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cut := context.WithCancel(t.Context())
-				defer cut()
-				transport.cut, transport.left = cut, 1+random.IntN(80>>tries)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				transport.cut, transport.left = cancel, 1+random.IntN(80>>tries)
 				if tries == 3 {
 					transport.left = -1
 				}
@@ -119,7 +120,7 @@ func sameInAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 				cuts++
 			}
 		}
-		requireSame(t, want, got)
+		requireSameWarehouse(t, want, got)
 	}
 	return cuts
 }
@@ -142,7 +143,7 @@ func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes .
 func TestTrialAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	sameInAnyOrder(t, 1, few())
+	compareAnyOrder(t, 1, fewStreams())
 }
 
 // TestTortureAnyOrderGivesTheSameWarehouse chooses page and batch sizes, workers, threads, the
@@ -151,18 +152,18 @@ func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTorture(t)
 	const seeds = 50
 	cuts := 0
-	defer keep(t, time.Now(), func() torture.Trial {
+	defer recordTrial(t, time.Now(), func() torture.Trial {
 		return torture.Trial{Name: "any order", Fault: "page and batch sizes, workers, threads, the order of responses and the points at which a night is interrupted and resumed are random",
 			Runs: seeds, Outcome: fmt.Sprintf("the same values in both warehouses, %d interruptions", cuts)}
 	})
 	for seed := range uint64(seeds) {
-		streams := few()
+		streams := fewStreams()
 		switch seed % 10 {
 		case 0:
 			streams = nil // all
 		case 3, 7:
-			streams = some()
+			streams = someStreams()
 		}
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { cuts += sameInAnyOrder(t, seed, streams) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { cuts += compareAnyOrder(t, seed, streams) })
 	}
 }

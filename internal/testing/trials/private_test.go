@@ -23,38 +23,38 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// canary is added to every text of a canaried service.
+// canary is the mark that is added to every text of the service.
 const canary = "s3cret"
 
-// plainKeys are fields that cannot be private: ids, and times and amounts, which would be
-// rejected with a word in them and then kept as rejects.
+// plainKeys are the fields that are not marked. Ids cannot be private. Marked times and amounts
+// would be rejected, and the mark would remain in meta.rejects.
 var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
-// canaried marks the texts of a body. A list in place of a text does not fit its column, so
-// the test also covers values that do not fit.
-func canaried(body []byte, mark func(text string) any) []byte {
+// markTexts replaces the texts of a body by the results of mark. A list in place of a text does
+// not fit its column, so markedList tests values that do not fit.
+func markTexts(body []byte, mark func(text string) any) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var parsed any
 	if d.Decode(&parsed) != nil {
 		return body
 	}
-	marked, err := json.Marshal(canariedValue("", parsed, mark))
+	marked, err := json.Marshal(markValue("", parsed, mark))
 	if err != nil {
 		return body
 	}
 	return marked
 }
 
-func canariedValue(key string, value any, mark func(text string) any) any {
+func markValue(key string, value any, mark func(text string) any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, inner := range v {
-			v[name] = canariedValue(name, inner, mark)
+			v[name] = markValue(name, inner, mark)
 		}
 	case []any:
 		for i, inner := range v {
-			v[i] = canariedValue(key, inner, mark)
+			v[i] = markValue(key, inner, mark)
 		}
 	case string:
 		if !plainKeys.MatchString(key) {
@@ -64,20 +64,21 @@ func canariedValue(key string, value any, mark func(text string) any) any {
 	return value
 }
 
-func asText(v string) any { return canary + " " + v }
+func markedText(v string) any { return canary + " " + v }
 
-func asList(v string) any { return []any{asText(v)} }
+func markedList(v string) any { return []any{markedText(v)} }
 
-// named are the streams whose records are identified by a name, which cannot be private.
-func named() []string {
+// streamsWithNameKeys returns the streams whose records are identified by a name, which cannot
+// be private.
+func streamsWithNameKeys() []string {
 	return []string{"tags", "countries", "states", "cities", "product_categories", "token", "campaign_status_counts"}
 }
 
-// newCanaried returns a mailbox whose nights read the streams for which wanted returns
-// true.
-func newCanaried(t *testing.T, p transform.Privacy, wanted func(name string) bool) mailbox {
+// newPrivateHarness returns a harness with privacy rules. Its nights read the streams for which
+// wanted returns true.
+func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name string) bool) webhookHarness {
 	t.Helper()
-	m := newMailbox(t, smallWorld())
+	m := newWebhookHarness(t, smallWorld())
 	m.cfg.Streams = slices.DeleteFunc(m.cfg.Streams, func(s stream.Stream) bool { return !wanted(s.Name) })
 	m.cfg.Warehouse.Tables, m.cfg.Chosen, m.cfg.Privacy = stream.Tables(m.cfg.Streams), nil, p
 	for _, s := range m.cfg.Streams {
@@ -86,22 +87,22 @@ func newCanaried(t *testing.T, p transform.Privacy, wanted func(name string) boo
 	return m
 }
 
-// live runs nights in which texts arrive in the right type, in wrong types, and by webhook,
-// so that they are in main, past and meta.
-func (m mailbox) live() {
+// runMarkedNights runs two nights with marked texts: as texts and as lists, and also by
+// webhook. Without rules the mark then is in main, past and meta.
+func (m webhookHarness) runMarkedNights() {
 	m.t.Helper()
-	for i, mark := range []func(string) any{asText, asList} {
-		m.deliver(raw(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
+	for i, mark := range []func(string) any{markedText, markedList} {
+		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 			"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
-		m.deliver(raw(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
-		m.deliver(raw(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
-		m.deliver(raw(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
-		m.runNextDay(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return canaried(body, mark) }})
+		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
+		m.deliver(rawDelivery(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
+		m.deliver(rawDelivery(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
+		m.runNextDay(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markTexts(body, mark) }})
 	}
 }
 
 // runNextDay runs the night of the next day with these faults.
-func (m mailbox) runNextDay(faults ...sim.Fault) {
+func (m webhookHarness) runNextDay(faults ...sim.Fault) {
 	m.t.Helper()
 	m.service.SetFaults(faults...)
 	m.service.Advance(1)
@@ -110,8 +111,9 @@ func (m mailbox) runNextDay(faults ...sim.Fault) {
 	must(m.t, err)
 }
 
-// marked returns the columns of main that contain the mark, as table.column.
-func (m mailbox) marked() []string {
+// markedColumns returns the columns that contain the mark in a current or closed row, as
+// table.column.
+func (m webhookHarness) markedColumns() []string {
 	m.t.Helper()
 	var found []string
 	for _, table := range m.cfg.Warehouse.Tables {
@@ -126,8 +128,8 @@ func (m mailbox) marked() []string {
 func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	some := append(few(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
-	requireNowhere(t, 45, func(name string) bool { return slices.Contains(some, name) }, func(hashable, rest []string) []transform.Privacy {
+	names := append(fewStreams(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
+	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, rest []string) []transform.Privacy {
 		half := len(hashable) / 2
 		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], rest), Key: []byte("key")}}
 	})
@@ -135,28 +137,28 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 
 func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	requireTorture(t)
-	requireNowhere(t, 100, func(name string) bool { return !slices.Contains(named(), name) }, func(hashable, rest []string) []transform.Privacy {
+	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, rest []string) []transform.Privacy {
 		return []transform.Privacy{{Drop: slices.Concat(hashable, rest)}, {Hash: hashable, Drop: rest, Key: []byte("key")}}
 	})
 }
 
-// requireNowhere first finds every column with texts of the service, which must be at least that
-// many. It then makes all of them private. The published files and the ledger must not contain
-// the texts.
-func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
+// requirePrivate runs nights without rules and finds the columns with texts of the service, at
+// least minColumns. It then makes all of them private and runs the nights again in another
+// warehouse. The published files and the ledger must not contain the texts.
+func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()
-	open := newCanaried(t, transform.Privacy{}, wanted)
-	open.live()
-	columns, places := open.marked(), open.traces(canary)
-	if len(columns) < least || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
+	open := newPrivateHarness(t, transform.Privacy{}, wanted)
+	open.runMarkedNights()
+	columns, places := open.markedColumns(), open.findMark(canary)
+	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
 		t.Fatalf("%d columns and these places contain the mark: %v", len(columns), places)
 	}
-	for _, p := range rules(hashed(t, open.cfg.Streams, columns)) {
+	for _, p := range rules(splitHashable(t, open.cfg.Streams, columns)) {
 		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
 			t.Parallel()
-			m := newCanaried(t, p, wanted)
-			m.live()
-			if diff := cmp.Diff([]string(nil), m.traces(canary)); diff != "" {
+			m := newPrivateHarness(t, p, wanted)
+			m.runMarkedNights()
+			if diff := cmp.Diff([]string(nil), m.findMark(canary)); diff != "" {
 				t.Errorf("private values are in (-want +got):\n%s", diff)
 			}
 			if n := m.count("orders", "true"); n == 0 {
@@ -166,8 +168,8 @@ func requireNowhere(t *testing.T, least int, wanted func(name string) bool, rule
 	}
 }
 
-// hashed returns the columns that can be hashed and those that can only be dropped.
-func hashed(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
+// splitHashable returns the columns that can be hashed and those that can only be dropped.
+func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
 	must(t, err)
@@ -187,13 +189,14 @@ func hashed(t *testing.T, streams []stream.Stream, columns []string) (can, canno
 	return can, cannot
 }
 
-// traces returns the tables and files that contain the mark, except landed answers: tables
-// of the catalog and of the series by their values, and all files byte by byte.
-func (m mailbox) traces(mark string) []string {
+// findMark returns the tables and files that contain the mark. It searches the values of all
+// tables of the catalog and the series, and the bytes of all files except landed responses and
+// the inbox.
+func (m webhookHarness) findMark(mark string) []string {
 	m.t.Helper()
 	var found []string
 	look := func(place, from string) {
-		if m.one(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", from, mark)) != "0" {
+		if m.queryOne(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", from, mark)) != "0" {
 			found = append(found, place)
 		}
 	}
@@ -221,11 +224,11 @@ func (m mailbox) traces(mark string) []string {
 func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld())
-	m.deliver(raw("e", webhook.StatusChanged, `{"article_id":"a"}`))
-	m.deliver(raw("f", webhook.StatusChanged, `{"article_id":"b"}`))
+	m := newWebhookHarness(t, smallWorld())
+	m.deliver(rawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.deliver(rawDelivery("f", webhook.StatusChanged, `{"article_id":"b"}`))
 	m.goodNight()
-	m.deliver(raw("g", webhook.StatusChanged, `{"article_id":"c"}`))
+	m.deliver(rawDelivery("g", webhook.StatusChanged, `{"article_id":"c"}`))
 	files := 0
 	for _, folder := range []string{"raw", "state"} {
 		must(t, filepath.WalkDir(m.path(folder), func(path string, e fs.DirEntry, err error) error {
@@ -245,6 +248,6 @@ func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 		}))
 	}
 	if files < 6 {
-		t.Errorf("looked at %d files only", files)
+		t.Errorf("only %d files were checked", files)
 	}
 }

@@ -11,11 +11,10 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestProgressOfANight reads the progress while a night waits at its second list, and
-// after its end.
+// TestProgressOfANight reads the progress before, during and after a night.
 func TestProgressOfANight(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	watch := &pipeline.Watch{}
 	h.cfg.Watch = watch
 	if _, ok := watch.Progress(); ok {
@@ -28,7 +27,7 @@ func TestProgressOfANight(t *testing.T) {
 
 	var seen ledger.Progress
 	var once sync.Once
-	h.arriving(func(r *http.Request) {
+	h.onRequest(func(r *http.Request) {
 		if r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2" {
 			once.Do(func() { seen, _ = watch.Progress() })
 		}
@@ -42,18 +41,18 @@ func TestProgressOfANight(t *testing.T) {
 		states[s.Name] = s
 	}
 	if one := states["orders"]; one.State != ledger.Reading || one.Total != 2 || one.Done != 1 || one.Rows != 7 || one.Pass != 1 {
-		t.Errorf("orders are at %+v, want 1 page of 2 with 7 rows", one)
+		t.Errorf("the progress of orders is %+v, want 1 page of 2 with 7 rows", one)
 	}
 	if one := states["order_details"]; one.State != ledger.Waiting {
-		t.Errorf("order_details are at %+v", one)
+		t.Errorf("the progress of order_details is %+v, want it waiting", one)
 	}
 	if seen.Expected <= seen.Requests || seen.Requests < 2 {
-		t.Errorf("the progress shows %d of %d requests", seen.Requests, seen.Expected)
+		t.Errorf("the progress shows %d requests of %d expected ones", seen.Requests, seen.Expected)
 	}
 }
 
-// TestStoppingFinishesTheCommit cancels the context of a night at the merge, and at an
-// earlier step.
+// TestStoppingFinishesTheCommit cancels the context of a night during the merge or earlier. If
+// FinishCommit is set, a merge must continue until the publish.
 func TestStoppingFinishesTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -68,7 +67,7 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld(), few()...)
+			h := newHarness(t, smallWorld(), fewStreams()...)
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = c.finish
 			h.cfg.Warehouse.Step = func(name string) error {
@@ -77,7 +76,7 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 				}
 				return nil
 			}
-			res, err := h.nightWithin(ctx)
+			res, err := h.nightWithContext(ctx)
 			if res.Run.Outcome != c.outcome || res.Run.ExitCode != c.code {
 				t.Errorf("the night ended %s with %d: %v", res.Run.Outcome, res.Run.ExitCode, err)
 			}

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// readerFile returns the path of a script for other readers, or of its pinned environment.
+// readerFile returns the absolute path of a file in testdata/readers.
 func readerFile(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", "readers", name))
@@ -25,9 +25,9 @@ func readerFile(t *testing.T, name string) string {
 	return path
 }
 
-// python installs an environment and returns its Python. It skips the test if that is not
-// possible.
-func python(t *testing.T, environment string) string {
+// installPython installs an environment and returns the path of its Python. It skips the test if
+// the environment cannot be installed.
+func installPython(t *testing.T, environment string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), environment)
 	err := pinned.InstallPython(t.Context(), folder, readerFile(t, environment+"_requirements.txt"))
@@ -38,25 +38,25 @@ func python(t *testing.T, environment string) string {
 	return filepath.Join(folder, "bin", "python")
 }
 
-// TestTrialDuckDBsOfPython reads with the oldest and the newest DuckDB of docs/bi.md: which
-// names can be queried in an attached catalog, and which night a process sees after a
-// publish.
-func TestTrialDuckDBsOfPython(t *testing.T) {
+// TestTrialPythonDuckDBVersions reads with the oldest and the newest DuckDB of docs/bi.md. It
+// checks which names can be queried in an attached catalog, and which night a process sees
+// after a publish.
+func TestTrialPythonDuckDBVersions(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	type names struct{ Tables, Views, Macros string }
 	all := names{"all", "all", "all"}
 	for environment, c := range map[string]struct {
 		attached names
-		beside   int // night seen by a connection opened beside an older one
+		second   int // index of the night that a second connection sees while the first is open
 	}{
 		"duckdb_oldest": {names{"all", "none", "none"}, 0},
 		"duckdb_newest": {names{"all", "all", "none"}, 1},
 	} {
 		t.Run(environment, func(t *testing.T) {
-			program := python(t, environment)
-			h := newHouse(t, trialWorld(5), few()...)
-			nights := []string{h.publication().run}
+			program := installPython(t, environment)
+			h := newHarness(t, trialWorld(5), fewStreams()...)
+			nights := []string{h.publishNight().run}
 			var got map[string]names
 			out, err := exec.CommandContext(t.Context(), program, readerFile(t, "names.py"), h.path("catalog.duckdb")).Output()
 			must(t, errors.Join(err, json.Unmarshal(out, &got)))
@@ -64,8 +64,8 @@ func TestTrialDuckDBsOfPython(t *testing.T) {
 				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
 			seen := watchNights(t, exec.CommandContext(t.Context(), program, readerFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
-				func() { nights = append(nights, h.publication().run) })
-			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.beside], "opened beside it by its real path": nights[1],
+				func() { nights = append(nights, h.publishNight().run) })
+			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.second], "opened beside it by its real path": nights[1],
 				"attached again": nights[1], "opened after it was closed": nights[1]}
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("visible nights (-want +got):\n%s", diff)

@@ -10,29 +10,29 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestTrialRareValuesArrive compares all values of a night in which rare things are everywhere:
-// unknown fields at every depth, deleted records, questionnaires in a list, and every shape
-// of the union. Every column of every table must have a value.
+// TestTrialRareValuesArrive compares all values of a night in which rare values are frequent:
+// unknown fields at every depth, deleted records, questionnaires in a list, and every form of
+// do_follow_links_allowed. Every column of every table must have a value.
 func TestTrialRareValuesArrive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
-	world.Outlets = 20 // most shapes of the union
+	world.Outlets = 20 // enough for most forms of do_follow_links_allowed
 	world.Profiles = 9 // goals that are objects
-	h := newHouse(t, world)
+	h := newHarness(t, world)
 	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 		return []byte(canonical(enrichBody(decode(string(body)))))
 	}})
 	ref := newReference(t, h.service, h.cfg.Streams)
 	ref.rewrite = enrich
 	h.goodNight()
-	held := ref.now()
+	current := ref.currentRows()
 	catalog := h.catalog()
-	for _, e := range ref.once() {
+	for _, e := range ref.distinctTables() {
 		t.Run(e.table, func(t *testing.T) {
-			check(t, e, held, catalog, "main."+e.table)
+			checkTable(t, e, current, catalog, "main."+e.table)
 			for name := range e.types() {
-				if !slices.ContainsFunc(held[e.table], func(c cells) bool { return c[name] != "" }) {
+				if !slices.ContainsFunc(current[e.table], func(c textRow) bool { return c[name] != "" }) {
 					t.Errorf("no row has %s, so the test shows nothing", name)
 				}
 			}
@@ -57,7 +57,7 @@ func enrichBody(v any) any {
 	return enrich(v)
 }
 
-// unlisted is the value of an unknown field that floats or merging would change.
+// unlisted is the value of an unknown field. Floating-point numbers or merging would change it.
 const unlisted = `{"big":12345678901234567890123,"exact":0.1000000000000000055511151231257827,"none":null,"deep":[{"text":"é \u2028 \u0000"}]}`
 
 // enrich adds rare values to an object and all nested objects.
@@ -87,18 +87,18 @@ func enrichFields(v map[string]any) {
 		v["do_follow_links_allowed"] = decode(pick(id, capacities()))
 	}
 	if v["total_articles"] != nil {
-		v["questionnaire"] = filled("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
+		v["questionnaire"] = filledObject("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
 			"file_url created_at updated_at deleted_at file_size", id, when)
-		delete(v["questionnaire"].(map[string]any), "campaign_id") // that of the enclosing campaign
+		delete(v["questionnaire"].(map[string]any), "campaign_id") // so that the enclosing campaign's id is used
 	}
 	if v["file_url"] != nil && v["name"] != nil {
-		for name, value := range filled(fileText+" size "+life, id, when) {
+		for name, value := range filledObject(fileText+" size "+timestamps, id, when) {
 			v[name] = value
 		}
 	}
 }
 
-// capacities are the shapes of do_follow_links_allowed.
+// capacities returns the forms of do_follow_links_allowed.
 func capacities() []string {
 	return []string{"true", "false", "null", "0", "3", `"Unlimited"`, `"unlimited"`, `"5"`, `" 10 "`, `"2 links"`, `"1 link"`,
 		`"0"`, `"No"`, `"yes"`, `"None"`, `""`, `"up to 4"`, `"Unlimited links"`, "-1", "2.5", "4294967296", `[1]`, `{"max":2}`}
@@ -110,8 +110,8 @@ func pick(id string, from []string) string {
 	return from[h.Sum32()%uint32(len(from))]
 }
 
-// filled returns an object whose id is another id with a suffix.
-func filled(names, id, when string) map[string]any {
+// filledObject returns an object with these fields, all derived from id.
+func filledObject(names, id, when string) map[string]any {
 	object := map[string]any{}
 	for _, spec := range strings.Fields(names) {
 		switch spec {

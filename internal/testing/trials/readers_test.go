@@ -20,33 +20,33 @@ import (
 // tool.
 type readerConfig struct {
 	Dir, Report string
-	// Parquet makes it read the files of latest/ instead of catalog.duckdb.
+	// Parquet makes the reader read the files of latest/ instead of catalog.duckdb.
 	Parquet bool
-	// Keep makes it keep one connection open instead of opening one in every round.
-	Keep bool
+	// KeepOpen keeps one connection open instead of opening one in every round.
+	KeepOpen bool
 	// Pause is the pause between two rounds.
 	Pause time.Duration
 }
 
 func (v readerConfig) String() string {
-	source, way := "catalog", "reconnecting"
+	source, mode := "catalog", "reconnecting"
 	if v.Parquet {
 		source = "Parquet"
 	}
-	if v.Keep {
-		way = "keeping a connection"
+	if v.KeepOpen {
+		mode = "keeping a connection"
 	}
-	return source + ", " + way
+	return source + ", " + mode
 }
 
 // observations is the report of a reader.
 type observations struct {
 	Rounds int
-	// Last is the start of the last round that saw a run.
+	// Last is the start of the last round that saw a run, by run.
 	Last map[string]time.Time
-	// Problems are the first errors and inconsistencies, and Bad is their number.
-	Problems []string
-	Bad      int
+	// Problems are the first five errors and inconsistencies. ProblemCount counts all.
+	Problems     []string
+	ProblemCount int
 }
 
 // TestReaderChild reads continuously until its input is closed.
@@ -62,7 +62,7 @@ func TestReaderChild(t *testing.T) {
 			writeReport(t, v.Report, r.seen)
 			return
 		case <-time.After(v.Pause):
-			r.round(t.Context())
+			r.runRound(t.Context())
 		}
 	}
 }
@@ -74,12 +74,12 @@ type reader struct {
 	seen observations
 }
 
-// round connects if needed, queries two parts of the snapshot, and checks that they belong
+// runRound connects if needed, queries two parts of the snapshot, and checks that they belong
 // to one run.
-func (r *reader) round(ctx context.Context) {
+func (r *reader) runRound(ctx context.Context) {
 	began := time.Now()
 	run, err := r.read(ctx)
-	if !r.Keep || err != nil {
+	if !r.KeepOpen || err != nil {
 		err = errors.Join(err, r.close())
 	}
 	r.seen.Rounds++
@@ -87,7 +87,7 @@ func (r *reader) round(ctx context.Context) {
 		r.seen.Last[run] = began
 		return
 	}
-	if r.seen.Bad++; r.seen.Bad <= 5 {
+	if r.seen.ProblemCount++; r.seen.ProblemCount <= 5 {
 		r.seen.Problems = append(r.seen.Problems, err.Error())
 	}
 }
@@ -120,7 +120,7 @@ func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 	if err := r.open(filepath.Join(r.Dir, "catalog.duckdb") + "?access_mode=read_only&threads=1"); err != nil {
 		return "", err
 	}
-	var noted string
+	var tablesRun string
 	var listings, orders int64
 	var newest bool
 	err = r.db.QueryRowContext(ctx, `WITH newest AS (SELECT run_id, snapshot_at FROM meta.runs ORDER BY run_id DESC LIMIT 1),
@@ -129,16 +129,16 @@ func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'product_listings'),
 			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'orders'),
 			(SELECT max(valid_from) FROM main.product_listings) = snapshot_at
-		FROM newest`).Scan(&run, &noted, &listings, &orders, &newest)
-	if err == nil && (run != noted || listings != 0 || orders != 0 || !newest) {
+		FROM newest`).Scan(&run, &tablesRun, &listings, &orders, &newest)
+	if err == nil && (run != tablesRun || listings != 0 || orders != 0 || !newest) {
 		err = fmt.Errorf("mixed: newest run %s, tables of %s, listings off by %d, orders by %d, listings are the newest: %t",
-			run, noted, listings, orders, newest)
+			run, tablesRun, listings, orders, newest)
 	}
 	return run, err
 }
 
-// readParquet resolves latest once, as readers of several files must: the link may change
-// at any time, but its target never does.
+// readParquet resolves latest once, as readers of several files must. The link may change at
+// any time, but the files of a version do not change.
 func (r *reader) readParquet(ctx context.Context) (run string, err error) {
 	if err := r.open(""); err != nil {
 		return "", err
@@ -201,7 +201,7 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
 	rounds := 0
-	defer keep(t, time.Now(), func() torture.Trial {
+	defer recordTrial(t, time.Now(), func() torture.Trial {
 		return torture.Trial{Name: "readers during publishes", Fault: "eight processes read with DuckDB and Parquet while 20 nights are published", Runs: 20,
 			Outcome: fmt.Sprintf("%d readings: no error, no mixture of two nights, no replaced night", rounds)}
 	})
@@ -210,11 +210,11 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 
 func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	t.Helper()
-	h := newHouse(t, trialWorld(5), few()...)
-	published := []publication{h.publication()}
+	h := newHarness(t, trialWorld(5), fewStreams()...)
+	published := []publication{h.publishNight()}
 	readers := h.startReaders(processes)
 	for range nights {
-		published = append(published, h.publication())
+		published = append(published, h.publishNight())
 	}
 	for _, p := range readers {
 		must(t, p.input.Close())
@@ -222,7 +222,7 @@ func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	rounds := map[string]int{}
 	for v, p := range readers {
 		var seen observations
-		p.read(t, &seen)
+		p.readReport(t, &seen)
 		rounds[v.String()] += seen.Rounds
 		readings += seen.Rounds
 		requireConsistent(t, v.readerConfig, seen, published)
@@ -237,13 +237,13 @@ type publication struct {
 	at  time.Time
 }
 
-// publication runs a night. Connections made after it must see it.
-func (h *house) publication() publication {
+// publishNight runs a night. A connection opened after it must see the night.
+func (h *harness) publishNight() publication {
 	h.t.Helper()
 	h.service.Advance(1)
-	j := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: h.service.Now().Add(2 * time.Hour)}
-	p := publication{run: h.complete(pipeline.Run(h.t.Context(), j.config())).Run.ID, at: time.Now()}
-	db := opened(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
+	j := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: h.service.Now().Add(2 * time.Hour)}
+	p := publication{run: h.mustComplete(pipeline.Run(h.t.Context(), j.config())).Run.ID, at: time.Now()}
+	db := openUnmanaged(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	if got := query(h.t, db, "SELECT max(run_id) FROM meta.runs")[0][0].String; got != p.run {
 		h.t.Errorf("a connection made after the publish of %s sees %s", p.run, got)
@@ -257,13 +257,12 @@ type readerID struct {
 	number int
 }
 
-// startReaders starts the same number of readers of each kind, and returns when all of them
-// read.
-func (h *house) startReaders(processes int) map[readerID]*child {
+// startReaders starts readers of each kind in turn, and returns when all of them are ready.
+func (h *harness) startReaders(processes int) map[readerID]*child {
 	h.t.Helper()
 	readers := map[readerID]*child{}
 	for i := range processes {
-		v := readerConfig{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, Keep: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
+		v := readerConfig{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, KeepOpen: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
 		readers[readerID{v, i}] = spawn(h.t, "TestReaderChild", v.Report, v)
 	}
 	for v, p := range readers {
@@ -276,14 +275,14 @@ func (h *house) startReaders(processes int) map[readerID]*child {
 	return readers
 }
 
-// requireConsistent checks a reader: no error, no inconsistency and, if it connects in
-// every round, no run that was already replaced when the round began.
+// requireConsistent checks that a reader reported no error and no inconsistency. A reader that
+// connects in every round must not see a run that was replaced before the round began.
 func requireConsistent(t *testing.T, v readerConfig, seen observations, published []publication) {
 	t.Helper()
-	if seen.Rounds == 0 || seen.Bad > 0 {
-		t.Errorf("%s: %d of %d rounds went wrong: %q", v, seen.Bad, seen.Rounds, seen.Problems)
+	if seen.Rounds == 0 || seen.ProblemCount > 0 {
+		t.Errorf("%s: %d of %d rounds had problems: %q", v, seen.ProblemCount, seen.Rounds, seen.Problems)
 	}
-	if v.Keep && !v.Parquet {
+	if v.KeepOpen && !v.Parquet {
 		if len(seen.Last) != 1 {
 			t.Errorf("%s: a single connection saw %d runs: %v", v, len(seen.Last), seen.Last)
 		}

@@ -12,28 +12,28 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTrialRebuildGivesTheSameHistory rebuilds the catalog from the Parquet series of several
-// nights, one a day. TestTrialRestoreEqualsTheOriginal does so with every table.
+// TestTrialRebuildGivesTheSameHistory rebuilds the catalog from the Parquet series of four
+// days. TestTrialRestoreEqualsTheOriginal does the same with every table.
 func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), some()...)
+	h := newHarness(t, smallWorld(), someStreams()...)
 	for range 4 {
 		h.goodNight()
 	}
-	before := h.histories()
-	details := h.one("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details")
+	before := h.historySums()
+	details := h.queryOne("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details")
 
 	h.at = h.at.Add(time.Hour)
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if r.Snapshots != 4 || h.latest() != r.Manifest.RunID {
-		t.Errorf("%d snapshots were replayed into %s, latest is %s", r.Snapshots, r.Manifest.RunID, h.latest())
+	if r.Snapshots != 4 || h.latestRun() != r.Manifest.RunID {
+		t.Errorf("run %[2]s was rebuilt from %[1]d snapshots, want 4, and readers see %[3]s", r.Snapshots, r.Manifest.RunID, h.latestRun())
 	}
-	if diff := cmp.Diff(before, h.histories()); diff != "" {
+	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
-	if got := h.one("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details"); got != details {
+	if got := h.queryOne("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details"); got != details {
 		t.Error("meta.details was not restored")
 	}
 	h.cfg.Details = "changed"
@@ -46,26 +46,26 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 func TestTrialRebuildWorksWithoutACatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
-	before := h.histories()
+	before := h.historySums()
 	must(t, os.RemoveAll(h.path("versions")))
 	must(t, os.Remove(h.path("latest")))
 	h.at = h.at.Add(time.Hour)
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if diff := cmp.Diff(before, h.histories()); diff != "" {
+	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
 }
 
-// histories returns a checksum of every table's history.
-func (h *house) histories() map[string]string {
+// historySums returns a checksum of the history of every table.
+func (h *harness) historySums() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
 	for _, table := range stream.Tables(h.cfg.Streams) {
-		all[table.Name] = h.one(fmt.Sprintf(`SELECT count(*) || ' ' || coalesce(md5(string_agg(row_text, chr(10) ORDER BY row_text)), '')
+		all[table.Name] = h.queryOne(fmt.Sprintf(`SELECT count(*) || ' ' || coalesce(md5(string_agg(row_text, chr(10) ORDER BY row_text)), '')
 			FROM (SELECT to_json(x)::VARCHAR AS row_text FROM history.%s x)`, table.Name))
 	}
 	return all

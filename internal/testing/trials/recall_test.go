@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seenFiles returns the files with the record entries of the newest version.
-func seenFiles(t *testing.T, dir string) []string {
+// entryFiles returns the files with the record entries of the latest version.
+func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
 	must(t, err)
@@ -30,12 +30,12 @@ func seenFiles(t *testing.T, dir string) []string {
 }
 
 // TestTrialSkippedRecordsGiveSameRows runs nights in two warehouses, also after damage and
-// loss of files. One decodes all records each night, the other skips unchanged records. All
-// values and counts must be equal.
+// loss of entry files. One decodes all records in each night, the other skips unchanged
+// records. All values and counts must be equal.
 func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for name, order := range orders() {
+	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			compareRecall(t, order)
@@ -46,12 +46,12 @@ func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 func compareRecall(t *testing.T, order sim.ListOrder) {
 	o := trialWorld(5)
 	o.Listings, o.Order = 150, order
-	h := newHouse(t, o, "product_listings", "outlet_listings", "files", "tags")
+	h := newHarness(t, o, "product_listings", "outlet_listings", "files", "tags")
 	decoding := h.cfg
 	decoding.Warehouse.Dir, decoding.MinSkipRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
 	h.cfg.Limits.Share, decoding.Limits.Share = 0.9, 0.9
-	both := func(do func(cfg pipeline.Config) error) {
+	forBoth := func(do func(cfg pipeline.Config) error) {
 		t.Helper()
 		for _, cfg := range []pipeline.Config{decoding, h.cfg} {
 			cfg.Now = func() time.Time { return h.at }
@@ -62,45 +62,45 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 		t.Helper()
 		h.service.Advance(1)
 		h.at = h.service.Now().Add(2 * time.Hour)
-		both(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
-		requireSame(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
-		db := opened(t, "")
+		forBoth(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
+		requireSameWarehouse(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
+		db := openUnmanaged(t, "")
 		defer db.Close()
 		for name, dir := range map[string]string{"want": decoding.Warehouse.Dir, "got": h.cfg.Warehouse.Dir} {
 			_, err := db.ExecContext(t.Context(), "ATTACH '"+dir+"/catalog.duckdb' AS "+name+" (READ_ONLY)")
 			must(t, err)
 		}
 		requireSameRows(t, db, "meta.drift", "*")
-		if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 {
+		if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
 			t.Error("the warehouse with recall has no entry files")
 		}
-		if n := len(seenFiles(t, decoding.Warehouse.Dir)); n > 0 {
+		if n := len(entryFiles(t, decoding.Warehouse.Dir)); n > 0 {
 			t.Errorf("the warehouse without recall has %d entry files", n)
 		}
 	}
 	night()
 	night()
-	all, files := h.cfg.Chosen, len(seenFiles(t, h.cfg.Warehouse.Dir))
+	all, files := h.cfg.Chosen, len(entryFiles(t, h.cfg.Warehouse.Dir))
 	h.cfg.Chosen, decoding.Chosen = []string{"files"}, []string{"files"}
 	night()
-	if n := len(seenFiles(t, h.cfg.Warehouse.Dir)); n != files {
+	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != files {
 		t.Errorf("the version names %d entry files after a night with one stream, want %d", n, files)
 	}
 	h.cfg.Chosen, decoding.Chosen = all, all
-	night() // after a night that carried the other lists
-	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
+	night() // the previous night carried the other lists
+	for _, path := range entryFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
 		must(t, err)
 		data[len(data)/2] ^= 4
 		must(t, os.WriteFile(path, data, 0o600))
 	}
-	night() // after damage of a file
-	for _, path := range seenFiles(t, h.cfg.Warehouse.Dir) {
+	night() // the entry files are damaged
+	for _, path := range entryFiles(t, h.cfg.Warehouse.Dir) {
 		must(t, os.Truncate(path, 60))
 	}
-	night() // after files were truncated by a power cut
+	night() // the entry files are truncated, as by a power cut
 	must(t, os.RemoveAll(filepath.Join(h.cfg.Warehouse.Dir, "state", "seen")))
-	night() // after the loss of a file
+	night() // the entry files are lost
 	for _, program := range []string{"newer", "newest"} {
 		h.cfg.Warehouse.Program, decoding.Warehouse.Program = program, program
 		night()
@@ -111,7 +111,7 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	decoding.Privacy = h.cfg.Privacy
 	night()
 	night()
-	both(func(cfg pipeline.Config) error {
+	forBoth(func(cfg pipeline.Config) error {
 		wh, err := warehouse.Open(cfg.Warehouse)
 		must(t, err)
 		versions, err := wh.Versions.List()
@@ -121,28 +121,28 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	})
 	night()
 	h.at = h.at.Add(time.Second)
-	both(func(cfg pipeline.Config) error { _, err := pipeline.Rebuild(t.Context(), cfg, false); return err })
+	forBoth(func(cfg pipeline.Config) error { _, err := pipeline.Rebuild(t.Context(), cfg, false); return err })
 	night()
 	night()
 }
 
-// TestNewPrivacyRuleAppliesToUnchangedRecords changes the privacy rules but not the key
-// between two nights without changed records.
+// TestNewPrivacyRuleAppliesToUnchangedRecords changes the privacy rules, but not their key,
+// between nights without changed records.
 func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, trialWorld(3), "product_listings", "token")
+	h := newHarness(t, trialWorld(3), "product_listings", "token")
 	h.cfg.Privacy = transform.Privacy{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}}
 	h.goodNight()
-	if len(seenFiles(t, h.cfg.Warehouse.Dir)) == 0 {
+	if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
 		t.Fatal("no entry files were written")
 	}
-	before := h.one("SELECT min(website_url) FROM product_listings")
+	before := h.queryOne("SELECT min(website_url) FROM product_listings")
 	for _, privacy := range []transform.Privacy{
 		{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}, Drop: []string{"product_listings.website_url"}},
 		{Key: []byte("key"), Hash: []string{"product_listings.outlet_name", "product_listings.website_url"}},
 	} {
 		h.cfg.Privacy = privacy
-		h.sameDay()
+		h.sameDayNight()
 		if got := h.count("product_listings", "website_url = ?", before); got != 0 {
 			t.Errorf("%d rows have the private value after %+v", got, privacy)
 		}
@@ -152,11 +152,11 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	}
 }
 
-// TestStoppedNightRemovesItsEntryFiles stops a night in the middle of a list. The folder
-// must then contain only the files of the published version: no files of the stopped night,
-// of version 1.0.0 or of earlier unpublished runs.
+// TestStoppedNightRemovesItsEntryFiles stops a night in the middle of a list. The folder must
+// then contain only the entry files of the published version. It must not contain files of the
+// stopped night, of earlier unpublished runs or of version 1.0.0 of the program.
 func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
-	h := newHouse(t, trialWorld(3), "product_listings", "token")
+	h := newHarness(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1
 	h.cfg.Fetch.Concurrency = 1
 	h.goodNight()
@@ -166,19 +166,19 @@ func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
-	h.arriving(func(r *http.Request) {
+	h.onRequest(func(r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/products/listings") {
 			if n++; n == 4 {
 				cancel()
 			}
 		}
 	})
-	if _, err := h.nightWithin(ctx); err == nil {
+	if _, err := h.nightWithContext(ctx); err == nil {
 		t.Fatal("the night was not stopped")
 	}
 	left, err := filepath.Glob(h.path("state", "seen", "*"))
 	must(t, err)
-	if want := seenFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
+	if want := entryFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
 		t.Errorf("files %v, want %v", left, want)
 	}
 }

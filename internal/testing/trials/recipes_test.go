@@ -26,7 +26,7 @@ type recipe struct {
 	check, want string
 }
 
-// series is the dated series of listings, for the SQL of recipes.
+// series is the SQL that reads the Parquet series of product_listings.
 const series = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
 
 func recipes() []recipe {
@@ -56,20 +56,20 @@ func recipes() []recipe {
 func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
 	run := 0
-	defer keep(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "recipes of the page on BI tools", Fault: "none: each recipe for Python and JavaScript is run as docs/bi.md has it", Runs: run,
-			Outcome: "each finds what the catalog has, with every digit"}
+	defer recordTrial(t, time.Now(), func() torture.Trial {
+		return torture.Trial{Name: "recipes of the page on BI tools", Fault: "none: each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: run,
+			Outcome: "all values equal those of the catalog, with every digit"}
 	})
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "bi.md"))
 	must(t, err)
-	h := newHouse(t, trialWorld(5), few()...)
+	h := newHarness(t, trialWorld(5), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
 	folder := t.TempDir()
 	must(t, os.Symlink(h.cfg.Warehouse.Dir, filepath.Join(folder, "warehouse")))
 	for language, install := range map[string]func(t *testing.T) string{
-		"python": func(t *testing.T) string { return python(t, "recipes") },
-		"js":     func(t *testing.T) string { return node(t, folder) },
+		"python": func(t *testing.T) string { return installPython(t, "recipes") },
+		"js":     func(t *testing.T) string { return installNode(t, folder) },
 	} {
 		t.Run(language, func(t *testing.T) {
 			program := install(t)
@@ -78,8 +78,8 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 					continue
 				}
 				want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
-				if got := r.run(t, string(page), folder, program); got != want {
-					t.Errorf("%s: the result is %q, but the catalog has %q", r.heading, got, want)
+				if got := r.runCode(t, string(page), folder, program); got != want {
+					t.Errorf("%s: the recipe printed %q, but the catalog has %q", r.heading, got, want)
 				}
 				run++
 			}
@@ -87,8 +87,8 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	}
 }
 
-// run runs the first code block of the section and returns its output.
-func (r recipe) run(t *testing.T, page, folder, program string) string {
+// runCode runs the first code block of the section and returns its output.
+func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 	t.Helper()
 	section := regexp.MustCompile("(?s)\n### " + regexp.QuoteMeta(r.heading+" ("+r.versions) + ".*?\n```" + r.language + "\n(.*?)```").FindStringSubmatch(page)
 	if section == nil {
@@ -107,9 +107,9 @@ func (r recipe) run(t *testing.T, page, folder, program string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// node installs the JavaScript packages of the recipes into a folder, and returns the path
+// installNode installs the JavaScript packages of the recipes into a folder, and returns the path
 // of node.
-func node(t *testing.T, folder string) string {
+func installNode(t *testing.T, folder string) string {
 	t.Helper()
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		data, err := os.ReadFile(readerFile(t, name))

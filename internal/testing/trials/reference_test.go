@@ -12,30 +12,30 @@ import (
 	"placementsync/internal/stream"
 )
 
-// cells is a row as exact text, by column. NULL is absent.
-type cells map[string]string
+// textRow is a row as exact text, by column. NULL is absent.
+type textRow map[string]string
 
 // row is an expected row with the id of its record.
 type row struct {
-	cells  cells
+	texts  textRow
 	record string
 }
 
-// reference computes, slowly and simply, the rows of a warehouse from the responses of the
-// service. It keeps the ids named in earlier nights.
+// reference computes the rows of a warehouse from the responses of the service, slowly and
+// simply.
 type reference struct {
 	t       *testing.T
 	service *sim.Service
 	tables  []expected
 	paths   map[string]bool
-	// rewrite is the change that faults of the service make to a record.
-	rewrite func(record any) any
-	asked   map[string]map[string]bool
+	// rewrite makes the change to a record that the faults of the service make.
+	rewrite      func(record any) any
+	requestedIDs map[string]map[string]bool
 }
 
 func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *reference {
 	t.Helper()
-	r := &reference{t: t, service: service, rewrite: func(v any) any { return v }, paths: map[string]bool{}, asked: map[string]map[string]bool{}}
+	r := &reference{t: t, service: service, rewrite: func(v any) any { return v }, paths: map[string]bool{}, requestedIDs: map[string]map[string]bool{}}
 	wanted := map[string]bool{}
 	for _, s := range streams {
 		r.paths[s.Path] = true
@@ -56,13 +56,13 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 	return r
 }
 
-// once returns the tables without duplicates, including those of several endpoints.
-func (r *reference) once() []expected {
+// distinctTables returns the tables without duplicates, including those of several endpoints.
+func (r *reference) distinctTables() []expected {
 	return slices.CompactFunc(slices.Clone(r.tables), func(a, b expected) bool { return a.table == b.table })
 }
 
-// now returns the rows of every table according to the current responses of the service.
-func (r *reference) now() map[string][]cells {
+// currentRows returns the rows of every table according to the current responses of the service.
+func (r *reference) currentRows() map[string][]textRow {
 	found := map[string][]row{}
 	for _, e := range r.tables {
 		before := found[e.table]
@@ -70,30 +70,30 @@ func (r *reference) now() map[string][]cells {
 		if r.paths[e.detail] {
 			found[e.table] = rows // the list names the ids of its own details
 			details, answered := r.derive(e, e.detail, e.query, found)
-			rows = unite(e, rows, details, answered)
+			rows = mergeDetails(e, rows, details, answered)
 		}
 		found[e.table] = append(before, rows...)
 	}
-	all := map[string][]cells{}
+	all := map[string][]textRow{}
 	for table, rows := range found {
-		all[table] = make([]cells, len(rows))
+		all[table] = make([]textRow, len(rows))
 		for i := range rows {
-			all[table][i] = rows[i].cells
+			all[table][i] = rows[i].texts
 		}
 	}
 	return all
 }
 
-// derive returns the rows of a table from the responses of one endpoint, and the ids that
-// it answered.
+// derive returns the rows of a table from the responses of one endpoint, and the ids of their
+// records.
 func (r *reference) derive(e expected, path, query string, found map[string][]row) (rows []row, answered map[string]bool) {
 	answered = map[string]bool{}
-	inner := inner(e)
+	nested := nestedPaths(e)
 	for _, param := range r.params(e, path, found) {
-		for _, record := range r.answers(e, fill(path, param)+query) {
+		for _, record := range r.records(e, fillPath(path, param)+query) {
 			answered[item{value: record}.id()] = true
 			for _, it := range items(e, record, param) {
-				rows = append(rows, row{it.cells(e, inner), it.id()})
+				rows = append(rows, row{it.row(e, nested), it.id()})
 			}
 		}
 	}
@@ -109,21 +109,21 @@ func (r *reference) params(e expected, path string, found map[string][]row) []st
 	case e.ids == "team":
 		return []string{r.service.TeamID()}
 	}
-	if r.asked[e.ids] == nil {
-		r.asked[e.ids] = map[string]bool{}
+	if r.requestedIDs[e.ids] == nil {
+		r.requestedIDs[e.ids] = map[string]bool{}
 	}
 	for _, ref := range strings.Fields(e.ids) {
 		table, column, _ := strings.Cut(ref, ".")
 		for _, row := range found[table] {
-			if id := row.cells[column]; id != "" {
-				r.asked[e.ids][id] = true
+			if id := row.texts[column]; id != "" {
+				r.requestedIDs[e.ids][id] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(r.asked[e.ids]))
+	return slices.Sorted(maps.Keys(r.requestedIDs[e.ids]))
 }
 
-func fill(path, param string) string {
+func fillPath(path, param string) string {
 	before, rest, found := strings.Cut(path, "{")
 	if !found {
 		return path
@@ -132,8 +132,8 @@ func fill(path, param string) string {
 	return before + param + after
 }
 
-// answers returns the current records of a path, or nil for a 404.
-func (r *reference) answers(e expected, path string) []any {
+// records returns the current records of a path, or nil for a 404.
+func (r *reference) records(e expected, path string) []any {
 	body, ok := r.service.Object(path)
 	if !ok {
 		var all []any
@@ -147,33 +147,33 @@ func (r *reference) answers(e expected, path string) []any {
 	case "", ".":
 		return []any{object}
 	case "*":
-		return entries(object)
+		return statusCounts(object)
 	}
 	list, _ := object.(map[string]any)[e.list].([]any)
 	return list
 }
 
-// entries returns the objects with a count, at any depth.
-func entries(v any) []any {
+// statusCounts returns the objects with a count and a prefix, at any depth.
+func statusCounts(v any) []any {
 	var all []any
 	switch v := v.(type) {
 	case []any:
 		for _, one := range v {
-			all = append(all, entries(one)...)
+			all = append(all, statusCounts(one)...)
 		}
 	case map[string]any:
 		if v["count"] != nil && v["prefix"] != nil {
 			return []any{v}
 		}
 		for _, one := range v {
-			all = append(all, entries(one)...)
+			all = append(all, statusCounts(one)...)
 		}
 	}
 	return all
 }
 
-// inner returns the paths in an item of e that belong to other tables.
-func inner(e expected) []string {
+// nestedPaths returns the paths in an item of e that belong to other tables.
+func nestedPaths(e expected) []string {
 	paths := []string{e.replies}
 	for _, o := range tables() {
 		if o.path != e.path || o.table == e.table {
@@ -186,10 +186,10 @@ func inner(e expected) []string {
 	return paths
 }
 
-// unite combines details with the list that names them. Each column of a record's own row
-// is taken from the detail unless it is empty there. Nested rows are taken from the detail
-// if it answered.
-func unite(e expected, list, details []row, answered map[string]bool) []row {
+// mergeDetails combines the rows of details with those of their list. A record without a
+// detail has the rows of the list. With a detail it has the detail's rows; only empty columns
+// of its own row are filled from the list.
+func mergeDetails(e expected, list, details []row, answered map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
 		byRecord[d.record] = d
@@ -199,25 +199,25 @@ func unite(e expected, list, details []row, answered map[string]bool) []row {
 		case !answered[l.record]:
 			details = append(details, l)
 		case e.at == "":
-			lay(byRecord[l.record].cells, l.cells)
+			mergeListRow(byRecord[l.record].texts, l.texts)
 		}
 	}
 	return details
 }
 
-// lay fills empty columns of a detail, and adds the extra of the list.
-func lay(detail, list cells) {
+// mergeListRow fills the empty columns of a detail from the list, and merges both extras.
+func mergeListRow(detail, list textRow) {
 	for column, text := range list {
 		switch {
 		case detail[column] == "":
 			detail[column] = text
 		case column == "extra":
-			detail[column] = canonical(merged(decode(text), decode(detail[column])))
+			detail[column] = canonical(mergeJSON(decode(text), decode(detail[column])))
 		}
 	}
 }
 
-func merged(list, detail any) any {
+func mergeJSON(list, detail any) any {
 	l, ok := list.(map[string]any)
 	d, also := detail.(map[string]any)
 	if !ok || !also {
@@ -227,17 +227,17 @@ func merged(list, detail any) any {
 		return detail
 	}
 	for name, v := range l {
-		d[name] = merged(v, d[name])
+		d[name] = mergeJSON(v, d[name])
 	}
 	return d
 }
 
 // item is the JSON of one row, and its context.
 type item struct {
-	value  any
-	around []map[string]any // the enclosing objects, the record first
-	places []int
-	param  string
+	value     any
+	ancestors []map[string]any // the enclosing objects, beginning with the record
+	positions []int
+	param     string
 }
 
 // items returns the items at e.at in a record.
@@ -247,30 +247,30 @@ func items(e expected, record any, param string) []item {
 		for _, name := range strings.Split(e.at, ".") {
 			var next []item
 			for _, it := range all {
-				next = append(next, it.within(name)...)
+				next = append(next, it.children(name)...)
 			}
 			all = next
 		}
 	}
 	if e.replies != "" {
 		for _, it := range slices.Clone(all) {
-			all = append(all, it.within(e.replies)...)
+			all = append(all, it.children(e.replies)...)
 		}
 	}
 	return all
 }
 
-// within returns the items of the list, or the object, with this name.
-func (it item) within(name string) []item {
+// children returns the items of the list with this name, or the object with this name.
+func (it item) children(name string) []item {
 	object, _ := it.value.(map[string]any)
-	around := append(slices.Clone(it.around), object)
+	around := append(slices.Clone(it.ancestors), object)
 	switch v := object[name].(type) {
 	case map[string]any:
-		return []item{{v, around, it.places, it.param}}
+		return []item{{v, around, it.positions, it.param}}
 	case []any:
 		var all []item
 		for i, one := range v {
-			all = append(all, item{one, around, append(slices.Clone(it.places), i+1), it.param})
+			all = append(all, item{one, around, append(slices.Clone(it.positions), i+1), it.param})
 		}
 		return all
 	}
@@ -278,8 +278,8 @@ func (it item) within(name string) []item {
 }
 
 func (it item) record() map[string]any {
-	if len(it.around) > 0 {
-		return it.around[0]
+	if len(it.ancestors) > 0 {
+		return it.ancestors[0]
 	}
 	object, _ := it.value.(map[string]any)
 	return object
@@ -290,18 +290,18 @@ func (it item) id() string {
 	return id
 }
 
-// at returns the value of a source, as described at expected.
-func (it item) at(source string) any {
+// resolve returns the value of a source. The type expected describes sources.
+func (it item) resolve(source string) any {
 	switch source[0] {
 	case '/':
 		return dig(it.record(), source[1:])
 	case '^':
-		if len(it.around) == 0 {
+		if len(it.ancestors) == 0 {
 			return nil
 		}
-		return dig(it.around[len(it.around)-1], source[1:])
+		return dig(it.ancestors[len(it.ancestors)-1], source[1:])
 	case '#':
-		return json.Number(strconv.Itoa(it.places[source[1]-'1']))
+		return json.Number(strconv.Itoa(it.positions[source[1]-'1']))
 	case '?':
 		return it.param
 	case '\'':

@@ -22,25 +22,25 @@ import (
 )
 
 // refresh advances the world by a day and runs a refresh an hour after the last run.
-func (m mailbox) refresh(t pipeline.Targets) pipeline.Result {
+func (m webhookHarness) refresh(t pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
 	m.at = m.at.Add(time.Hour)
-	return m.complete(pipeline.Refresh(m.t.Context(), m.cfg, t))
+	return m.mustComplete(pipeline.Refresh(m.t.Context(), m.cfg, t))
 }
 
 func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, richWorld())
+	m := newWebhookHarness(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
 	night := m.goodNight()
 	article := m.someArticle()
-	campaign := m.one("SELECT campaign_id FROM articles WHERE id = ?", article)
+	campaign := m.queryOne("SELECT campaign_id FROM articles WHERE id = ?", article)
 	grades := m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
 	var mu sync.Mutex
 	var requested []string
-	m.arriving(func(r *http.Request) {
+	m.onRequest(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		requested = append(requested, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
@@ -52,9 +52,9 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Compact(requested)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	m.arrive.Store(nil)
-	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || m.latest() != res.Run.ID {
-		t.Errorf("run %s of kind %q is published as %q, but readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latest())
+	m.requestHook.Store(nil)
+	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || m.latestRun() != res.Run.ID {
+		t.Errorf("run %s of kind %q is published as %q, but readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latestRun())
 	}
 	m.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
 	if diff := cmp.Diff(grades, m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE run_id = '"+res.Run.ID+"' AND stream NOT LIKE '%events' ORDER BY 1")); diff != "" {
@@ -62,33 +62,33 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 	if got := m.count("meta.streams s JOIN meta.runs r ON r.run_id = ?", "s.run_id = ? AND s.stream NOT LIKE '%events' AND s.age_since IS DISTINCT FROM r.snapshot_at",
 		night.Run.ID, res.Run.ID); got != 0 {
-		t.Errorf("%d streams have another age_since than the snapshot of the night", got)
+		t.Errorf("%d streams have an age_since that is not the snapshot time of the night", got)
 	}
 	if got := m.count("article_status_events", "article_id = ?", article); got != 1 {
 		t.Errorf("the event has %d rows", got)
 	}
 	for _, table := range []string{"articles", "article_comments", "campaigns", "campaign_articles"} {
 		if got := m.count("meta.tables", "run_id = ? AND table_name = ? AND rows_gone > 3", res.Run.ID, table); got != 0 {
-			t.Errorf("rows of %s vanished", table)
+			t.Errorf("the refresh removed more than 3 rows of %s", table)
 		}
 	}
 	row, _ := m.service.Object("/articles/" + article)
-	if prefix := m.one("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
+	if prefix := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
 		t.Errorf("status %q, but the service has %s", prefix, row)
 	}
 }
 
-// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must not promise that
-// it can be resumed.
+// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must not advise to
+// resume it.
 func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	article := m.someArticle()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	m.arriving(func(*http.Request) { stop() })
+	m.onRequest(func(*http.Request) { stop() })
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
 	if err == nil || res.Run.Outcome != ledger.Interrupted {
@@ -102,7 +102,7 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("before the first night a refresh ends with %v", err)
@@ -135,36 +135,36 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.goodNight()
-	before := m.latest()
+	before := m.latestRun()
 	article := m.lines("SELECT min(id) FROM articles")
-	m.deliver(raw("e", "article.status_changed", `{"article_id":"`+article[0]+`"}`))
+	m.deliver(rawDelivery("e", "article.status_changed", `{"article_id":"`+article[0]+`"}`))
 	m.service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: 500})
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}})
 	if err == nil || res.Run.Outcome != ledger.Failed {
 		t.Errorf("the refresh ended %q with %v, want a failure", res.Run.Outcome, err)
 	}
-	if m.latest() != before {
-		t.Errorf("%s was published", m.latest())
+	if m.latestRun() != before {
+		t.Errorf("%s was published", m.latestRun())
 	}
 	m.service.SetFaults()
 	m.goodNight()
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestTrialEventsLeftInTheInboxAreStoredOnce puts back the segments that a night and a
-// refresh removed, as if they had been killed before the removal.
+// TestTrialEventsLeftInTheInboxAreStoredOnce puts back the segments that a night and a refresh
+// removed, as if the run had been killed before the removal.
 func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newMailbox(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.goodNight()
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
-	m.deliver(raw("a", "article.status_changed", `{"article_id":"1"}`))
-	m.deliver(raw("b", "article.status_changed", `{"article_id":"2"}`))
-	m.deliver(raw("c", "other.topic", `{}`)) // closes the segment of b
+	m.deliver(rawDelivery("a", "article.status_changed", `{"article_id":"1"}`))
+	m.deliver(rawDelivery("b", "article.status_changed", `{"article_id":"2"}`))
+	m.deliver(rawDelivery("c", "other.topic", `{}`)) // closes the segment of b
 	saved := t.TempDir()
 	must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
 	putBack := func() {

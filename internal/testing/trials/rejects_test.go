@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRejectedValuesAreKept serves listings with wrong values. The rows stay, the values are
-// kept with their reasons, and unknown fields and values are counted.
+// TestRejectedValuesAreKept serves listings with wrong values. The rows must be stored, the
+// values kept with their reasons, and unknown fields and values counted.
 func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "product_listings")
+	h := newHarness(t, smallWorld(), "product_listings")
 	h.answerListings("spoilt.json")
 	first := h.goodNight()
 	rejects := []string{
@@ -51,11 +51,12 @@ func TestRejectedValuesAreKept(t *testing.T) {
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestIdenticalRejectedRecordsAreSeparateRejects serves identical rejected orders in a list of
-// several passes: each is reported once, with its position and all known properties.
+// TestIdenticalRejectedRecordsAreSeparateRejects serves identical invalid orders in a list that
+// is read in several passes. Each must be one reject with its position and its known
+// properties.
 func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "orders", "profiles", "profile_orders")
+	h := newHarness(t, smallWorld(), "orders", "profiles", "profile_orders")
 	lost := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
 	h.service.SetFaults(rewrite("/orders", lost), rewrite("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
 	for range 2 {
@@ -78,7 +79,7 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 // passes, with each record twice in each.
 func TestDriftCountsRecords(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "orders", "order_details")
+	h := newHarness(t, smallWorld(), "orders", "order_details")
 	h.cfg.AllowMassDelete = true // the details of these orders are answered 404
 	var records []string
 	for i := range 12 {
@@ -93,28 +94,28 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 }
 
-// rewrite answers all requests with a path prefix with a body.
+// rewrite returns a fault that answers all requests with this path prefix with a body.
 func rewrite(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
-// answerListings answers all requests of listings with a file of testdata.
-func (h *house) answerListings(file string) {
+// answerListings makes the service answer all requests for listings with a file of testdata.
+func (h *harness) answerListings(file string) {
 	h.t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", file))
 	must(h.t, err)
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
 }
 
-// requireRejects checks table, key, column and raw text of all rows of meta.rejects.
-func (h *house) requireRejects(want ...string) {
+// requireRejects compares table, key, column and raw text of all rows of meta.rejects.
+func (h *harness) requireRejects(want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT table_name || ' ' || coalesce(key, '') || ' ' || coalesce(column_name, '') || ' ' || raw FROM meta.rejects
 		WHERE reason <> '' AND run_id <> '' ORDER BY 1`, want...)
 }
 
-// requireDrift checks the rows of meta.drift about listings and their first and last runs.
-func (h *house) requireDrift(first, last string, want ...string) {
+// requireDrift compares the rows of meta.drift about listings, and their first and last runs.
+func (h *harness) requireDrift(first, last string, want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample || ' ' || coalesce(key, '-') FROM meta.drift
 		WHERE table_name = 'product_listings' ORDER BY 1`, want...)
@@ -122,7 +123,7 @@ func (h *house) requireDrift(first, last string, want ...string) {
 }
 
 // requireLines compares the single column of a query with texts.
-func (h *house) requireLines(text string, want ...string) {
+func (h *harness) requireLines(text string, want ...string) {
 	h.t.Helper()
 	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
 		h.t.Errorf("%s (-want +got):\n%s", text, diff)
@@ -130,7 +131,7 @@ func (h *house) requireLines(text string, want ...string) {
 }
 
 // lines returns the single column of a query.
-func (h *house) lines(text string) []string {
+func (h *harness) lines(text string) []string {
 	h.t.Helper()
 	var got []string
 	for _, r := range query(h.t, h.catalog(), text) {

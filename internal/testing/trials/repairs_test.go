@@ -35,10 +35,10 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Log(r.counts)
 }
 
-// TestTortureRepairs damages one or two places of a warehouse and runs the commands that
-// verify names, in the given order. No row, closed row or run that an intact file still
-// contains may be missing afterwards, unless the commands fail. It records each successful
-// combination in a file, so that an interrupted trial continues with the other combinations.
+// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
+// commands that verify names, in the given order. Unless a command fails, all rows, closed
+// rows and runs that intact files contain must then be published. Each successful combination
+// is recorded in a file, so that an interrupted trial continues with the others.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
@@ -46,19 +46,19 @@ func TestTortureRepairs(t *testing.T) {
 	r := newRepairs(t)
 	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
 	r.resume(t, progress)
-	notes, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	results, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	must(t, err)
-	defer notes.Close()
+	defer results.Close()
 	r.runAll(t, workers, combinations, func(o repairOutcome) {
 		if slices.Contains([]string{outLost, outFalse, outChanged}, o.Result) {
 			return
 		}
 		line, err := json.Marshal(o)
 		must(t, err)
-		_, err = notes.Write(append(line, '\n'))
+		_, err = results.Write(append(line, '\n'))
 		must(t, err)
 	})
-	keep(t, begun, func() torture.Trial {
+	recordTrial(t, begun, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
 			Fault:   "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
 			Outcome: r.counts.String()}
@@ -70,17 +70,20 @@ func TestTortureRepairs(t *testing.T) {
 
 // repairs is a warehouse that is copied, damaged and repaired repeatedly.
 type repairs struct {
-	*house
-	// files are the SHA-256 of all files, and links the targets of links.
-	files, links map[string]string
-	// facts are the facts of each Parquet file, catalog and file of changes, by path.
-	facts map[string]facts
-	// whole are the facts that readers see, and content the checksums of their tables.
-	whole   facts
+	*harness
+	// files are the SHA-256 sums of all files, by path.
+	files map[string]string
+	// links are the targets of all symbolic links, by path.
+	links map[string]string
+	// factsByPath are the facts of each Parquet file, catalog and file of changes.
+	factsByPath map[string]facts
+	// visible are the facts that readers see.
+	visible facts
+	// content are the checksums of the tables that readers see.
 	content map[string]string
-	// line are the runs that the newest version builds on, newest first.
-	line []string
-	// targets are the places that can be damaged.
+	// baseRuns are the newest run and the runs that it builds on, newest first.
+	baseRuns []string
+	// targets are the files, folders and links that can be damaged.
 	targets []target
 
 	mu     sync.Mutex
@@ -88,7 +91,7 @@ type repairs struct {
 	counts repairCounts
 }
 
-// facts is the set of rows, closed rows and runs that a file contains, each as a text.
+// facts is a set of rows, closed rows and runs, each as a text.
 type facts map[string]bool
 
 // repairOutcome is the result of one combination.
@@ -124,34 +127,33 @@ func (c repairCounts) String() string {
 		c[outHarmless], c[outWhole], c[outReported], c[outRefused], c[outLost], c[outFalse], c[outChanged])
 }
 
-// newRepairs builds a warehouse of six nights: two of one day, one that was rolled back,
-// and a refresh at the end.
+// newRepairs builds a warehouse of six nights, of which the fourth was rolled back.
 func newRepairs(t *testing.T) *repairs {
 	t.Helper()
-	h := newHouse(t, trialWorld(31), few()...)
+	h := newHarness(t, trialWorld(31), fewStreams()...)
 	h.cfg.Warehouse.KeepVersions = 3
 	h.goodNight()
 	h.goodNight()
 	h.service.Advance(1)
-	h.sameDay()
-	back := h.latest()
+	h.sameDayNight()
+	third := h.latestRun()
 	h.goodNight()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
 	lock, err := wh.Lock("test", h.at)
 	must(t, err)
-	_, err = wh.Rollback(back, h.at)
+	_, err = wh.Rollback(third, h.at)
 	must(t, errors.Join(err, lock.Release()))
 	h.goodNight()
 	h.goodNight()
 	must(t, os.RemoveAll(h.path("raw")))
-	r := &repairs{house: h, facts: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
+	r := &repairs{harness: h, factsByPath: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
 	r.files, r.links = readTree(t, h.cfg.Warehouse.Dir)
-	m, err := wh.Versions.ReadManifest(h.latest())
+	m, err := wh.Versions.ReadManifest(h.latestRun())
 	must(t, err)
 	for run := m.RunID; run != ""; {
-		r.line = append(r.line, run)
+		r.baseRuns = append(r.baseRuns, run)
 		data, err := os.ReadFile(h.path("parquet", ".meta", run+".json"))
 		must(t, err)
 		var one struct{ Previous string }
@@ -160,14 +162,14 @@ func newRepairs(t *testing.T) *repairs {
 	}
 	db := open(t, "?threads=1")
 	for path := range r.files {
-		r.facts[path] = r.readFacts(t, db, filepath.Join(h.cfg.Warehouse.Dir, path), path)
+		r.factsByPath[path] = r.readFacts(t, db, filepath.Join(h.cfg.Warehouse.Dir, path), path)
 	}
-	r.whole = r.facts[filepath.Join("versions", h.latest(), "catalog.duckdb")]
+	r.visible = r.factsByPath[filepath.Join("versions", h.latestRun(), "catalog.duckdb")]
 	r.content = tableSums(t, h.path("catalog.duckdb"), false)
 	delete(r.content, "meta.tables")
 	r.targets = r.listTargets()
-	if len(r.whole) < 100 || len(r.line) != 5 {
-		t.Fatalf("%d facts of %d runs", len(r.whole), len(r.line))
+	if len(r.visible) < 100 || len(r.baseRuns) != 5 {
+		t.Fatalf("%d facts of %d runs", len(r.visible), len(r.baseRuns))
 	}
 	return r
 }
@@ -195,8 +197,8 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	return files, links
 }
 
-// readFacts returns the facts of a file: for each row its table, key, row_hash and
-// validity; for each closed row also its end; for each run its id.
+// readFacts returns the facts of a file: table, key, row_hash and valid_from of each row, the
+// same with valid_to of each closed row, and the id of each run.
 func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
 	contained := facts{}
@@ -207,16 +209,16 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	}
 	switch base := filepath.Base(name); {
 	case strings.HasSuffix(base, ".parquet"):
-		collect(rowFacts(tableOf(r, strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
+		collect(rowFacts(findTable(r, strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
 	case base == "catalog.duckdb":
-		must(t, execute(db, "ATTACH '"+path+"' AS held (READ_ONLY)"))
+		must(t, execute(db, "ATTACH '"+path+"' AS warehouse (READ_ONLY)"))
 		for _, table := range r.cfg.Warehouse.Tables {
-			collect(rowFacts(table, "held.main."+table.Name, ""))
-			collect(rowFacts(table, "held.past."+table.Name, ""))
-			collect(rowFacts(table, "held.past."+table.Name, " || ' until ' || epoch_us(valid_to)"))
+			collect(rowFacts(table, "warehouse.main."+table.Name, ""))
+			collect(rowFacts(table, "warehouse.past."+table.Name, ""))
+			collect(rowFacts(table, "warehouse.past."+table.Name, " || ' until ' || epoch_us(valid_to)"))
 		}
-		collect("SELECT 'run ' || run_id FROM held.meta.runs WHERE kind <> 'rebuild' AND kind <> 'rollback'")
-		must(t, execute(db, "DETACH held"))
+		collect("SELECT 'run ' || run_id FROM warehouse.meta.runs WHERE kind <> 'rebuild' AND kind <> 'rollback'")
+		must(t, execute(db, "DETACH warehouse"))
 	case strings.HasSuffix(base, ".changes"):
 		source := "read_parquet('" + path + "', hive_partitioning = false)"
 		collect("SELECT 'run ' || run_id FROM " + source + " WHERE meta_table = 'runs' AND NOT meta_gone AND kind <> 'rebuild' AND kind <> 'rollback'")
@@ -237,14 +239,15 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	return contained
 }
 
-func tableOf(r *repairs, name string) stream.Table {
+func findTable(r *repairs, name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
-// rowFacts returns the query of a fact for each row. In Parquet row_hash is a signed number.
-func rowFacts(table stream.Table, source, more string) string {
+// rowFacts returns a query for the facts of the rows of source. suffix is an SQL expression that
+// is appended to each fact. row_hash is signed in Parquet and is converted to unsigned.
+func rowFacts(table stream.Table, source, suffix string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
-	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + more +
+	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + suffix +
 		" FROM (SELECT * REPLACE (CASE WHEN row_hash < 0 THEN row_hash::HUGEINT + 18446744073709551616 ELSE row_hash::HUGEINT END AS row_hash) FROM " + source + ")"
 }
 
@@ -253,16 +256,16 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of place that can be damaged, with the paths of that kind.
+// target is a kind of file, folder or link that can be damaged, with all paths of that kind.
 type target struct {
 	kind  string
 	paths []string
-	// folder and link tell folders and links from files.
+	// folder and link are both false for files.
 	folder, link bool
 }
 
 func (r *repairs) listTargets() []target {
-	latest := r.latest()
+	latest := r.latestRun()
 	kinds := map[string]*target{}
 	add := func(kind, path string, folder, link bool) {
 		if kinds[kind] == nil {
@@ -276,17 +279,17 @@ func (r *repairs) listTargets() []target {
 		parts := strings.Split(path, "/")
 		switch {
 		case parts[0] == "versions":
-			where := "older"
+			age := "older"
 			if parts[1] == latest {
-				where = "newest"
+				age = "newest"
 			}
 			base := parts[2]
 			if strings.HasSuffix(base, ".parquet") {
 				base = "parquet"
 			}
-			add(where+" "+base, path, false, false)
+			add(age+" "+base, path, false, false)
 			add("version", "versions/"+parts[1], true, false)
-			if where == "newest" {
+			if age == "newest" {
 				add("newest version", "versions/"+parts[1], true, false)
 			}
 		case parts[0] == "parquet" && strings.HasPrefix(parts[1], "."):
@@ -317,6 +320,7 @@ func (r *repairs) listTargets() []target {
 	return all
 }
 
+// resume reads the results that an interrupted trial recorded.
 func (r *repairs) resume(t *testing.T, progress string) {
 	t.Helper()
 	f, err := os.Open(progress)
@@ -334,7 +338,8 @@ func (r *repairs) resume(t *testing.T, progress string) {
 	}
 }
 
-func (r *repairs) runAll(t *testing.T, workers, combinations int, note func(repairOutcome)) {
+// runAll runs all combinations that are not done, and calls record with each outcome.
+func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(repairOutcome)) {
 	t.Helper()
 	t.Run("all", func(t *testing.T) {
 		for first := range workers {
@@ -345,10 +350,10 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, note func(repa
 					if r.done[i] {
 						continue
 					}
-					o := r.try(t, db, i)
+					o := r.runCombination(t, db, i)
 					r.mu.Lock()
 					r.counts[o.Result]++
-					note(o)
+					record(o)
 					r.mu.Unlock()
 				}
 			})
@@ -361,8 +366,8 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, note func(repa
 	}
 }
 
-// try damages a copy in one or two places, repairs it and compares the result.
-func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
+// runCombination damages one or two targets in a copy, repairs it and compares the result.
+func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	t.Helper()
 	dice := rand.New(rand.NewPCG(uint64(number), 7))
 	cfg := r.cfg
@@ -373,13 +378,13 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	defer func() { must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
 	o.Number = number
 	o.Damage = r.damage(t, dice, cfg.Warehouse.Dir)
-	for range dice.IntN(3) { // one place in a third of the cases, otherwise two
+	for range dice.IntN(3) { // one target in a third of the cases, otherwise two
 		if strings.Count(o.Damage, ";") == 0 {
 			o.Damage += "; " + r.damage(t, dice, cfg.Warehouse.Dir)
 		}
 	}
-	held := r.heldFacts(t, cfg.Warehouse.Dir)
-	missing := lacking(held, r.whole)
+	intact := r.intactFacts(t, cfg.Warehouse.Dir)
+	missing := missingFacts(intact, r.visible)
 	e := r.repairAll(t, cfg)
 	defer func() {
 		if t.Failed() {
@@ -399,11 +404,11 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 		got = r.readFacts(t, db, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
 	}
 	if e.refused {
-		maps.Copy(got, r.heldFacts(t, cfg.Warehouse.Dir))
+		maps.Copy(got, r.intactFacts(t, cfg.Warehouse.Dir))
 	}
-	switch lost := lacking(got, held); {
+	switch lost := missingFacts(got, intact); {
 	case len(lost) > 0:
-		return fail(outLost, "%d of %d facts of intact files are missing: %v", len(lost), len(held), lost[:min(4, len(lost))])
+		return fail(outLost, "%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
 	case e.refused && len(missing) == 0:
 		return fail(outLost, "the repair was refused, although intact files contain all data")
 	case e.refused:
@@ -424,12 +429,14 @@ func (r *repairs) try(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 
 // repairEffect is the effect of the commands that verify named.
 type repairEffect struct {
-	// reported means that verify reported a loss. refused means that a command failed, or
-	// that verify still names a repair that has no effect.
-	reported, refused bool
-	commands          int
-	// result is set if verify or a command reported something false, which problem
-	// describes.
+	// reported means that verify reported a loss.
+	reported bool
+	// refused means that a command failed, or that verify still names a repair that has no
+	// effect.
+	refused bool
+	// commands counts the commands that were run.
+	commands int
+	// result is set if a report of verify or a command was false. problem describes it.
 	result, problem string
 	// output is the output of verify and the commands.
 	output string
@@ -440,7 +447,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 	t.Helper()
 	const rounds = 6
 	files, links := readTree(t, cfg.Warehouse.Dir)
-	damaged := r.isDamage(files) || !maps.Equal(links, r.links)
+	damaged := r.mustBeReported(files) || !maps.Equal(links, r.links)
 	for round := range rounds {
 		v, err := pipeline.Verify(t.Context(), cfg, true)
 		if err != nil {
@@ -484,13 +491,13 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 	return e
 }
 
-// run runs the command of a repair under its lock.
+// run runs the command of a repair, under the lock of the warehouse if the command takes it.
 func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
 	t.Helper()
 	wh, err := warehouse.Open(cfg.Warehouse)
 	must(t, err)
 	now := cfg.Now()
-	locked := func(work func() error) error {
+	runLocked := func(work func() error) error {
 		lock, err := wh.LockExisting("test", now)
 		if err != nil {
 			return err
@@ -499,24 +506,24 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 	}
 	switch repair.Kind {
 	case integrity.RunNight: // the part of a night before its first request
-		return locked(wh.Recover)
+		return runLocked(wh.Recover)
 	case integrity.RollBack, integrity.DropVersion:
-		return locked(func() error { return runRepair(t.Context(), cfg, repair, now) })
+		return runLocked(func() error { return runRepair(t.Context(), cfg, repair, now) })
 	}
 	return runRepair(t.Context(), cfg, repair, now)
 }
 
-// isDamage reports whether verify must report the difference of the files. It compares only
-// the ledger in state/, cannot know that an earlier version was kept, and needs no files of
-// runs that were rolled back.
-func (r *repairs) isDamage(got map[string]string) bool {
+// mustBeReported reports whether verify must report damage for a warehouse with these files.
+// verify need not report lost versions other than the newest, files of state/ other than the
+// ledger, and metadata of runs that were rolled back.
+func (r *repairs) mustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")
 		switch {
 		case got[path] == sum:
 		case parts[0] == "state" && path != "state/runs.jsonl":
-		case parts[0] == "parquet" && parts[1] == ".meta" && !slices.Contains(r.line, strings.TrimSuffix(parts[2], filepath.Ext(path))):
-		case parts[0] == "versions" && parts[1] != r.line[0] && !slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(other string) bool {
+		case parts[0] == "parquet" && parts[1] == ".meta" && !slices.Contains(r.baseRuns, strings.TrimSuffix(parts[2], filepath.Ext(path))):
+		case parts[0] == "versions" && parts[1] != r.baseRuns[0] && !slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(other string) bool {
 			return strings.HasPrefix(other, "versions/"+parts[1]+"/")
 		}):
 		default:
@@ -538,24 +545,26 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	return true
 }
 
-// heldFacts returns the facts of the unchanged files that an intact manifest names.
-func (r *repairs) heldFacts(t *testing.T, dir string) facts {
+// intactFacts returns the facts of the unchanged files that an intact manifest names.
+func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	files, _ := readTree(t, dir)
 	intact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
-	vouched, chained := map[string]bool{}, map[string]bool{}
+	// hasManifest has the runs with an intact manifest. inChain has those whose later runs
+	// all have one, too.
+	hasManifest, inChain := map[string]bool{}, map[string]bool{}
 	chain := true
-	for _, run := range r.line {
+	for _, run := range r.baseRuns {
 		day, err := time.Parse("20060102T150405Z", run)
 		must(t, err)
 		ofDay := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
-		vouched[run] = intact(filepath.Join("versions", run, "manifest.json")) || intact(filepath.Join("parquet", ".meta", run+".json")) ||
+		hasManifest[run] = intact(filepath.Join("versions", run, "manifest.json")) || intact(filepath.Join("parquet", ".meta", run+".json")) ||
 			intact(ofDay) && r.isDayOf(t, ofDay, run)
-		chain = chain && vouched[run]
-		chained[run] = chain
+		chain = chain && hasManifest[run]
+		inChain[run] = chain
 	}
-	held := facts{}
-	for path, contained := range r.facts {
+	all := facts{}
+	for path, contained := range r.factsByPath {
 		if !intact(path) {
 			continue
 		}
@@ -563,24 +572,24 @@ func (r *repairs) heldFacts(t *testing.T, dir string) facts {
 		ok := false
 		switch {
 		case parts[0] == "versions" && parts[2] == "meta.changes":
-			ok = chained[parts[1]]
+			ok = inChain[parts[1]]
 		case parts[0] == "versions":
-			ok = vouched[parts[1]]
+			ok = hasManifest[parts[1]]
 		case parts[0] == "parquet" && parts[1] == ".meta":
-			ok = chained[strings.TrimSuffix(parts[2], ".changes")]
+			ok = inChain[strings.TrimSuffix(parts[2], ".changes")]
 		case parts[0] == "parquet" && len(parts) == 4:
 			day := strings.TrimPrefix(parts[2], "snapshot_date=")
-			ok = slices.ContainsFunc(r.line, func(run string) bool {
-				return vouched[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
+			ok = slices.ContainsFunc(r.baseRuns, func(run string) bool {
+				return hasManifest[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
 			})
 		}
 		for fact := range contained {
 			if ok {
-				held[fact] = true
+				all[fact] = true
 			}
 		}
 	}
-	return held
+	return all
 }
 
 // isDayOf reports whether the manifest of a day belonged to a run before the damage.
@@ -597,8 +606,8 @@ func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
 	return m.RunID == run
 }
 
-// lacking returns the facts of want that got does not have.
-func lacking(got, want facts) []string {
+// missingFacts returns the facts of want that got does not have.
+func missingFacts(got, want facts) []string {
 	var lost []string
 	for fact := range want {
 		if !got[fact] {
@@ -636,23 +645,23 @@ func copyTree(t *testing.T, from, to string) {
 	}))
 }
 
-// damage damages one place.
+// damage damages one random target and returns a description of the damage.
 func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
 	t.Helper()
-	place := r.targets[dice.IntN(len(r.targets))]
-	name := place.paths[dice.IntN(len(place.paths))]
+	target := r.targets[dice.IntN(len(r.targets))]
+	name := target.paths[dice.IntN(len(target.paths))]
 	path := filepath.Join(dir, name)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return name + " was already missing"
 	}
 	must(t, err)
-	if place.folder || place.link {
+	if target.folder || target.link {
 		must(t, os.RemoveAll(path))
 		return name + " removed"
 	}
 	keepTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
-	other := filepath.Join(dir, place.paths[dice.IntN(len(place.paths))])
+	other := filepath.Join(dir, target.paths[dice.IntN(len(target.paths))])
 	if _, err := os.Lstat(other); err != nil {
 		other = path
 	}

@@ -18,24 +18,24 @@ import (
 func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld())
+	h := newHarness(t, smallWorld())
 	h.cfg.Details = "changed"
 	h.goodNight()
 	last := h.goodNight()
-	before := h.histories()
+	before := h.historySums()
 	h.service.ResetRequests()
 
 	h.at = h.at.Add(time.Hour)
 	res, err := pipeline.Replay(t.Context(), h.cfg, last.Run.ID)
 	must(t, err)
-	if res.Run.ExitCode != 0 || h.latest() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
-		t.Errorf("the replay %s of %s ended with %d, latest is %s", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latest())
+	if res.Run.ExitCode != 0 || h.latestRun() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
+		t.Errorf("the replay %s of %s ended with %d, latest is %s", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
 	}
-	if diff := cmp.Diff(before, h.histories()); diff != "" {
+	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the replayed tables differ (-before +after):\n%s", diff)
 	}
-	if asked := h.service.Requests(); len(asked) > 0 {
-		t.Errorf("the service got %d requests, the first for %s", len(asked), asked[0].Path)
+	if requests := h.service.Requests(); len(requests) > 0 {
+		t.Errorf("the service got %d requests, the first for %s", len(requests), requests[0].Path)
 	}
 	for i, s := range res.Run.Streams {
 		if want := last.Run.Streams[i].Grade; s.Grade != want {
@@ -47,7 +47,7 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 func TestTrialReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	// From now on the service lists no records, which the gate rejects.
 	h.cfg.Limits = load.Limits{}
@@ -59,15 +59,15 @@ func TestTrialReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	h.cfg.AllowMassDelete = true
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 	must(t, err)
-	if h.latest() != replayed.Run.ID || h.count("product_listings", "true") != 0 {
-		t.Errorf("latest is %s with %d listings", h.latest(), h.count("product_listings", "true"))
+	if h.latestRun() != replayed.Run.ID || h.count("product_listings", "true") != 0 {
+		t.Errorf("latest is %s with %d listings", h.latestRun(), h.count("product_listings", "true"))
 	}
 }
 
 func TestReplayErrors(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
-	refused := func(run, want string) {
+	h := newHarness(t, smallWorld(), fewStreams()...)
+	requireError := func(run, want string) {
 		t.Helper()
 		_, err := pipeline.Replay(t.Context(), h.cfg, run)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -76,9 +76,9 @@ func TestReplayErrors(t *testing.T) {
 	}
 	first := h.goodNight()
 	second := h.goodNight()
-	refused(first.Run.ID, "later nights build on it: run placementsync rollback "+first.Run.ID+" first")
-	refused("20200101T000000Z", "this run has no landed answers")
-	refused("../state", "this run has no landed answers")
+	requireError(first.Run.ID, "later nights build on it: run placementsync rollback "+first.Run.ID+" first")
+	requireError("20200101T000000Z", "this run has no landed answers")
+	requireError("../state", "this run has no landed answers")
 	if h.cfg.Fetch.Offline {
 		t.Error("the caller's configuration was changed")
 	}
@@ -91,21 +91,21 @@ func TestReplayErrors(t *testing.T) {
 		must(t, err)
 	}
 	rollback(first.Run.ID)
-	refused(second.Run.ID, "readers see "+first.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+first.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
 	third := h.goodNight()
-	refused(second.Run.ID, "readers see "+third.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+third.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
 	must(t, wh.Versions.Drop(second.Run.ID))
-	refused(second.Run.ID, "readers see "+third.Run.ID+", which is later: run placementsync rollback "+first.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later: run placementsync rollback "+first.Run.ID+" first")
 	must(t, wh.Versions.Drop(first.Run.ID))
-	refused(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
+	requireError(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestTrialReplayAfterTheAdvisedRollback rolls back to a run as an error message advises, and
-// replays it.
+// TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as an error message advises, and
+// replays the run.
 func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	second := h.goodNight()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
@@ -116,16 +116,16 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	}
 	h.at = h.at.Add(time.Hour)
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
-	if err != nil || h.latest() != replayed.Run.ID {
-		t.Errorf("readers see %s after the replay %s: %v", h.latest(), replayed.Run.ID, err)
+	if err != nil || h.latestRun() != replayed.Run.ID {
+		t.Errorf("readers see %s after the replay %s: %v", h.latestRun(), replayed.Run.ID, err)
 	}
 }
 
-// TestReplayAfterAKilledRollback kills a rollback before its ledger entry. Only its note then
-// shows which version readers see.
+// TestReplayAfterAKilledRollback kills a rollback before its ledger entry is written. Only the
+// unfinished-run file then contains the version that readers see.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), few()...)
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	first := h.goodNight()
 	h.goodNight()
 	limits := h.cfg.Limits
@@ -137,8 +137,8 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	}
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
-	note := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
-	must(t, wh.Ledger.StartOneShot(note))
+	unfinished := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
+	must(t, wh.Ledger.StartOneShot(unfinished))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
 	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {

@@ -16,18 +16,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/pipeline"
-	asking "placementsync/internal/query"
+	queries "placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoreEqualsTheOriginal removes everything except parquet/ and state/, like a
-// restore of the backup in recovery.md, and rebuilds the rest. All rows of all tables and
-// views, the results of all named queries, now and as of an earlier night, and the
-// differences between two nights must be equal.
+// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, as after a
+// restore of the backup in recovery.md, and rebuilds them. All rows of all tables and views
+// must be equal, and so must the results of all named queries, now and as of an earlier night,
+// and the differences between two nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, trialWorld(3))
+	h := newHarness(t, trialWorld(3))
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", 45, 7
 	h.goodNight()
 	h.goodNight()
@@ -37,8 +37,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	for range 3 {
 		h.goodNight()
 	}
-	before, asked := contents(t, h.path("catalog.duckdb")), h.answers("")
-	then := h.answers("2026-11-04")
+	before, results := contents(t, h.path("catalog.duckdb")), h.queryResults("")
+	earlierResults := h.queryResults("2026-11-04")
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
 		must(t, os.RemoveAll(h.path(name)))
 	}
@@ -48,13 +48,13 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 5 || r.Between != 0 || !r.Meta || len(r.Passed) != 0 {
-		t.Errorf("rebuilt as %+v", r)
+		t.Errorf("the rebuild returned %+v", r)
 	}
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
-	if diff := cmp.Diff(asked, h.answers("")); diff != "" {
+	if diff := cmp.Diff(results, h.queryResults("")); diff != "" {
 		t.Errorf("results of named queries differ (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(then, h.answers("2026-11-04")); diff != "" {
+	if diff := cmp.Diff(earlierResults, h.queryResults("2026-11-04")); diff != "" {
 		t.Errorf("results of named queries as of an earlier night differ (-before +after):\n%s", diff)
 	}
 	// A rebuilt warehouse can be lost and rebuilt again.
@@ -66,12 +66,12 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 }
 
-// TestTrialRestoreOfThinnedSeries prunes days before the loss: current rows and meta are
-// complete, history has only the remaining days, and this is reported.
+// TestTrialRestoreOfThinnedSeries prunes days before the loss. The current rows and meta must be
+// restored completely, and history from the remaining days.
 func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, trialWorld(4), some()...)
+	h := newHarness(t, trialWorld(4), someStreams()...)
 	for range 6 {
 		h.goodNight()
 	}
@@ -86,7 +86,7 @@ func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 2 || r.Between != 0 {
-		t.Errorf("rebuilt from %d snapshots and %d between them", r.Snapshots, r.Between)
+		t.Errorf("rebuilt from %d snapshots with %d pruned runs between them, want 2 and 0", r.Snapshots, r.Between)
 	}
 	after := contents(t, h.path("catalog.duckdb"))
 	for name, rows := range before {
@@ -101,7 +101,7 @@ func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 // contents returns the rows of every table and view of a catalog as sorted JSON.
 func contents(t *testing.T, file string) map[string][]string {
 	t.Helper()
-	db := opened(t, file+"?access_mode=read_only&threads=1")
+	db := openUnmanaged(t, file+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	all := map[string][]string{}
 	for _, row := range query(t, db, `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal
@@ -116,7 +116,7 @@ func contents(t *testing.T, file string) map[string][]string {
 	return all
 }
 
-// requireContents compares two catalogs and names the tables that differ.
+// requireContents compares the rows of two catalogs.
 func requireContents(t *testing.T, want, got map[string][]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -129,38 +129,38 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 	}
 }
 
-// answers returns the results of every named query without required parameters, and the
+// queryResults returns the results of every named query without required parameters, and the
 // differences between the last two snapshots.
-func (h *house) answers(asOf string) map[string]string {
+func (h *harness) queryResults(asOf string) map[string]string {
 	h.t.Helper()
-	db, err := asking.Open(h.t.Context(), h.path("catalog.duckdb"), asking.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
+	db, err := queries.Open(h.t.Context(), h.path("catalog.duckdb"), queries.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
 	must(h.t, err)
 	defer db.Close()
-	all, err := asking.List()
+	all, err := queries.List()
 	must(h.t, err)
 	if asOf == "" {
 		snapshots, err := db.Snapshots(h.t.Context())
 		must(h.t, err)
-		from, to, err := asking.Between(snapshots)
+		from, to, err := queries.Between(snapshots)
 		must(h.t, err)
-		changes, err := db.Changes(h.t.Context(), asking.Diff{From: from, To: to}, true)
+		changes, err := db.Changes(h.t.Context(), queries.Diff{From: from, To: to}, true)
 		must(h.t, err)
 		changes.Name = "changes"
 		all = append(all, changes)
 	}
-	answers := map[string]string{}
+	results := map[string]string{}
 	for _, q := range all {
 		var text bytes.Buffer
-		w, err := asking.NewWriter(asking.JSONL, &text, asking.Screen{})
+		w, err := queries.NewWriter(queries.JSONL, &text, queries.Screen{})
 		must(h.t, err)
 		if _, err := db.Run(h.t.Context(), q, nil, w); err != nil {
-			answers[q.Name] = err.Error()
+			results[q.Name] = err.Error()
 			continue
 		}
-		answers[q.Name] = text.String()
+		results[q.Name] = text.String()
 	}
-	if len(answers) < 36 {
-		h.t.Errorf("only %d queries were run below %s", len(answers), filepath.Dir(h.path("x")))
+	if len(results) < 36 {
+		h.t.Errorf("only %d queries were run on the catalog in %s", len(results), filepath.Dir(h.path("x")))
 	}
-	return answers
+	return results
 }

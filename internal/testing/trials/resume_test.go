@@ -13,19 +13,19 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it.
-// Landed answers are not requested again, except the token and page 1 of a list to confirm
-// its walk. The values are those of an uninterrupted night.
+// TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it. No
+// landed response may be requested again, except for the token, and for page 1 of a list to
+// confirm that the list did not change. The values must be those of an uninterrupted night.
 func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	for _, cut := range []int32{2, 7, 15, 40} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld())
+			h := newHarness(t, smallWorld())
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			first := h.cutAt(cut)
-			landed := h.landed(first.Run.ID)
+			first := h.interruptedNight(cut)
+			landed := h.landedRequests(first.Run.ID)
 			h.service.ResetRequests()
 			h.at = h.at.Add(10 * time.Minute)
 			res, err := pipeline.Run(t.Context(), h.cfg)
@@ -39,15 +39,15 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 				}
 			}
 			h.requireValues(newReference(t, h.service, h.cfg.Streams))
-			if lines := runs(t, h); len(lines) != 1 || lines[0].ExitCode != 0 {
+			if lines := ledgerRuns(t, h); len(lines) != 1 || lines[0].ExitCode != 0 {
 				t.Errorf("the ledger has %d runs, want one complete run", len(lines))
 			}
 		})
 	}
 }
 
-// landed returns path and query of all answers in the journal of a run.
-func (h *house) landed(run string) map[string]bool {
+// landedRequests returns path and query of all responses in the journal of a run.
+func (h *harness) landedRequests(run string) map[string]bool {
 	h.t.Helper()
 	l, err := fetch.OpenLanding(h.path("raw", run), fetch.LandingOptions{})
 	must(h.t, err)
@@ -72,38 +72,38 @@ func (h *house) landed(run string) map[string]bool {
 	return all
 }
 
-// cutAt runs a night that is interrupted at its n-th request.
-func (h *house) cutAt(n int32) pipeline.Result {
+// interruptedNight runs a night that is interrupted at its n-th request.
+func (h *harness) interruptedNight(n int32) pipeline.Result {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
 	var seen atomic.Int32
-	h.arriving(func(*http.Request) {
+	h.onRequest(func(*http.Request) {
 		if seen.Add(1) == n {
 			cancel()
 		}
 	})
 	res, err := pipeline.Run(ctx, h.cfg)
-	h.arrive.Store(nil)
+	h.requestHook.Store(nil)
 	if err == nil || res.Run.ExitCode != 130 {
-		h.t.Fatalf("the cut night ended with %d: %v", res.Run.ExitCode, err)
+		h.t.Fatalf("the interrupted night ended with %d: %v", res.Run.ExitCode, err)
 	}
 	return res
 }
 
 func TestOldOrForeignRunIsNotResumed(t *testing.T) {
-	for name, change := range map[string]func(*house){
-		"too old":         func(h *house) { h.at = h.at.Add(61 * time.Minute) },
-		"never":           func(h *house) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },
-		"another service": func(h *house) { h.cfg.Fetch.BaseURL += "/"; h.at = h.at.Add(time.Second) },
+	for name, change := range map[string]func(*harness){
+		"too old":         func(h *harness) { h.at = h.at.Add(61 * time.Minute) },
+		"never resumed":   func(h *harness) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },
+		"another service": func(h *harness) { h.cfg.Fetch.BaseURL += "/"; h.at = h.at.Add(time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, smallWorld(), few()...)
+			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			first := h.cutAt(5)
+			first := h.interruptedNight(5)
 			change(h)
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)

@@ -26,7 +26,7 @@ import (
 func TestTrialRotIsFound(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	r := newRot(t, 4)
+	r := newRotTrial(t, 4)
 	for i := range len(r.kinds()) {
 		r.damageAndCompare(t, uint64(i), i)
 	}
@@ -34,20 +34,18 @@ func TestTrialRotIsFound(t *testing.T) {
 }
 
 // TestTortureRot damages files of every kind in copies of a warehouse of ten nights: it flips
-// bits, and truncates, removes or swaps files. verify must report each damage, unless all
-// values are still equal. The command that verify names restores the data or reports the
-// loss. The next night fails, or publishes the same as on an intact warehouse.
+// bits, and truncates, removes or swaps files. verify must report each damage unless all values
+// are still equal. The command that verify names must restore the data, unless verify reports
+// a loss. The next night must fail or publish the rows of an intact warehouse.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
-	r := newRot(t, 10)
+	r := newRotTrial(t, 10)
 	const damages, workers = 540, 6
 	begun := time.Now()
 	defer func() {
-		for name, kind := range map[string]*figures{"": &r.all} {
-			keepRot(t, begun, name, kind)
-		}
-		for name, kind := range r.byKind {
-			keepRot(t, begun, name, kind)
+		recordRotTrial(t, begun, "", &r.all)
+		for kind, counts := range r.byKind {
+			recordRotTrial(t, begun, kind, counts)
 		}
 	}()
 	t.Run("all", func(t *testing.T) {
@@ -62,53 +60,54 @@ func TestTortureRot(t *testing.T) {
 	})
 }
 
-// keepRot records the results for one kind of files, or for all.
-func keepRot(t *testing.T, begun time.Time, kind string, f *figures) {
+// recordRotTrial records the results for one kind of files, or for all if kind is empty.
+func recordRotTrial(t *testing.T, begun time.Time, kind string, f *rotCounts) {
 	t.Helper()
 	name, damage := "rot", "one file of a warehouse of 10 nights is changed by one bit, truncated, removed or swapped with a file of its kind"
 	if kind != "" {
 		name, damage = "rot in "+kind, "the same damage, only in these files"
 	}
-	keep(t, begun, func() torture.Trial {
+	recordTrial(t, begun, func() torture.Trial {
 		return torture.Trial{Name: name, Fault: damage, Runs: f.damaged, Outcome: f.String()}
 	})
 }
 
-// rot is a warehouse that is copied and damaged repeatedly.
-type rot struct {
-	*house
+// rotTrial is a warehouse that is copied and damaged repeatedly.
+type rotTrial struct {
+	*harness
 	dir string
-	// whole has the checksums of the published tables, and next those after one more night.
-	whole, next map[string]string
+	// wholeSums are the checksums of the published tables, and nextSums are those after one
+	// more night.
+	wholeSums, nextSums map[string]string
 
 	mu     sync.Mutex
-	all    figures
-	byKind map[string]*figures
+	all    rotCounts
+	byKind map[string]*rotCounts
 }
 
-// figures counts the results.
-type figures struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
+// rotCounts counts the results.
+type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
-func (f figures) String() string {
+func (f rotCounts) String() string {
 	return fmt.Sprintf("%d harmless, all values equal; %d found by verify: %d repaired, %d reported as lost; "+
 		"next nights: %d refused with a repair command, %d published correct rows; silently wrong: %d",
 		f.harmless, f.found, f.repaired, f.lost, f.refused, f.published, f.wrong)
 }
 
-// count increments a figure, for a kind and for all.
-func (r *rot) count(kind string, which func(f *figures) *int) {
+// count increments one of the counts, both of the kind and of all files.
+func (r *rotTrial) count(kind string, which func(f *rotCounts) *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byKind[kind] == nil {
-		r.byKind[kind] = &figures{}
+		r.byKind[kind] = &rotCounts{}
 	}
 	*which(&r.all)++
 	*which(r.byKind[kind])++
 }
 
-func newRot(t *testing.T, nights int) *rot {
+func newRotTrial(t *testing.T, nights int) *rotTrial {
 	t.Helper()
-	h := newHouse(t, trialWorld(21), few()...)
+	h := newHarness(t, trialWorld(21), fewStreams()...)
 	h.cfg.Warehouse.KeepVersions = 3
 	for range nights {
 		h.goodNight()
@@ -116,22 +115,22 @@ func newRot(t *testing.T, nights int) *rot {
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("interrupted by the test"))
 	h.badNight(stopped, 130)
-	r := &rot{house: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*figures{}}
-	r.whole = tableSums(t, h.path("catalog.duckdb"), true)
+	r := &rotTrial{harness: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*rotCounts{}}
+	r.wholeSums = tableSums(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	undamaged := r.copy(t)
 	_, err := pipeline.Run(t.Context(), undamaged)
 	must(t, err)
-	r.next = tableSums(t, filepath.Join(undamaged.Warehouse.Dir, "catalog.duckdb"), false)
+	r.nextSums = tableSums(t, filepath.Join(undamaged.Warehouse.Dir, "catalog.duckdb"), false)
 	return r
 }
 
-// tableSums returns checksums of the rows of every table. Without meta it omits the columns of
-// meta that depend on the time.
+// tableSums returns a checksum of the rows of every table. If meta is false, it omits the tables
+// of meta that contain times.
 func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	t.Helper()
-	db := opened(t, file+"?access_mode=read_only&threads=1")
+	db := openUnmanaged(t, file+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	all := map[string]string{}
 	var parts []string
@@ -147,8 +146,8 @@ func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	return all
 }
 
-// copy copies the warehouse. Files that are never modified are hard links.
-func (r *rot) copy(t *testing.T) pipeline.Config {
+// copy copies the warehouse. Files that the program never modifies become hard links.
+func (r *rotTrial) copy(t *testing.T) pipeline.Config {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
@@ -177,8 +176,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, os.WriteFile(to, data, 0o644))
 }
 
-// kinds returns the kinds of files, each with a pattern.
-func (r *rot) kinds() []string {
+// kinds returns the kinds of files, each as a pattern of paths.
+func (r *rotTrial) kinds() []string {
 	return []string{"latest/catalog.duckdb", "versions/*/catalog.duckdb", "versions/*/manifest.json", "versions/*/run.json", "versions/*/meta.changes",
 		"latest/*.parquet", "parquet/*/*/*.parquet", "parquet/.manifests/*", "parquet/.meta/*.changes", "parquet/.meta/*.json",
 		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
@@ -186,14 +185,14 @@ func (r *rot) kinds() []string {
 
 // damageAndCompare damages two copies of the warehouse in the same way: one is verified and
 // repaired, and the next night runs on the other.
-func (r *rot) damageAndCompare(t *testing.T, seed uint64, i int) {
+func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	t.Helper()
 	kinds := r.kinds()
 	kind := kinds[i%len(kinds)]
 	first, second := r.copy(t), r.copy(t)
 	did := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
 	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
-	r.count(kind, func(f *figures) *int { return &f.damaged })
+	r.count(kind, func(f *rotCounts) *int { return &f.damaged })
 	defer func() {
 		if t.Failed() {
 			t.Logf("damage %d: %s: %s", i, kind, did)
@@ -204,8 +203,9 @@ func (r *rot) damageAndCompare(t *testing.T, seed uint64, i int) {
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
-// damage damages one file of a kind, under all of its names if its bytes change.
-func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
+// damage damages one file of a kind and returns a description. A change of bytes applies to all
+// hard links of the file in the copy, and to no other copy.
+func (r *rotTrial) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
 	must(t, err)
@@ -218,7 +218,7 @@ func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
 	file := files[dice.IntN(len(files))]
 	name, _ := filepath.Rel(dir, file)
 	if kind == "latest" || kind == "catalog.duckdb" {
-		return name + " " + spoilLink(t, dice, dir, file)
+		return name + " " + damageLink(t, dice, dir, file)
 	}
 	size := unlinkCopy(t, dir, file)
 	switch n := dice.IntN(8); {
@@ -242,7 +242,7 @@ func (r *rot) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
 	return name + " removed"
 }
 
-func spoilLink(t *testing.T, dice *rand.Rand, dir, file string) string {
+func damageLink(t *testing.T, dice *rand.Rand, dir, file string) string {
 	t.Helper()
 	must(t, os.Remove(file))
 	versions, err := filepath.Glob(filepath.Join(dir, "versions", "2*"))
@@ -297,25 +297,25 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verifyAndRepair checks the report of verify: undetected damage must be harmless, and reported
-// damage must be repaired by the named command, or reported as lost.
-func (r *rot) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, did string) {
+// verifyAndRepair checks the report of verify. Undetected damage must be harmless, and reported
+// damage must be repaired by the named command unless it is reported as lost.
+func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
 	must(t, err)
 	if len(v.Damage) == 0 {
-		r.count(kind, func(f *figures) *int { return &f.harmless })
+		r.count(kind, func(f *rotCounts) *int { return &f.harmless })
 		r.requireWhole(t, cfg, did)
 		return
 	}
-	r.count(kind, func(f *figures) *int { return &f.found })
+	r.count(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
-			t.Errorf("%s: the finding has no effect or no advice: %+v", did, d)
+			t.Errorf("%s: the finding lacks a problem, a cost or a command: %+v", did, d)
 		}
 	}
 	if v.Result() == integrity.Damaged {
-		r.count(kind, func(f *figures) *int { return &f.lost })
+		r.count(kind, func(f *rotCounts) *int { return &f.lost })
 		return
 	}
 	ranNight := false
@@ -334,32 +334,32 @@ func (r *rot) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, did strin
 		v, err = pipeline.Verify(t.Context(), cfg, true)
 		must(t, err)
 	}
-	want := r.whole
+	want := r.wholeSums
 	if ranNight {
-		want = r.next
+		want = r.nextSums
 	}
 	got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), !ranNight)
 	if !maps.Equal(want, got) {
-		t.Errorf("%s: after the repair these tables differ: %v", did, differing(want, got))
+		t.Errorf("%s: after the repair these tables differ: %v", did, differingTables(want, got))
 		return
 	}
-	r.count(kind, func(f *figures) *int { return &f.repaired })
+	r.count(kind, func(f *rotCounts) *int { return &f.repaired })
 }
 
-// requireWhole compares the content of a warehouse: the catalog, and the rows of every file
-// of the series.
-func (r *rot) requireWhole(t *testing.T, cfg pipeline.Config, did string) {
+// requireWhole checks that the tables of the catalog have their values, and that the files of
+// versions and of the series have their bytes.
+func (r *rotTrial) requireWhole(t *testing.T, cfg pipeline.Config, did string) {
 	t.Helper()
-	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.whole, got) {
-		t.Errorf("%s was not reported, but these tables differ: %v", did, differing(r.whole, got))
+	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.wholeSums, got) {
+		t.Errorf("%s was not reported, but these tables differ: %v", did, differingTables(r.wholeSums, got))
 	}
-	if sumOf(t, r.dir) != sumOf(t, cfg.Warehouse.Dir) {
+	if fileSum(t, r.dir) != fileSum(t, cfg.Warehouse.Dir) {
 		t.Errorf("%s was not reported, but files of the series or of a version differ", did)
 	}
 }
 
-// sumOf returns a checksum of the Parquet files and catalogs of a warehouse.
-func sumOf(t *testing.T, dir string) string {
+// fileSum returns a checksum of the Parquet files and catalogs of a warehouse.
+func fileSum(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()
 	for _, pattern := range []string{"parquet/*/*/*.parquet", "versions/*/*.parquet", "versions/*/*.duckdb", "parquet/.meta/*.changes"} {
@@ -399,26 +399,26 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 	return err
 }
 
-// runNextNight runs the next night on the damaged warehouse: it fails, or publishes the same as on
-// an intact warehouse.
-func (r *rot) runNextNight(t *testing.T, cfg pipeline.Config, kind, did string) {
+// runNextNight runs the next night on the damaged warehouse. It must fail and name a command, or
+// publish the rows of an intact warehouse.
+func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, did string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)
 	if err != nil {
-		r.count(kind, func(f *figures) *int { return &f.refused })
+		r.count(kind, func(f *rotCounts) *int { return &f.refused })
 		if !strings.Contains(err.Error(), "placementsync ") {
 			t.Errorf("%s: the night failed without naming a command: %v", did, err)
 		}
 		return
 	}
-	r.count(kind, func(f *figures) *int { return &f.published })
-	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.next, got) {
-		r.count(kind, func(f *figures) *int { return &f.wrong })
-		t.Errorf("%s: the night published other rows of %v", did, differing(r.next, got))
+	r.count(kind, func(f *rotCounts) *int { return &f.published })
+	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.nextSums, got) {
+		r.count(kind, func(f *rotCounts) *int { return &f.wrong })
+		t.Errorf("%s: the night published other rows of %v", did, differingTables(r.nextSums, got))
 	}
 }
 
-func differing(want, got map[string]string) (names []string) {
+func differingTables(want, got map[string]string) (names []string) {
 	for name, sum := range want {
 		if got[name] != sum {
 			names = append(names, name)

@@ -8,18 +8,18 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestRunsOfOneSecondAreAllInMeta starts a night, a rollback and another night in one
-// second, like a script.
+// TestRunsOfOneSecondAreAllInMeta starts a night, a rollback and another night in the same
+// second, as a script might.
 func TestRunsOfOneSecondAreAllInMeta(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, smallWorld(), "tags", "token")
+	h := newHarness(t, smallWorld(), "tags", "token")
 	h.goodNight()
 	second := h.goodNight()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	must(t, err)
 	_, err = wh.Rollback("", h.at)
 	must(t, err)
-	third := h.complete(pipeline.Run(t.Context(), h.cfg))
+	third := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	rows := query(t, h.catalog(), "SELECT run_id, kind FROM meta.runs WHERE started_at = ? ORDER BY run_id", h.at)
 	var got []string
 	for _, row := range rows {

@@ -13,11 +13,10 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// sentinel is in every private field, followed by the field's name.
+// sentinel begins the value of every private field. The name of the field follows.
 const sentinel = "sentinel-of-"
 
-// privateFields returns the private fields of each kind of record, with the dotted paths of
-// the spec.
+// privateFields returns the private fields of each kind of record, as dotted paths of the spec.
 func privateFields() map[string][]string {
 	return map[string][]string{
 		"orders":           {"client_secret", "coupon", "guest_email", "account_owner_email", "team.contact_email", "email"},
@@ -32,6 +31,7 @@ func privateFields() map[string][]string {
 	}
 }
 
+// sentinelRules drops every other private field and hashes the rest.
 func sentinelRules() transform.Privacy {
 	p := transform.Privacy{Key: []byte("k")}
 	for table, fields := range privateFields() {
@@ -47,8 +47,9 @@ func sentinelRules() transform.Privacy {
 	return p
 }
 
-// shown returns, by route, the paths of kinds of records within the response.
-func shown() map[string]map[string]string {
+// recordPaths returns for each route where its response contains records: the kind of record by
+// path.
+func recordPaths() map[string]map[string]string {
 	campaign := map[string]string{"": "campaigns", "profile": "profiles", "articles": "articles"}
 	order := map[string]string{"": "orders", "line_items": "order_line_items", "line_items.outlet": "outlets"}
 	return map[string]map[string]string{
@@ -68,46 +69,50 @@ func shown() map[string]map[string]string {
 	}
 }
 
-// planter adds sentinels to the responses of one route.
-type planter struct {
-	kinds    map[string]string
+// sentinelWriter adds sentinels to the responses of one route.
+type sentinelWriter struct {
+	// kinds are the kinds of records by path, as in recordPaths.
+	kinds map[string]string
+	// poisoned adds values of wrong types and invalid records.
 	poisoned bool
-	n        int
+	// n counts the values.
+	n int
 }
 
-func (p *planter) rewrite(body []byte) []byte {
+func (p *sentinelWriter) rewrite(body []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return body
 	}
-	marked, err := json.Marshal(p.answer(v))
+	marked, err := json.Marshal(p.addToBody(v))
 	if err != nil {
 		return body
 	}
 	return marked
 }
 
-// answer adds sentinels to all records of a response in any envelope. If poisoned, it adds
-// to a list a copy, a record without a key, and a text.
-func (p *planter) answer(v any) any {
+// addToBody adds sentinels to all records of a response in any envelope. If p.poisoned is set,
+// four elements are appended to each list: two records without a valid key, a text, and a
+// duplicate of the first record.
+func (p *sentinelWriter) addToBody(v any) any {
 	list, bare := v.([]any)
 	object, _ := v.(map[string]any)
-	if records, wrapped := object["records"].([]any); wrapped {
+	if records, ok := object["records"].([]any); ok {
 		list = records
 	}
 	if list == nil && !bare {
-		return p.plant(object)
+		return p.addToRecord(object)
 	}
 	for i := range list {
 		if record, ok := list[i].(map[string]any); ok {
-			list[i] = p.plant(record)
+			list[i] = p.addToRecord(record)
 		}
 	}
 	if p.poisoned && len(list) > 0 {
-		lost := map[string]any{"id": nil, "date_paid": "soon"}
-		list = append(list, p.plant(lost), p.plant(map[string]any{"id": "..", "total": []any{1}}), sentinel+"text", list[0])
+		withoutKey := map[string]any{"id": nil, "date_paid": "soon"}
+		list = append(list, p.addToRecord(withoutKey), p.addToRecord(map[string]any{"id": "..", "total": []any{1}}), sentinel+"text", list[0])
 	}
 	if bare {
 		return list
@@ -116,48 +121,49 @@ func (p *planter) answer(v any) any {
 	return object
 }
 
-func (p *planter) plant(record map[string]any) map[string]any {
+func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
 	for at, table := range p.kinds {
 		for _, field := range privateFields()[table] {
 			path := field
 			if at != "" {
 				path = at + "." + field
 			}
-			p.put(record, strings.Split(path, "."), sentinel+table+"."+field)
+			p.setValue(record, strings.Split(path, "."), sentinel+table+"."+field)
 		}
 	}
 	return record
 }
 
-// put sets a value at a path, in objects and in all items of lists on the path.
-func (p *planter) put(in map[string]any, path []string, text string) {
+// setValue sets a value at a path. Lists on the path are followed into all of their items.
+func (p *sentinelWriter) setValue(in map[string]any, path []string, text string) {
 	if len(path) == 1 {
-		in[path[0]] = p.value(text)
+		in[path[0]] = p.sentinelValue(text)
 		return
 	}
 	switch next := in[path[0]].(type) {
 	case map[string]any:
-		p.put(next, path[1:], text)
+		p.setValue(next, path[1:], text)
 	case []any:
 		for _, item := range next {
 			if object, ok := item.(map[string]any); ok {
-				p.put(object, path[1:], text)
+				p.setValue(object, path[1:], text)
 			}
 		}
 		if p.poisoned {
-			lost := map[string]any{"id": nil}
-			p.put(lost, path[1:], text)
-			in[path[0]] = append(next, lost)
+			withoutKey := map[string]any{"id": nil}
+			p.setValue(withoutKey, path[1:], text)
+			in[path[0]] = append(next, withoutKey)
 		}
 	default:
-		made := map[string]any{}
-		in[path[0]] = made
-		p.put(made, path[1:], text)
+		object := map[string]any{}
+		in[path[0]] = object
+		p.setValue(object, path[1:], text)
 	}
 }
 
-// value returns the text, or a form of it that fits no column.
-func (p *planter) value(text string) any {
+// sentinelValue returns the text. If p.poisoned is set, most values have a type that fits no
+// column.
+func (p *sentinelWriter) sentinelValue(text string) any {
 	if p.n++; !p.poisoned {
 		return text
 	}
@@ -174,11 +180,11 @@ func (p *planter) value(text string) any {
 	return text
 }
 
-// plantAll returns faults that add sentinels to the responses of every route.
-func plantAll(poisoned bool) []sim.Fault {
+// sentinelFaults returns faults that add sentinels to the responses of every route.
+func sentinelFaults(poisoned bool) []sim.Fault {
 	var faults []sim.Fault
-	for route, kinds := range shown() {
-		p := &planter{kinds: kinds, poisoned: poisoned}
+	for route, kinds := range recordPaths() {
+		p := &sentinelWriter{kinds: kinds, poisoned: poisoned}
 		var mu sync.Mutex
 		faults = append(faults, sim.Fault{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			mu.Lock()
@@ -189,19 +195,20 @@ func plantAll(poisoned bool) []sim.Fault {
 	return faults
 }
 
-// TestTrialNoSentinelIsPublished adds sentinels to all private fields of all responses, in
-// the right and in wrong types, and then searches all published bytes and texts.
+// TestTrialNoSentinelIsPublished adds sentinels to all private fields of all responses, in the
+// right and in wrong types, and then searches the values of all tables and the bytes of all
+// files.
 func TestTrialNoSentinelIsPublished(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	open := newCanaried(t, transform.Privacy{}, func(string) bool { return true })
-	open.plantedNights()
-	if found := open.traces(sentinel); len(found) < 10 {
+	open := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
+	open.runSentinelNights()
+	if found := open.findMark(sentinel); len(found) < 10 {
 		t.Fatalf("without rules sentinels are only in %v", found)
 	}
-	m := newCanaried(t, sentinelRules(), func(string) bool { return true })
-	m.plantedNights()
-	if found := m.traces(sentinel); len(found) > 0 {
+	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })
+	m.runSentinelNights()
+	if found := m.findMark(sentinel); len(found) > 0 {
 		t.Errorf("sentinels were published in %v", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
@@ -214,15 +221,15 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 	}
 }
 
-// plantedNights runs a poisoned night, a normal one, and a poisoned one again, so that
-// sentinels reach main, past and meta.
-func (m mailbox) plantedNights() {
+// runSentinelNights runs three nights with sentinels, of which the first and the last are
+// poisoned. Without rules the sentinels then are in main, past and meta.
+func (m webhookHarness) runSentinelNights() {
 	m.t.Helper()
 	for i, poisoned := range []bool{true, false, true} {
-		m.deliver(raw(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinel+`event"}]},
+		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinel+`event"}]},
 			"author":{"name":"x","email":"`+sentinel+`event"}}`))
-		m.deliver(raw(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinel+`event"}`))
-		m.deliver(raw(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinel+`event"}}`))
-		m.runNextDay(plantAll(poisoned)...)
+		m.deliver(rawDelivery(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinel+`event"}`))
+		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinel+`event"}}`))
+		m.runNextDay(sentinelFaults(poisoned)...)
 	}
 }

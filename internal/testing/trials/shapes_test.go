@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTrialEveryShapeOfAnEnvelope reads worlds in which all endpoints whose envelope the spec
-// does not show have the same format, with a token of each type.
-func TestTrialEveryShapeOfAnEnvelope(t *testing.T) {
+// TestTrialEveryEnvelopeIsRead reads worlds in which all endpoints whose envelope the spec does
+// not show have the same envelope, with a token of each type.
+func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 	requireTrials(t)
 	for name, c := range map[string]struct {
 		envelope sim.Envelope
@@ -21,7 +21,7 @@ func TestTrialEveryShapeOfAnEnvelope(t *testing.T) {
 		"paginated":       {envelope: sim.EnvelopePaginated, token: "full_access"},
 		"bare arrays":     {envelope: sim.EnvelopeArray, token: "read_only"},
 		"records only":    {envelope: sim.EnvelopeRecords, token: "custom"},
-		"arrays in pages": {sim.EnvelopeArray, "read_only", true, append(unshown(), "outlet_listings", "outlets")},
+		"arrays in pages": {sim.EnvelopeArray, "read_only", true, append(streamsWithUnknownEnvelope(), "outlet_listings", "outlets")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -30,7 +30,7 @@ func TestTrialEveryShapeOfAnEnvelope(t *testing.T) {
 			if c.token == "full_access" {
 				world.Scopes, world.ArticleNeedsFullAccess = []string{}, true
 			}
-			h := newHouse(t, world, c.streams...)
+			h := newHarness(t, world, c.streams...)
 			h.cfg.Fetch.PageSize = 3
 			ref := newReference(t, h.service, h.cfg.Streams)
 			res := h.goodNight()
@@ -45,8 +45,8 @@ func TestTrialEveryShapeOfAnEnvelope(t *testing.T) {
 	}
 }
 
-// unshown returns the streams whose envelope the spec does not show.
-func unshown() []string {
+// streamsWithUnknownEnvelope returns the streams whose envelope the spec does not show.
+func streamsWithUnknownEnvelope() []string {
 	var names []string
 	for _, s := range stream.All() {
 		if s.Envelope == stream.Sniffed {

@@ -9,20 +9,20 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOneOfTenConcurrentRunsStarts starts ten runs of one warehouse at the same time: one
-// runs, and nine fail and name it.
+// TestOneOfTenConcurrentRunsStarts starts ten runs of one warehouse at the same time. One must
+// run, and nine must fail and name it.
 func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	t.Parallel()
-	const all = 10
-	h := newHouse(t, smallWorld(), few()...)
+	const processes = 10
+	h := newHarness(t, smallWorld(), fewStreams()...)
 	proceed := make(chan struct{})
-	h.arriving(func(*http.Request) { <-proceed })
+	h.onRequest(func(*http.Request) { <-proceed })
 	h.service.Advance(1)
 	at := h.service.Now()
-	ends := make(chan *child, all)
+	ends := make(chan *child, processes)
 	var starters []*child
-	for range all {
-		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: few(), At: at, Gate: true}.start(t)
+	for range processes {
+		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: at, WaitForInput: true}.start(t)
 		starters = append(starters, p)
 		go func() {
 			<-p.exited
@@ -40,15 +40,15 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 		must(t, p.input.Close())
 	}
 	refused := map[*child]bool{}
-	for range all - 1 {
+	for range processes - 1 {
 		refused[<-ends] = true
 	}
 	close(proceed)
-	h.requireOneAtWork(starters, refused)
+	h.requireOneRan(starters, refused)
 }
 
-// requireOneAtWork checks that the failed processes name the one that ran.
-func (h *house) requireOneAtWork(starters []*child, refused map[*child]bool) {
+// requireOneRan checks that the failed processes name the one that ran.
+func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
 	for _, p := range starters {
@@ -56,15 +56,15 @@ func (h *house) requireOneAtWork(starters []*child, refused map[*child]bool) {
 			worker = p
 		}
 	}
-	var done nightEnd
-	worker.read(h.t, &done)
-	if done.Code != 0 || h.latest() != done.Run {
-		h.t.Errorf("the run that worked ended with %d: %s", done.Code, done.Error)
+	var complete nightEnd
+	worker.readReport(h.t, &complete)
+	if complete.Code != 0 || h.latestRun() != complete.Run {
+		h.t.Errorf("the run with the lock ended with %d: %s", complete.Code, complete.Error)
 	}
-	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: done.Run, Since: h.service.Now().UTC()}
+	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: complete.Run, Since: h.service.Now().UTC()}
 	for p := range refused {
 		var end nightEnd
-		p.read(h.t, &end)
+		p.readReport(h.t, &end)
 		if end.Code != 4 || !gocmp.Equal(end.Held, want) {
 			h.t.Errorf("process %d ended with %d: %s; want 4 and %v", p.cmd.Process.Pid, end.Code, end.Error, want)
 		}

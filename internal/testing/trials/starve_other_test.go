@@ -9,7 +9,7 @@ import (
 )
 
 func (j job) limitDisk(t *testing.T, _ *pipeline.Config) (restore func()) {
-	if j.Room > 0 {
+	if j.MaxFileBytes > 0 {
 		t.Skip("this system cannot limit the size of files")
 	}
 	return func() {}

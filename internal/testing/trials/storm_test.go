@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// stepCalls selects one or two calls of every step of a night, in order: each kills the run
-// that resumes the killed one. Of frequent steps it selects the first call and one in the
-// middle.
+// stepCalls selects calls of every step of a night, in order. Of frequent steps it selects the
+// first call and one in the middle. Each call is meant to kill the run that resumes the
+// previous killed run.
 func stepCalls(steps []string) []stepCall {
 	var all []stepCall
 	count := map[string]int{}
@@ -29,26 +29,25 @@ func stepCalls(steps []string) []stepCall {
 	seen := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
-		// The file of one table represents all.
+		// The file of orders represents those of all tables.
 		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
 		seen[step] = true
 		all = append(all, stepCall{Step: step})
-		// A resumed run has too few landing steps left for the middle.
+		// A resumed run does not reach half of the landing steps.
 		if count[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
 			all = append(all, stepCall{Step: step, Nth: 1 + count[step]/2})
 		}
 		if i > published && published >= 0 {
-			// The first call may belong to the previous night, a call after the switch
-			// belongs to the current one.
+			// The first call may finish the previous night. A call after the switch
+			// belongs to the current night.
 			all = append(all, stepCall{Step: step, After: "after rename latest"})
 		}
 	}
 	return all
 }
 
-// criticalSteps returns a call of each of the most critical steps.
 func criticalSteps() []stepCall {
 	return []stepCall{{Step: "answer landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
 		{Step: "before fsync of the draft"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
@@ -59,32 +58,32 @@ func criticalSteps() []stepCall {
 func TestTrialKilledAtCriticalSteps(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	c := newTrial(t, 3, few()...)
+	c := newCrashTrial(t, 3, fewStreams()...)
 	c.killAll(t, criticalSteps())
 	c.finish(t)
 }
 
-// TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the
-// first night and in a later one. The published files are readable at any time, the next
-// run resumes the night without repeated requests, and the final warehouse equals the
-// warehouse of undisturbed runs.
+// TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the first
+// night and in a later one. The published files must be readable at any time, the next run
+// must resume the night without repeated requests, and the final warehouse must equal that of
+// undisturbed runs.
 func TestTortureKilledAtEveryStep(t *testing.T) {
 	requireTorture(t)
 	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newTrial(t, 3, some()...)
-			defer keep(t, time.Now(), func() torture.Trial {
+			c := newCrashTrial(t, 3, someStreams()...)
+			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "killed at every step, " + name, Fault: "SIGKILL at each step of the run that changes the disk; the next run resumes it",
-					Runs: c.kills(), Outcome: "no request repeated; warehouse, ledger and Parquet files equal those of an undisturbed run"}
+					Runs: c.killCount(), Outcome: "no request repeated; warehouse, ledger and Parquet files equal those of an undisturbed run"}
 			})
 			for range earlierNights {
 				c.publishUndisturbed(t)
 			}
-			c.begin(t)
-			// An existing top-level link is not created again, so the step after it occurs
-			// only once.
-			all := linkFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			c.beginNight(t)
+			// An existing link catalog.duckdb is not created again, so the fsync after it
+			// may not occur.
+			all := moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
 			c.killAll(t, all)
 			c.finish(t)
 			t.Logf("%d kills: %v", len(all), all)
@@ -92,8 +91,8 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// killAll kills one run after the other, each at its step.
-func (c *trial) killAll(t *testing.T, all []stepCall) {
+// killAll runs nights that are killed, each at one of the steps.
+func (c *crashTrial) killAll(t *testing.T, all []stepCall) {
 	t.Helper()
 	for _, s := range all {
 		if killed, _ := c.try(t, s, 0, waitForExit); !killed {
@@ -105,11 +104,11 @@ func (c *trial) killAll(t *testing.T, all []stepCall) {
 	}
 }
 
-// TestKilledRunIsInTheLedger kills a run that is not resumed: it is in the ledger and, from
-// the next publish on, in meta.runs.
+// TestKilledRunIsInTheLedger kills a run that is not resumed. It must be in the ledger, and in
+// meta.runs after the next publish.
 func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
-	c := newTrial(t, 5, few()...)
+	c := newCrashTrial(t, 5, fewStreams()...)
 	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
 	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
 	must(t, err)
@@ -117,12 +116,12 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
-	res := c.complete(pipeline.Run(t.Context(), j.config()))
+	res := c.mustComplete(pipeline.Run(t.Context(), j.config()))
 	if res.Run.ID == c.night {
 		t.Errorf("run %s was resumed after 7 hours", c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, c.night)
-	db := opened(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+	db := openUnmanaged(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
 		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
@@ -131,16 +130,16 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	}
 }
 
-// TestTrialKilledDryRunIsInTheLedger kills a dry run while another run can be resumed: both are
-// in the ledger, and the other run is resumed.
+// TestTrialKilledDryRunIsInTheLedger kills a dry run while another run can be resumed. Both must
+// be in the ledger, and the other run must be resumed.
 func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	c := newTrial(t, 6, few()...)
+	c := newCrashTrial(t, 6, fewStreams()...)
 	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
 	dry := c.job(killedAgent, c.dir)
-	dry.At, dry.Dry, dry.KillAt = c.at.Add(time.Minute), true, stepCall{Step: "mid merge"}
-	if p := dry.start(t); !p.killed() {
+	dry.At, dry.DryRun, dry.KillAt = c.at.Add(time.Minute), true, stepCall{Step: "mid merge"}
+	if p := dry.start(t); !p.wasKilled() {
 		t.Fatalf("the dry run was not killed:\n%s", p.output)
 	}
 	wh, err := warehouse.Open(dry.config().Warehouse)
@@ -150,12 +149,12 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	requireKilled(t, wh.Ledger.AllRuns, killed)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
-	if res := c.complete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
+	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
 		t.Errorf("run %s started, but %s was not resumed", res.Run.ID, c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, killed)
 	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
-	c.complete(pipeline.Run(t.Context(), dry.config()))
+	c.mustComplete(pipeline.Run(t.Context(), dry.config()))
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
@@ -173,20 +172,25 @@ func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run stri
 	}
 }
 
-// kills returns the number of killed runs.
-func (c *trial) kills() (n int) {
+// killCount returns the number of killed runs.
+func (c *crashTrial) killCount() (n int) {
 	for _, kills := range c.killsAt {
 		n += kills
 	}
 	return n
 }
 
-// stormCounts counts the results of a storm: nights, killed runs, nights published by a run
-// that was to be killed, and runs that ended before they could be killed.
-type stormCounts struct{ nights, kills, published, late int }
+// stormCounts counts the results of a storm.
+type stormCounts struct {
+	nights, kills int
+	// published counts the nights that were published by a run that was to be killed.
+	published int
+	// late counts the runs that ended before they could be killed.
+	late int
+}
 
 // storm kills every night up to three times. The last try is undisturbed.
-func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) stormCounts {
+func (c *crashTrial) storm(t *testing.T, random *rand.Rand, nights int) stormCounts {
 	t.Helper()
 	var s stormCounts
 	for s.nights < nights && !t.Failed() {
@@ -212,10 +216,10 @@ func (c *trial) storm(t *testing.T, random *rand.Rand, nights int) stormCounts {
 }
 
 // killOnce kills a run at a random time or step.
-func (c *trial) killOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
+func (c *crashTrial) killOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
 	t.Helper()
 	if c.night == "" {
-		c.begin(t)
+		c.beginNight(t)
 	}
 	if random.IntN(2) == 0 {
 		calls := stepCalls(c.steps)
@@ -235,21 +239,21 @@ func TestTortureCrash(t *testing.T) {
 		seed    uint64
 		nights  int
 		streams []string
-	}{"all streams": {1, 60, nil}, "some streams": {2, 140, some()}} {
+	}{"all streams": {1, 60, nil}, "some streams": {2, 140, someStreams()}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			c := newTrial(t, storm.seed, storm.streams...)
+			c := newCrashTrial(t, storm.seed, storm.streams...)
 			var s stormCounts
 			var rounds int
-			defer keep(t, start, func() torture.Trial {
+			defer recordTrial(t, start, func() torture.Trial {
 				return torture.Trial{Name: "storm, " + name, Fault: fmt.Sprintf("SIGKILL at random steps and times, %d times, while two processes read the warehouse", s.kills),
 					Runs: s.nights, Outcome: fmt.Sprintf("values, ledger and files equal those of undisturbed runs; %d readings, no mixture of nights", rounds)}
 			})
 			c.publishUndisturbed(t)
-			stop := c.watched(t)
+			stopReading := c.startReading(t)
 			s = c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
-			rounds = stop()
+			rounds = stopReading()
 			c.finish(t)
 			t.Logf("%d nights, %d kills, %d runs that ended before their kill, %d nights published by a run that was to be killed, %d readings, in %v",
 				s.nights, s.kills, s.late, s.published, rounds, time.Since(start).Round(time.Second))
@@ -260,9 +264,9 @@ func TestTortureCrash(t *testing.T) {
 	}
 }
 
-// watched reads the warehouse with killed runs continuously, with DuckDB and as Parquet,
-// until stop is called. stop returns the number of readings.
-func (c *trial) watched(t *testing.T) (stop func() int) {
+// startReading starts two processes that read the warehouse of the killed runs, with DuckDB and
+// as Parquet, until stop is called. stop returns the number of readings.
+func (c *crashTrial) startReading(t *testing.T) (stop func() int) {
 	t.Helper()
 	var readers []*child
 	for _, parquet := range []bool{false, true} {
@@ -273,10 +277,10 @@ func (c *trial) watched(t *testing.T) (stop func() int) {
 		for _, p := range readers {
 			must(t, p.input.Close())
 			var seen observations
-			p.read(t, &seen)
+			p.readReport(t, &seen)
 			rounds += seen.Rounds
-			if seen.Bad > 0 || seen.Rounds == 0 {
-				t.Errorf("%d of %d readings went wrong: %q", seen.Bad, seen.Rounds, seen.Problems)
+			if seen.ProblemCount > 0 || seen.Rounds == 0 {
+				t.Errorf("%d of %d readings had problems: %q", seen.ProblemCount, seen.Rounds, seen.Problems)
 			}
 		}
 		return rounds

@@ -19,7 +19,8 @@ type expected struct {
 	// path is the endpoint as in the spec. detail is the endpoint whose values take
 	// precedence over those of path, if both are read.
 	path, detail, query string
-	// ids are the columns with values of the path parameter; "team" is the team's id.
+	// ids are the columns whose values are used as the path parameter. "team" is the id of
+	// the team.
 	ids string
 	// list is the name of the list in an object without other relevant members.
 	list string
@@ -27,13 +28,14 @@ type expected struct {
 	at string
 	// bare is the column for items that are not objects.
 	bare string
-	// The columns by the type of their values.
-	text, whole, flag, money, when, json string
+	// Columns, grouped by the type of their values.
+	text, whole, flag, money, instant, json string
 	// capacity is the stem of the four columns of do_follow_links_allowed.
 	capacity string
 	// replies is the list within an item whose items are rows of the same table.
 	replies string
-	// link tables have only keys and no extra: another table describes the record.
+	// link means that the table has only keys and no extra, because another table contains
+	// the record.
 	link bool
 }
 
@@ -41,11 +43,11 @@ const (
 	priceText   = "currency pricing_tier"
 	includeText = "channel_type placement_type"
 	fileText    = "id name file_key file_url mime_type team_id folder_id uploaded_by"
-	life        = "created_at updated_at deleted_at"
+	timestamps  = "created_at updated_at deleted_at"
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables lists all tables. Tables that name ids precede those requested by these ids.
+// tables lists all tables. A table with ids precedes the tables that are requested by them.
 func tables() []expected {
 	var all []expected
 	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
@@ -61,7 +63,7 @@ func listingTables() []expected {
 		{
 			table: "outlet_listings", key: "id", path: outlets,
 			text:  "id outlet_id name description requirements outlet_name website_url logo city state country",
-			whole: "min_delivery_days max_delivery_days", flag: "is_featured", when: "created_at",
+			whole: "min_delivery_days max_delivery_days", flag: "is_featured", instant: "created_at",
 		},
 		{
 			table: "outlet_listing_channels", key: "outlet_listing_id position", path: outlets, at: "channels",
@@ -81,7 +83,7 @@ func listingTables() []expected {
 			text: "id name description requirements outlet_id outlet_name website_url logo country state city channel_id " +
 				"channel_type placement_type disclaimer disclaimer.id disclaimer.description",
 			whole: "min_delivery_days max_delivery_days domain_authority domain_ranking",
-			flag:  "is_featured is_indexed is_do_follow", when: "created_at",
+			flag:  "is_featured is_indexed is_do_follow", instant: "created_at",
 		},
 		{
 			table: "product_listing_prices", key: "product_listing_id position", path: products, at: "prices", bare: "unit_amount",
@@ -114,8 +116,8 @@ func orderTables() []expected {
 				"outlet.logo outlet.website_url",
 			flag:  "is_accounting_completed is_publisher_paid is_reseller_paid refund_required is_refunded",
 			money: "commission_amount vendor_cost sale_price product_price internal_cost reseller_price",
-			when: "commission_date_paid refund_date vendor_invoice_date vendor_paid_date accounting_completion_date " +
-				"publisher_paid_date reseller_paid_date date_paid " + life,
+			instant: "commission_date_paid refund_date vendor_invoice_date vendor_paid_date accounting_completion_date " +
+				"publisher_paid_date reseller_paid_date date_paid " + timestamps,
 		},
 		{
 			table: "orders", key: "id", path: list, detail: detail, query: query, ids: ids,
@@ -123,13 +125,13 @@ func orderTables() []expected {
 				"external_reference_number customer_invoice_id customer_invoice_source customer_invoice_url guest_email " +
 				"account_owner_email guest_payment_customer_id team.name team.contact_email name email checkout_link",
 			flag: "is_guest_order", money: "total subtotal processing_fee discount credits_applied", json: "metadata",
-			when: "date_paid customer_invoice_date " + life,
+			instant: "date_paid customer_invoice_date " + timestamps,
 		},
 		{
 			table: "order_line_items", key: "order_id position", path: list, detail: detail, query: query, ids: ids, at: "line_items",
 			text: "order_id=order_id|/id id product_id linked_order_line_item_id name product_type_name type_id " +
 				"product_type_prefix outlet.id outlet.name outlet.logo outlet.website_url",
-			whole: "position=#1 quantity", flag: "is_add_on", money: "price", when: life,
+			whole: "position=#1 quantity", flag: "is_add_on", money: "price", instant: timestamps,
 		},
 		{
 			table: "order_line_item_includes", key: "order_id line_position position", path: list, detail: detail, query: query,
@@ -146,23 +148,23 @@ func campaignTables() []expected {
 			table: "campaigns", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns,
 			text: "id name description reference profile_id=profile_id|profile.id v1_campaign_id status goals questionnaire_id " +
 				"keywords objectives target_audience tone writing_samples file_id profile.name profile.logo",
-			whole: "total_articles", money: "budget", when: "target_date " + life, json: "articles",
+			whole: "total_articles", money: "budget", instant: "target_date " + timestamps, json: "articles",
 		},
 		{
 			table: "questionnaires", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns, at: "questionnaire",
-			text: "id campaign_id=campaign_id|/id objectives keywords target_audience tone writing_samples file_id file_name file_url",
-			when: life, whole: "file_size",
+			text:    "id campaign_id=campaign_id|/id objectives keywords target_audience tone writing_samples file_id file_name file_url",
+			instant: timestamps, whole: "file_size",
 		},
 		{
 			table: "campaign_articles", key: "id", path: rows, ids: campaigns,
 			text: "id name live_url brief_doc_url draft_doc_url campaign_id=campaign_id|? order_item_id writer.id writer.first_name " +
 				"writer.last_name order_item.name order_item.outlet.id order_item.outlet.name order_item.outlet.logo " +
 				"order_item.outlet.website_url",
-			whole: "total_images", when: life,
+			whole: "total_images", instant: timestamps,
 		},
 		{
 			table: "article_statuses", key: "article_id position", path: rows, ids: campaigns, at: "status", bare: "name",
-			text: "article_id=/id notes name prefix color", whole: "position=#1", when: "effective_at",
+			text: "article_id=/id notes name prefix color", whole: "position=#1", instant: "effective_at",
 		},
 		{
 			table: "campaign_article_addons", key: "article_id position", path: rows, ids: campaigns, at: "order_item.addons", bare: "name",
@@ -176,12 +178,12 @@ func campaignTables() []expected {
 			table: "articles", key: "id", path: "/articles/{id}", ids: "campaign_articles.id order_items.article_id",
 			text: "id name brief_doc_url draft_doc_url live_url campaign_id product_id profile_id writer.id writer.first_name " +
 				"writer.last_name support_agent support_agent.id support_agent.first_name support_agent.last_name status.name status.prefix status.color expected_completion_date_title",
-			when: "updated_at expected_completion_date",
+			instant: "updated_at expected_completion_date",
 		},
 		{
 			table: "article_files", key: "article_id position", path: "/articles/{id}", at: "files", bare: "value",
 			ids:  "campaign_articles.id order_items.article_id",
-			text: "article_id=/id value " + fileText, whole: "position=#1 size", when: life,
+			text: "article_id=/id value " + fileText, whole: "position=#1 size", instant: timestamps,
 		},
 		{
 			table: "campaign_status_counts", key: "campaign_id id", path: "/campaigns/{id}/articles/status-count", ids: campaigns,
@@ -190,7 +192,7 @@ func campaignTables() []expected {
 		{
 			table: "article_comments", key: "article_id id", path: "/articles/{id}/comments", replies: "replies",
 			ids:  "campaign_articles.id order_items.article_id",
-			text: "article_id=? id content author.name author.email parent_comment_id=parent_comment_id|^id", when: "created_at updated_at",
+			text: "article_id=? id content author.name author.email parent_comment_id=parent_comment_id|^id", instant: "created_at updated_at",
 		},
 	}
 }
@@ -199,7 +201,7 @@ func outletTables() []expected {
 	const path, ids = "/outlets/{outlet_id}", "outlet_listings.outlet_id product_listings.outlet_id order_items.outlet_id"
 	return []expected{
 		{
-			table: "outlets", key: "id", path: path, ids: ids, flag: "is_indexed", when: "created_at updated_at",
+			table: "outlets", key: "id", path: path, ids: ids, flag: "is_indexed", instant: "created_at updated_at",
 			text: "id name description website_url logo country state city",
 		},
 		{
@@ -219,7 +221,7 @@ func outletTables() []expected {
 		{
 			table: "outlet_products", key: "outlet_id product_id", path: "/outlets/{id}/products", ids: "outlets.id",
 			text: "outlet_id=? product_id=id " + productText, whole: "min_delivery_days max_delivery_days",
-			flag: "is_featured active", when: life,
+			flag: "is_featured active", instant: timestamps,
 		},
 	}
 }
@@ -230,7 +232,7 @@ func productTables() []expected {
 	return []expected{
 		{
 			table: "products", key: "id", path: path, ids: ids, text: "id " + productText,
-			whole: "min_delivery_days max_delivery_days", flag: "is_featured active", when: life,
+			whole: "min_delivery_days max_delivery_days", flag: "is_featured active", instant: timestamps,
 		},
 		{
 			table: "product_prices", key: "product_id position", path: path, ids: ids, at: "prices", bare: "unit_amount",
@@ -251,7 +253,7 @@ func profileTables() []expected {
 			table: "profiles", key: "id", path: profiles, ids: "team",
 			text: "id name legal_company_name type logo location overview products_and_services drive_link writing_samples " +
 				"website_url team_id brand_tone_and_voice_id",
-			when: "last_generated_at " + life,
+			instant: "last_generated_at " + timestamps,
 		},
 		{
 			table: "profile_primary_goals", key: "profile_id position", path: profiles, ids: "team", at: "primary_goals", bare: "name",
@@ -287,8 +289,8 @@ func smallTables() []expected {
 		place("country", "countries"), place("state", "states"), place("city", "cities"),
 		{table: "tags", key: "name", path: "/tags", bare: "name", text: "name"},
 		{table: "disclaimers", key: "id", path: "/outlet-disclaimers", text: "id name description"},
-		{table: "files", key: "id", path: "/files", text: fileText, whole: "size", when: life},
-		{table: "folders", key: "id", path: "/folders", text: "id name team_id created_by", when: life},
+		{table: "files", key: "id", path: "/files", text: fileText, whole: "size", instant: timestamps},
+		{table: "folders", key: "id", path: "/folders", text: "id name team_id created_by", instant: timestamps},
 		{
 			table: "token", key: "team_id", path: "/auth/token", list: ".",
 			text: "team_id source token_type", flag: "pro_pricing_enabled", json: "scopes",

@@ -11,28 +11,28 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTortureFullDisk runs a night on a separate disk, whose free space increases with each
-// run. Each run without enough space must report the full disk and keep the published files;
-// the last one resumes the night.
+// TestTortureFullDisk runs a night on a separate disk whose free space increases with each
+// run. Each run without enough space must report the full disk and keep the published files.
+// The run with enough space must resume the night.
 func TestTortureFullDisk(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
-	c := newTrial(t, 8, few()...)
-	d := mounted(t, c.dir)
+	c := newCrashTrial(t, 8, fewStreams()...)
+	d := mountTmpfs(t, c.dir)
 	c.publishUndisturbed(t)
 	failed := 0
-	defer keep(t, time.Now(), func() torture.Trial {
+	defer recordTrial(t, time.Now(), func() torture.Trial {
 		return torture.Trial{Name: "full disk", Fault: "a disk whose free space is increased step by step, until it is enough", Runs: failed,
 			Outcome: "each run reports that the disk is full and keeps the last snapshot; the run with enough space resumes the night"}
 	})
 	for range 3 {
 		published := false
 		for room := uint64(0); !published; room = max(2*room, 64<<10) {
-			d.leave(room)
+			d.setFree(room)
 			var p *child
 			p, published = c.attempt(t, job{}, 0, waitForExit)
 			var end nightEnd
-			p.read(t, &end)
+			p.readReport(t, &end)
 			if ok := end.Code == 0; ok != published || !ok && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
 				t.Errorf("with %d free bytes the run ended with %d, published: %t: %s", room, end.Code, published, end.Error)
 			}
@@ -41,22 +41,22 @@ func TestTortureFullDisk(t *testing.T) {
 			}
 		}
 	}
-	d.leave(d.size)
+	d.setFree(d.size)
 	c.finish(t)
 	t.Logf("%d runs found the disk full", failed)
 }
 
-// memory is an in-memory file system.
-type memory struct {
+// tmpfs is a mounted in-memory file system.
+type tmpfs struct {
 	t    *testing.T
 	dir  string
 	size uint64
 }
 
-// mounted mounts a file system on a folder, which requires root.
-func mounted(t *testing.T, dir string) memory {
+// mountTmpfs mounts a file system on a folder. It skips the test without the privilege to mount.
+func mountTmpfs(t *testing.T, dir string) tmpfs {
 	t.Helper()
-	m := memory{t, dir, 256 << 20}
+	m := tmpfs{t, dir, 256 << 20}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", m.size)); err != nil {
 		t.Skipf("mount a separate disk: %v", err)
 	}
@@ -64,11 +64,11 @@ func mounted(t *testing.T, dir string) memory {
 	return m
 }
 
-// leave fills the file system up to the given number of free bytes.
-func (m memory) leave(room uint64) {
+// setFree resizes the file system so that the given number of bytes is free.
+func (m tmpfs) setFree(free uint64) {
 	m.t.Helper()
 	var fs unix.Statfs_t
 	must(m.t, unix.Statfs(m.dir, &fs))
 	used := (fs.Blocks - fs.Bfree) * uint64(fs.Bsize)
-	must(m.t, unix.Mount("tmpfs", m.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%d", used+room)))
+	must(m.t, unix.Mount("tmpfs", m.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%d", used+free)))
 }

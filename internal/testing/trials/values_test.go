@@ -13,33 +13,32 @@ import (
 )
 
 // TestTrialEveryValueArrives compares every field of every record of the service with the
-// warehouse after each night, for each table, column and row, in DuckDB and in Parquet, and
-// finally the whole history.
+// warehouse after each night, in DuckDB and in Parquet. Finally it compares the whole history.
 func TestTrialEveryValueArrives(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newHouse(t, richWorld())
+	h := newHarness(t, richWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)
 	parquet := open(t, "")
-	var nights []moment
+	var nights []nightData
 	for n := range 3 {
 		h.goodNight()
-		held := moment{h.at, ref.now()}
-		nights = append(nights, held)
+		night := nightData{h.at, ref.currentRows()}
+		nights = append(nights, night)
 		catalog := h.catalog()
-		for _, e := range ref.once() {
+		for _, e := range ref.distinctTables() {
 			file := fmt.Sprintf("read_parquet('%s')", h.path("latest", e.table+".parquet"))
-			t.Run(fmt.Sprintf("night %d/%s/DuckDB", n+1, e.table), func(t *testing.T) { check(t, e, held.rows, catalog, "main."+e.table) })
-			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, e.table), func(t *testing.T) { check(t, e, held.rows, parquet, file) })
+			t.Run(fmt.Sprintf("night %d/%s/DuckDB", n+1, e.table), func(t *testing.T) { checkTable(t, e, night.rows, catalog, "main."+e.table) })
+			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, e.table), func(t *testing.T) { checkTable(t, e, night.rows, parquet, file) })
 		}
 	}
-	t.Run("the world changed", func(t *testing.T) { checkPower(t, nights) })
+	t.Run("the world changed", func(t *testing.T) { requireChanges(t, nights) })
 	checkHistory(t, h, ref, nights)
 	checkSeries(t, h, ref, nights)
 }
 
-// checkPower checks that the world changed from night to night.
-func checkPower(t *testing.T, nights []moment) {
+// requireChanges checks that the world changed between the first and the last night.
+func requireChanges(t *testing.T, nights []nightData) {
 	last := nights[len(nights)-1].rows
 	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
 		if cmp.Equal(nights[0].rows[name], last[name]) {
@@ -48,17 +47,17 @@ func checkPower(t *testing.T, nights []moment) {
 	}
 }
 
-// check compares one table with the data of the service.
-func check(t *testing.T, e expected, held map[string][]cells, db *sql.DB, from string) {
+// checkTable reads a table and compares its rows with the data of the service.
+func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, from string) {
 	t.Helper()
-	compare(t, e, held, read(t, e, db, from), from)
+	compareRows(t, e, current, readTable(t, e, db, from), from)
 }
 
-// compare compares the rows of one table with the data of the service.
-func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, from string) {
+// compareRows compares the rows of a table with the data of the service.
+func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, from string) {
 	t.Helper()
-	want := keyed(e, held[e.table])
-	got := keyed(e, rows)
+	want := rowsByKey(e, current[e.table])
+	got := rowsByKey(e, rows)
 	keys := slices.Sorted(maps.Keys(want))
 	for key := range got {
 		if _, ok := want[key]; !ok {
@@ -68,23 +67,23 @@ func compare(t *testing.T, e expected, held map[string][]cells, rows []cells, fr
 	if len(want) != len(got) {
 		t.Errorf("%s has %d rows, but the service has %d", from, len(got), len(want))
 	}
-	const most = 5
-	shown := 0
+	const maxDiffs = 5
+	diffs := 0
 	for _, key := range keys {
 		diff := cmp.Diff(want[key], got[key])
 		if diff == "" {
 			continue
 		}
-		if shown++; shown > most {
+		if diffs++; diffs > maxDiffs {
 			t.Fatalf("%s: more rows differ", from)
 		}
 		t.Errorf("%s, row %s (-service +warehouse):\n%s", from, key, diff)
 	}
 }
 
-// keyed returns rows by key. Further rows with the same key get other keys.
-func keyed(e expected, rows []cells) map[string]cells {
-	all := map[string]cells{}
+// rowsByKey returns rows by key. Duplicates get another key with a suffix.
+func rowsByKey(e expected, rows []textRow) map[string]textRow {
+	all := map[string]textRow{}
 	for _, r := range rows {
 		var parts []string
 		for _, name := range strings.Fields(e.key) {
@@ -102,8 +101,8 @@ func keyed(e expected, rows []cells) map[string]cells {
 // systemColumns are the columns that the warehouse adds.
 func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
 
-// read reads a table as exact text, and checks its columns.
-func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
+// readTable reads a table as exact text, and checks its columns.
+func readTable(t *testing.T, e expected, db *sql.DB, from string) []textRow {
 	t.Helper()
 	types := columnTypes(t, db, from)
 	wanted := e.types()
@@ -112,10 +111,10 @@ func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 		if slices.Contains(systemColumns(), name) {
 			continue
 		}
-		if fits := fitting(wanted[name], from); !slices.Contains(fits, types[name]) {
-			t.Errorf("%s.%s is %s, want one of %q", from, name, types[name], fits)
+		if valid := validTypes(wanted[name], from); !slices.Contains(valid, types[name]) {
+			t.Errorf("%s.%s is %s, want one of %q", from, name, types[name], valid)
 		}
-		names, exprs = append(names, name), append(exprs, exactly(name, types[name]))
+		names, exprs = append(names, name), append(exprs, exactTextSQL(name, types[name]))
 	}
 	for name := range wanted {
 		if types[name] == "" {
@@ -123,9 +122,9 @@ func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 		}
 	}
 	rows := query(t, db, "SELECT "+strings.Join(exprs, ", ")+" FROM "+from)
-	all := make([]cells, len(rows))
+	all := make([]textRow, len(rows))
 	for i, values := range rows {
-		all[i] = cells{}
+		all[i] = textRow{}
 		for n, v := range values {
 			if !v.Valid {
 				continue
@@ -138,8 +137,8 @@ func read(t *testing.T, e expected, db *sql.DB, from string) []cells {
 	return all
 }
 
-// fitting returns the types that are valid for a source: in Parquet a document is text.
-func fitting(wanted []string, from string) []string {
+// validTypes returns the types that are valid in a source: in Parquet, JSON is text.
+func validTypes(wanted []string, from string) []string {
 	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
 		return []string{"VARCHAR"}
 	}
@@ -155,9 +154,9 @@ func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
 	return types
 }
 
-// exactly returns the SQL that converts a column to text without loss. Instants are in UTC,
-// independent of the session.
-func exactly(name, kind string) string {
+// exactTextSQL returns the SQL expression that converts a column to text without loss. Times
+// are in UTC, whatever the time zone of the session.
+func exactTextSQL(name, kind string) string {
 	if kind == "TIMESTAMP WITH TIME ZONE" {
 		return fmt.Sprintf("strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%d %%H:%%M:%%S.%%f')", strconv.Quote(name))
 	}

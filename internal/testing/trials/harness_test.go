@@ -30,20 +30,20 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// house is the fixture of the trials: a demo service behind real HTTP, and a warehouse.
-type house struct {
+// harness is the fixture of the trials: a demo service behind real HTTP, and a warehouse.
+type harness struct {
 	t       *testing.T
 	service *sim.Service
 	server  *httptest.Server
 	cfg     pipeline.Config
-	// arrive is the function set by arriving. It is atomic because a request of an
-	// interrupted night may arrive while the next night is prepared.
-	arrive atomic.Pointer[func(r *http.Request)]
-	// at is the time of the next or last night.
+	// requestHook is set by onRequest. It is atomic because a request of an interrupted
+	// night may arrive while the next night is prepared.
+	requestHook atomic.Pointer[func(r *http.Request)]
+	// at is the time of the current night, or of the last one between nights.
 	at time.Time
-	// opened is the open catalog, and shown identifies its file.
-	opened *sql.DB
-	shown  fs.FileInfo
+	// catalogDB is the open catalog. catalogFile identifies its file.
+	catalogDB   *sql.DB
+	catalogFile fs.FileInfo
 }
 
 const token = "pc_top-secret-of-the-test"
@@ -59,14 +59,14 @@ func richWorld() sim.Options {
 		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
 }
 
-// newHouse returns a house whose nights read the named streams only, or all if there are
-// none.
-func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
+// newHarness returns a harness whose nights read only the named streams, or all streams if
+// names is empty.
+func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 	t.Helper()
-	h := &house{t: t, service: sim.New(opts)}
+	h := &harness{t: t, service: sim.New(opts)}
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if see := h.arrive.Load(); see != nil {
-			(*see)(r)
+		if hook := h.requestHook.Load(); hook != nil {
+			(*hook)(r)
 		}
 		h.service.ServeHTTP(w, r)
 	}))
@@ -90,34 +90,36 @@ func newHouse(t *testing.T, opts sim.Options, names ...string) *house {
 	return h
 }
 
-// arriving calls see with every request before the service handles it.
-func (h *house) arriving(see func(r *http.Request)) { h.arrive.Store(&see) }
+// onRequest sets a function that is called with every request before the service handles it.
+func (h *harness) onRequest(hook func(r *http.Request)) { h.requestHook.Store(&hook) }
 
 // night advances the world by a day and runs a night.
-func (h *house) night() (pipeline.Result, error) {
-	return h.nightWithin(h.t.Context())
+func (h *harness) night() (pipeline.Result, error) {
+	return h.nightWithContext(h.t.Context())
 }
 
-func (h *house) nightWithin(ctx context.Context) (pipeline.Result, error) {
+func (h *harness) nightWithContext(ctx context.Context) (pipeline.Result, error) {
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	return pipeline.Run(ctx, h.cfg)
 }
 
-// goodNight runs a night that must be complete.
-func (h *house) goodNight() pipeline.Result {
+// goodNight advances the world by a day and runs a night that must be complete.
+func (h *harness) goodNight() pipeline.Result {
 	h.t.Helper()
-	return h.complete(h.night())
+	return h.mustComplete(h.night())
 }
 
-// sameDay runs a complete night without a change of the world.
-func (h *house) sameDay() pipeline.Result {
+// sameDayNight runs a night an hour later that must be complete. The world does not advance.
+func (h *harness) sameDayNight() pipeline.Result {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
-	return h.complete(pipeline.Run(h.t.Context(), h.cfg))
+	return h.mustComplete(pipeline.Run(h.t.Context(), h.cfg))
 }
 
-func (h *house) complete(res pipeline.Result, err error) pipeline.Result {
+// mustComplete takes the results of a run and fails the test unless the run is complete.
+// mustComplete takes the results of a run and fails the test unless the run is complete.
+func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
 		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
@@ -141,54 +143,54 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 
 // badNight runs a night that must fail with this exit code. The last snapshot must remain
 // readable and unchanged.
-func (h *house) badNight(ctx context.Context, code int) (pipeline.Result, error) {
+func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
-	before, held := h.latest(), h.snapshot()
-	res, err := h.nightWithin(ctx)
+	before, counts := h.latestRun(), h.rowCounts()
+	res, err := h.nightWithContext(ctx)
 	if err == nil {
 		h.t.Fatalf("night %s ended %s without an error\n%s", res.Run.ID, res.Run.Outcome, reasons(res.Run))
 	}
 	if got := exitCode(ctx, res, err); got != code {
 		h.t.Errorf("exit code %d, want %d: %v", got, code, err)
 	}
-	if after := h.latest(); after != before {
+	if after := h.latestRun(); after != before {
 		h.t.Errorf("version %q was published over %q", after, before)
 	}
-	if diff := cmp.Diff(held, h.snapshot()); diff != "" {
+	if diff := cmp.Diff(counts, h.rowCounts()); diff != "" {
 		h.t.Errorf("the last snapshot changed (-before +after):\n%s", diff)
 	}
 	return res, err
 }
 
 // partialNight runs a night that must publish with exit code 3.
-func (h *house) partialNight() pipeline.Result {
+func (h *harness) partialNight() pipeline.Result {
 	h.t.Helper()
 	res, err := h.night()
 	if err != nil || res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
 		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
-	if h.latest() != res.Run.ID {
-		h.t.Errorf("version %q is published, want %q", h.latest(), res.Run.ID)
+	if h.latestRun() != res.Run.ID {
+		h.t.Errorf("version %q is published, want %q", h.latestRun(), res.Run.ID)
 	}
 	return res
 }
 
-// snapshot returns the number of rows of every published table, or nil before the first
+// rowCounts returns the number of rows of every published table, or nil before the first
 // night.
-func (h *house) snapshot() map[string]string {
+func (h *harness) rowCounts() map[string]string {
 	h.t.Helper()
-	if h.latest() == "" {
+	if h.latestRun() == "" {
 		return nil
 	}
 	counts := map[string]string{}
 	for _, t := range h.cfg.Warehouse.Tables {
-		counts[t.Name] = h.one("SELECT count(*)::VARCHAR FROM main." + t.Name)
+		counts[t.Name] = h.queryOne("SELECT count(*)::VARCHAR FROM main." + t.Name)
 	}
 	return counts
 }
 
-// one returns the single value of a query on the published catalog.
-func (h *house) one(text string, args ...any) string {
+// queryOne returns the value of a query on the published catalog with one row and one column.
+func (h *harness) queryOne(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)
 	if len(rows) != 1 {
@@ -198,9 +200,9 @@ func (h *house) one(text string, args ...any) string {
 }
 
 // count returns the number of rows of a table that satisfy a condition.
-func (h *house) count(table, condition string, args ...any) int {
+func (h *harness) count(table, condition string, args ...any) int {
 	h.t.Helper()
-	n, err := strconv.Atoi(h.one("SELECT count(*)::VARCHAR FROM "+table+" WHERE "+condition, args...))
+	n, err := strconv.Atoi(h.queryOne("SELECT count(*)::VARCHAR FROM "+table+" WHERE "+condition, args...))
 	must(h.t, err)
 	return n
 }
@@ -217,25 +219,25 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 
 // requireStream checks the grade and a part of the reason of a stream, in the ledger and in
 // meta.streams.
-func (h *house) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
+func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
 	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) {
 		h.t.Errorf("%s is %s: %s, want %s: ...%s...", name, s.Grade, s.Reason, grade, reason)
 	}
-	meta := h.one("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
+	meta := h.queryOne("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
 	if meta != s.Grade+": "+s.Reason {
 		h.t.Errorf("meta.streams has %[2]q for %[1]s, the ledger %[3]q", name, meta, s.Grade+": "+s.Reason)
 	}
 }
 
 // requireValues compares tables with the current data of the service.
-func (h *house) requireValues(ref *reference, tables ...string) {
+func (h *harness) requireValues(ref *reference, tables ...string) {
 	h.t.Helper()
-	held, catalog := ref.now(), h.catalog()
-	for _, e := range ref.once() {
+	current, catalog := ref.currentRows(), h.catalog()
+	for _, e := range ref.distinctTables() {
 		if len(tables) == 0 || slices.Contains(tables, e.table) {
-			check(h.t, e, held, catalog, "main."+e.table)
+			checkTable(h.t, e, current, catalog, "main."+e.table)
 		}
 	}
 }
@@ -248,20 +250,20 @@ func reasons(r ledger.Run) string {
 	return b.String()
 }
 
-func (h *house) path(parts ...string) string {
+func (h *harness) path(parts ...string) string {
 	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
 }
 
 // catalog opens the published DuckDB file through the links, as readers do. It opens each
 // version once, because opening takes longer than most queries.
-func (h *house) catalog() *sql.DB {
+func (h *harness) catalog() *sql.DB {
 	h.t.Helper()
 	current, err := os.Stat(h.path("catalog.duckdb"))
 	must(h.t, err)
-	if h.shown == nil || !os.SameFile(h.shown, current) {
-		h.opened, h.shown = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), current
+	if h.catalogFile == nil || !os.SameFile(h.catalogFile, current) {
+		h.catalogDB, h.catalogFile = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), current
 	}
-	return h.opened
+	return h.catalogDB
 }
 
 func open(t *testing.T, dsn string) *sql.DB {
@@ -278,8 +280,8 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// latest returns the run that readers see, or "" before the first.
-func (h *house) latest() string {
+// latestRun returns the id of the run that readers see, or "" before the first publish.
+func (h *harness) latestRun() string {
 	h.t.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	if err != nil {
