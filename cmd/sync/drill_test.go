@@ -138,7 +138,7 @@ func (d drill) answers(t *testing.T) map[string]string {
 	quiet := *d.g
 	var report, diff bytes.Buffer
 	quiet.stdout = &report
-	fatal(t, runReport(t.Context(), &quiet, "-", ""))
+	fatal(t, runReport(t.Context(), &quiet, "-", "", ""))
 	quiet.stdout = &diff
 	fatal(t, runDiff(t.Context(), &quiet, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()

@@ -91,7 +91,7 @@ func (j *jobs) writeReport(ctx context.Context) {
 	silent := *j.s.g
 	silent.stdout = io.Discard
 	file := reportFile(j.cfg.Warehouse.Dir)
-	err := runReport(ctx, &silent, file, "/explore/questions/")
+	err := runReport(ctx, &silent, file, "", "/explore/questions/")
 	if mode := j.cfg.Warehouse.Mode(); err == nil && mode != 0 {
 		err = os.Chmod(file, mode)
 	}

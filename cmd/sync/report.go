@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,37 +13,47 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
+	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 )
 
 func reportCommand(g *globals) *cobra.Command {
-	out := "report.html"
+	out, asOf := "report.html", ""
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Make one HTML page of the newest snapshot, with charts",
-		Long: "Make one HTML page of the newest snapshot: headline numbers and their changes, prices,\n" +
-			"commissions, articles and the quality of the data. The page is a single file without\n" +
-			"external resources. Every number is shown with its query.",
+		Short: "Make one HTML page of a snapshot, with charts",
+		Long: "Make one HTML page of the newest snapshot, or of an earlier one with --as-of: findings that need\n" +
+			"attention, headline numbers and their changes, prices, commissions, articles and the quality of\n" +
+			"the data. The page is a single file without external resources. Every number is shown with its\n" +
+			"query.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, "") }),
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, asOf, "") }),
 	}
+	asOfFlag(cmd, g, &asOf)
 	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
 	heldFlag(cmd, g)
 	return cmd
 }
 
-// runReport writes the page. questions is the path below which a server has a page for each
-// named query. It is empty for a standalone file.
-func runReport(ctx context.Context, g *globals, out, questions string) (err error) {
+// runReport writes the page of the newest snapshot, or of asOf. questions is the path below which
+// a server has a page for each named query. It is empty for a standalone file.
+func runReport(ctx context.Context, g *globals, out, asOf, questions string) (err error) {
 	// The page reads several snapshots. Their times are not printed.
 	silent := *g
 	silent.Quiet = true
-	s := &openSnapshots{g: &silent, dbs: map[time.Time]*query.DB{}}
+	s := &openSnapshots{g: &silent, asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(&silent, errors.Join(err, s.close())) }()
-	opts := report.Options{Program: "placementsync query", Questions: questions}
+	opts := report.Options{Program: "placementsync query", Questions: questions, Earlier: asOf != "", Held: g.held}
 	if g.Config != command.DefaultConfig {
 		opts.Program += " --config " + config.QuoteWord(g.Config)
+	}
+	if g.held {
+		opts.Program += " --held"
+	}
+	if opts.Notices, err = heldNotices(g); err != nil {
+		return err
 	}
 	if out == "-" {
 		return report.Write(ctx, g.stdout, s.ask, opts)
@@ -61,18 +72,43 @@ func runReport(ctx context.Context, g *globals, out, questions string) (err erro
 	return err
 }
 
-// openSnapshots are the snapshots that a report reads, by time. The zero time is the newest
-// snapshot.
+// heldNotices returns the notice of a held night, if there is one.
+func heldNotices(g *globals) ([]report.Notice, error) {
+	wh, _, err := g.openWarehouse()
+	if err != nil {
+		return nil, err
+	}
+	h, ok, err := wh.Held()
+	if err != nil || !ok {
+		return nil, err
+	}
+	n := report.Notice{Alarm: true, Title: "The night of " + page.Clock(h.Manifest.SnapshotAt) + " UTC is held and not published, because of these checks:"}
+	if g.held {
+		n.Title = "This snapshot is held and not published, because of these checks:"
+	}
+	for _, c := range h.Entry.Checks {
+		if c.Holds() {
+			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.Check{c}))
+		}
+	}
+	n.Lines = append(n.Lines, "Compare it with placementsync diff --held. Then publish it with placementsync publish --held --accept "+
+		strings.Join(h.FailedChecks(), ",")+", or drop it with placementsync discard --held.")
+	return []report.Notice{n}, nil
+}
+
+// openSnapshots are the snapshots that a report reads, by time. The zero time is the snapshot of
+// the report.
 type openSnapshots struct {
-	g   *globals
-	dbs map[time.Time]*query.DB
+	g    *globals
+	asOf string
+	dbs  map[time.Time]*query.DB
 }
 
 // ask is a report.Ask.
 func (s *openSnapshots) ask(ctx context.Context, q report.Question) (r query.Result, ok bool, err error) {
 	db := s.dbs[q.AsOf]
 	if db == nil {
-		var opts query.Options
+		opts := query.Options{AsOf: s.asOf}
 		if !q.AsOf.IsZero() {
 			opts.AsOf = q.AsOf.UTC().Format(time.RFC3339Nano)
 		}

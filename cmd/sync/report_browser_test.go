@@ -36,6 +36,7 @@ func TestTrialReportInChromium(t *testing.T) {
 		})
 	}
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
+	t.Run("paper", func(t *testing.T) { b.t = t; checkPaper(t, b, file) })
 	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
@@ -84,6 +85,38 @@ func checkCharts(t *testing.T, b *browser) {
 		if c.Width < 200 || c.Height < 60 || c.Shapes < 3 {
 			t.Errorf("%s is not drawn: %.0f by %.0f with %d shapes", c.ID, c.Width, c.Height, c.Shapes)
 		}
+	}
+}
+
+// checkPaper prints the page. Charts fill their cards, and their titles have the label and the
+// unit, because the selectors are not printed.
+func checkPaper(t *testing.T, b *browser, file string) {
+	t.Helper()
+	b.visit(file, 1400, 900, "light")
+	var pdf struct{ Data []byte }
+	b.call("Page.printToPDF", map[string]any{}, &pdf)
+	const least, most = 5, 14
+	if pages := bytes.Count(pdf.Data, []byte("/Type /Page\n")); pages < least || pages > most {
+		t.Errorf("the report has %d pages on paper, want %d to %d", pages, least, most)
+	}
+	var charts []struct {
+		ID, Heading string
+		Share       float64
+	}
+	b.eval(`(() => {
+		dispatchEvent(new Event("beforeprint"));
+		const found = [...document.querySelectorAll(".panel:has(.chart)")].map((p) => ({ id: p.id, heading: p.querySelector(".heading").textContent,
+			share: p.querySelector("svg").getBoundingClientRect().width / p.clientWidth }));
+		dispatchEvent(new Event("afterprint"));
+		return found;
+	})()`, &charts)
+	for _, c := range charts {
+		if c.Share < 0.9 || c.Share > 1 || c.Heading == "" {
+			t.Errorf("%s fills %.2f of its card on paper, with the heading %q", c.ID, c.Share, c.Heading)
+		}
+	}
+	if len(charts) < least {
+		t.Errorf("the page has %d charts on paper", len(charts))
 	}
 }
 

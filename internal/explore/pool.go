@@ -210,7 +210,8 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {
 			return fmt.Errorf("read mart.snapshot: %w", err)
 		}
-		if !r.Get("grade").Null {
+		grade := ledger.Stream{Grade: r.Get("grade").Text, Reason: r.Get("reason").Text}
+		if !r.Get("grade").Null && !grade.IsUnused() {
 			s.countStanding(ledger.StandingOf(r.Get("grade").Text))
 		}
 	}

@@ -123,16 +123,23 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Reasons of streams that the configuration excludes.
+// Reasons of streams that are not read by choice. The configuration excludes the first two.
 const (
-	ReasonNotChosen = "not chosen"
-	ReasonNoDetails = "streams.details is none"
+	ReasonNotChosen  = "not chosen"
+	ReasonNoDetails  = "streams.details is none"
+	ReasonNoDelivery = "no webhook delivery was received yet"
 )
 
 // IsLeftOut reports whether the configuration excludes the stream. Such a stream is no
 // problem, and its grade does not change.
 func (s Stream) IsLeftOut() bool {
 	return !WasRead(s.Grade) && (strings.HasPrefix(s.Reason, ReasonNotChosen) || strings.HasPrefix(s.Reason, ReasonNoDetails))
+}
+
+// IsUnused reports whether the stream has no rows by choice: the configuration excludes it, or
+// no webhook was delivered yet.
+func (s Stream) IsUnused() bool {
+	return StandingOf(s.Grade) == NotRead && (s.IsLeftOut() || s.Reason == ReasonNoDelivery)
 }
 
 // Problem returns the stream's standing and reason as a Problem.

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,10 +48,16 @@ const MostSeries = 8
 // Variant is one alternative of a chart. Either it has Categories, one for each value of a
 // series, or its series have Times.
 type Variant struct {
-	Label      string   `json:"label,omitempty"`
+	Label string `json:"label,omitempty"`
+	// Heading follows the title of the chart: the label and the unit.
+	Heading    string   `json:"heading,omitempty"`
 	Currency   string   `json:"currency,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
+	// Most is the end of the value axis, and -Most its beginning. Zero means no limit. Note names
+	// the values beyond it.
+	Most float64 `json:"most,omitempty"`
+	Note string  `json:"note,omitempty"`
 }
 
 // Series is a list of values, each a float64 or, in Boxes, five numbers: minimum, lower
@@ -89,4 +97,81 @@ func (c Chart) JSON() (string, error) {
 	e.SetEscapeHTML(false) // the template escapes the attribute
 	err := e.Encode(c)
 	return strings.TrimSpace(text.String()), err
+}
+
+// Limits of CutOutliers.
+const (
+	outlierFactor = 5
+	outlierValues = 4 // fewer values have no outliers
+	namedOutliers = 5
+)
+
+// bar is a value of a chart, or the total of a stack above or below the axis.
+type bar struct {
+	name, text string
+	size       float64
+}
+
+// CutOutliers limits the value axis if a few values would flatten the others. Outliers are
+// values of more than five times the 75th percentile of the values other than zero, without
+// their signs.
+func (v *Variant) CutOutliers(stacked bool) {
+	bars := v.bars(stacked)
+	if len(bars) < outlierValues {
+		return
+	}
+	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
+	limit := outlierFactor * bars[len(bars)/4].size
+	kept := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
+	if kept == 0 {
+		return
+	}
+	v.Most = roundUp(bars[kept].size)
+	var names []string
+	for _, b := range bars[:min(kept, namedOutliers)] {
+		names = append(names, b.name+" "+b.text)
+	}
+	if more := kept - len(names); more > 0 {
+		names = append(names, strconv.Itoa(more)+" more, which the table has")
+	}
+	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.Most, 'f', -1, 64)) +
+		". Cut, as over five times the 75th percentile: " + strings.Join(names, "; ") + "."
+}
+
+// bars returns the values other than zero. If stacked, these are the totals of each category,
+// above the axis and below it.
+func (v *Variant) bars(stacked bool) (bars []bar) {
+	for i, category := range v.Categories {
+		var above, below float64
+		for _, s := range v.Series {
+			n, _ := s.Values[i].(float64)
+			above, below = above+max(n, 0), below-min(n, 0)
+			if n == 0 || stacked {
+				continue
+			}
+			b := bar{category, s.Texts[i], math.Abs(n)}
+			if len(v.Series) > 1 {
+				b.name += ", " + s.Name
+			}
+			bars = append(bars, b)
+		}
+		for _, total := range []float64{above, below} {
+			if stacked && total > 0 {
+				bars = append(bars, bar{category, Decimal(strings.TrimSuffix(strconv.FormatFloat(total, 'f', 2, 64), ".00")), total})
+			}
+		}
+	}
+	return bars
+}
+
+// roundUp returns the next number of 1, 1.5, 2, 3, 5 or 7 times a power of ten.
+func roundUp(n float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(n)))
+	for _, multiple := range []float64{1, 1.5, 2, 3, 5, 7} {
+		if n <= multiple*power {
+			const places = 1e6 // 0.1 * 3 is not exactly 0.3
+			return math.Round(multiple*power*places) / places
+		}
+	}
+	return 10 * power
 }

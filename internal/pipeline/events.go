@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
@@ -192,7 +193,7 @@ func (n *night) gradeEvents(ctx context.Context, one *received) error {
 	one.cover = load.Unproven
 	one.evidence.Grade, one.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
 	if !some && one.sink.count.Load() == 0 {
-		one.evidence.Grade, one.evidence.Reason = fetch.Skipped, "no webhook delivery was received yet"
+		one.evidence.Grade, one.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery
 	}
 	return nil
 }

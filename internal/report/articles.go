@@ -11,8 +11,8 @@ var articlesSection = section{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
 			query: "articles_by_status", read: 40, shown: 40,
-			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
-				measure{column: "articles", name: "articles"})},
+			plot: &plot{kind: page.Bars, across: true, unit: "articles", labels: []string{"status_name"}, most: 40,
+				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days_in_status", label: "Median time", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
@@ -24,8 +24,8 @@ var articlesSection = section{
 			id: "weekly-throughput", title: "Started and published by week",
 			about: "Weeks begin on Monday. The last week may be incomplete.",
 			query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
-			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byColumns("week"), weeksDrawn,
-				measure{column: "started", name: "started", colour: 5}, measure{column: "published", name: "published", colour: 2})},
+			plot: &plot{kind: page.Bars, unit: "articles", labels: []string{"week"}, most: weeksDrawn,
+				measures: []measure{{column: "started", name: "started", colour: 5}, {column: "published", name: "published", colour: 2}}},
 			fields: []field{
 				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
 				{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended otherwise", as: asNumber},
@@ -38,8 +38,8 @@ var articlesSection = section{
 			id: "cycle-time", title: "Time in each status",
 			about: "Days from one status to the next, without articles that are still in the status.",
 			query: "article_cycle_time", read: 40, shown: 40,
-			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("status_name"), 40,
-				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
+			plot: &plot{kind: page.Bars, across: true, unit: "days", labels: []string{"status_name"}, most: 40,
+				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
@@ -52,8 +52,8 @@ var articlesSection = section{
 			id: "paid-to-live", title: "From paid order to live",
 			about: "Days from payment to publication, by the month of publication.",
 			query: "paid_to_live", read: monthsDrawn, shown: monthsDrawn,
-			plot: &plot{kind: page.Lines, variant: seriesByMeasure(byMonth, monthsDrawn,
-				measure{column: "p50_days", name: "median", as: asDays}, measure{column: "p90_days", name: "90th percentile", colour: 1, as: asDays})},
+			plot: &plot{kind: page.Lines, unit: "days", labels: []string{"month"}, most: monthsDrawn,
+				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},

@@ -10,21 +10,34 @@ import (
 	"placementsync/internal/query"
 )
 
-// plot specifies how a result is drawn.
+// plot specifies how a result is drawn: as boxes, as one series for each value of a column, or
+// else as one series for each measure. Each row is a category.
 type plot struct {
 	kind            page.Kind
 	across, stacked bool
 	log             bool
+	// unit follows the title, such as "days".
+	unit string
 	// choice is the label of the control that chooses a variant.
 	choice string
 	// split lists the columns of which each combination of values is a variant. Empty means a
 	// single variant.
 	split []string
-	// variant converts the rows of one variant to series.
-	variant func(a queryResult) page.Variant
 	// weigh is a column. Variants are ordered by its sum, the largest first. Empty means the
 	// order of the rows.
 	weigh string
+	// labels are the columns that name a category.
+	labels []string
+	// most limits the categories, or the series if there is a column series.
+	most int
+
+	measures []measure
+	// series is the column with a series for each of its values, value the column of the values.
+	series, value string
+	// known is a column of rows that are sorted newest first. They are drawn oldest first, without
+	// rows in which it is NULL: in the first night all rows are new, so that its bar would dwarf
+	// the others.
+	known string
 }
 
 const (
@@ -37,7 +50,7 @@ const (
 
 func (p plot) drawVariants(a queryResult) []page.Variant {
 	if len(p.split) == 0 {
-		return nonEmpty(p.variant(a))
+		return p.drawVariant(a, "")
 	}
 	label := func(row query.Record) string { return rowLabel(a, row, p.split...) }
 	labels := a.distinctLabels(label)
@@ -52,9 +65,7 @@ func (p plot) drawVariants(a queryResult) []page.Variant {
 	var all []page.Variant
 	for _, l := range labels {
 		rows := a.filterRows(func(row query.Record) bool { return label(row) == l })
-		v := p.variant(rows)
-		v.Label, v.Currency = l, a.currencyOf(rows.Rows[0])
-		all = append(all, nonEmpty(v)...)
+		all = append(all, p.drawVariant(rows, l)...)
 		if len(all) == maxVariants {
 			break
 		}
@@ -62,12 +73,56 @@ func (p plot) drawVariants(a queryResult) []page.Variant {
 	return all
 }
 
-func nonEmpty(v page.Variant) []page.Variant {
+// drawVariant returns one variant, or none if no row has a value.
+func (p plot) drawVariant(a queryResult, label string) []page.Variant {
+	var v page.Variant
+	switch {
+	case p.kind == page.Boxes:
+		v = p.drawBoxes(a)
+	case p.series != "":
+		v = p.drawValues(a)
+	default:
+		v = p.drawMeasures(a)
+	}
 	if len(v.Categories) == 0 {
 		return nil
 	}
+	if label != "" {
+		v.Label, v.Currency = label, a.currencyOf(a.Rows[0])
+	}
+	v.Heading = strings.Join(slices.DeleteFunc([]string{label, p.unit}, func(part string) bool { return part == "" }), separator)
+	if !p.log && p.kind != page.Boxes {
+		v.CutOutliers(p.stacked)
+	}
 	return []page.Variant{v}
 }
+
+// category returns the label of a row.
+func (p plot) category(a queryResult, row query.Record) string {
+	switch p.labels[0] {
+	case "price_from":
+		return priceBand(a, row)
+	case "snapshot_at":
+		return snapshotLabel(a, row)
+	}
+	return rowLabel(a, row, p.labels...)
+}
+
+// snapshotLabel returns the day of a snapshot, with its time if the day has several.
+func snapshotLabel(a queryResult, row query.Record) string {
+	const day = len("2006-01-02")
+	at := page.Moment(a.textOf(row, "snapshot_at"))
+	others := a.filterRows(func(r query.Record) bool {
+		return strings.HasPrefix(a.textOf(r, "snapshot_at"), at[:min(day, len(at))])
+	})
+	if len(others.Rows) > 1 {
+		return at
+	}
+	return at[:min(day, len(at))]
+}
+
+// separator joins the parts of a label.
+const separator = " \u00b7 "
 
 // rowLabel joins the values of columns. A missing value becomes "(name unknown)".
 func rowLabel(a queryResult, row query.Record, columns ...string) string {
@@ -77,13 +132,15 @@ func rowLabel(a queryResult, row query.Record, columns ...string) string {
 		switch {
 		case name == "currency":
 			parts[i] = clipText(unitName(c))
+		case name == "month" && !c.Null:
+			parts[i] = formatMonth(c.Text)
 		case c.Null || c.Text == "":
 			parts[i] = "(" + strings.ReplaceAll(name, "_", " ") + " unknown)"
 		default:
 			parts[i] = clipText(c.Text)
 		}
 	}
-	return strings.Join(parts, " \u00b7 ")
+	return strings.Join(parts, separator)
 }
 
 // measure is a column that is drawn as one series.
@@ -95,27 +152,28 @@ type measure struct {
 	as    shape
 }
 
-// seriesByMeasure converts each measure to a series and each row to a category. It uses at most
-// most rows.
-func seriesByMeasure(category func(a queryResult, row query.Record) string, most int, measures ...measure) func(queryResult) page.Variant {
-	return func(a queryResult) page.Variant {
-		var v page.Variant
-		a = a.filterRows(func(row query.Record) bool {
-			return slices.ContainsFunc(measures, func(m measure) bool { return !a.valueOf(row, m.column).Null })
-		})
-		rows := a.Rows[:min(len(a.Rows), most)]
-		for _, row := range rows {
-			v.Categories = append(v.Categories, category(a, row))
-		}
-		for _, m := range measures {
-			s := page.Series{Name: m.name, Colour: m.colour}
-			for _, row := range rows {
-				m.addTo(&s, a.valueOf(row, m.column))
-			}
-			v.Series = append(v.Series, s)
-		}
-		return v
+// drawMeasures converts each measure to a series. It skips rows without any measure.
+func (p plot) drawMeasures(a queryResult) page.Variant {
+	var v page.Variant
+	a = a.filterRows(func(row query.Record) bool {
+		return (p.known == "" || !a.valueOf(row, p.known).Null) &&
+			slices.ContainsFunc(p.measures, func(m measure) bool { return !a.valueOf(row, m.column).Null })
+	})
+	rows := a.Rows[:min(len(a.Rows), p.most)]
+	if p.known != "" {
+		slices.Reverse(rows)
 	}
+	for _, row := range rows {
+		v.Categories = append(v.Categories, p.category(a, row))
+	}
+	for _, m := range p.measures {
+		s := page.Series{Name: m.name, Colour: m.colour}
+		for _, row := range rows {
+			m.addTo(&s, a.valueOf(row, m.column))
+		}
+		v.Series = append(v.Series, s)
+	}
+	return v
 }
 
 func (m measure) addTo(s *page.Series, c query.Value) {
@@ -128,74 +186,50 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 	}
 }
 
-// seriesByValue converts rows of (category, series, value) to one series for each value of the
-// column series, in the order of the rows. It returns at most most series.
-func seriesByValue(category func(a queryResult, row query.Record) string, series, value string, most int) func(queryResult) page.Variant {
-	return func(a queryResult) page.Variant {
-		name := func(row query.Record) string { return rowLabel(a, row, series) }
-		categories := a.distinctLabels(func(row query.Record) string { return category(a, row) })
-		categories = categories[:min(len(categories), maxCategories)]
-		v := page.Variant{Categories: categories}
-		for i, n := range a.distinctLabels(name) {
-			if i == most {
-				break
+// drawValues converts rows of (category, series, value) to one series for each value of the
+// column series, in the order of the rows.
+func (p plot) drawValues(a queryResult) page.Variant {
+	name := func(row query.Record) string { return rowLabel(a, row, p.series) }
+	categories := a.distinctLabels(func(row query.Record) string { return p.category(a, row) })
+	categories = categories[:min(len(categories), maxCategories)]
+	v := page.Variant{Categories: categories}
+	names := a.distinctLabels(name)
+	for i, n := range names[:min(len(names), p.most)] {
+		at := map[string]query.Value{}
+		for _, row := range a.Rows {
+			if name(row) == n {
+				at[p.category(a, row)] = a.valueOf(row, p.value)
 			}
-			at := map[string]query.Value{}
-			for _, row := range a.Rows {
-				if name(row) == n {
-					at[category(a, row)] = a.valueOf(row, value)
-				}
-			}
-			s := page.Series{Name: n, Colour: i}
-			for _, c := range categories {
-				cell, known := at[c]
-				measure{}.addTo(&s, query.Value{Text: cell.Text, Null: !known || cell.Null})
-			}
-			v.Series = append(v.Series, s)
 		}
-		return v
-	}
-}
-
-// boxByRow converts each row to a box of five columns: minimum, quartiles and maximum. It skips
-// rows with a missing value.
-func boxByRow(category func(a queryResult, row query.Record) string, most int, five [5]string) func(queryResult) page.Variant {
-	return func(a queryResult) page.Variant {
-		s := page.Series{Name: "prices"}
-		var v page.Variant
-		for _, row := range a.Rows[:min(len(a.Rows), most)] {
-			box, texts, whole := [5]float64{}, [5]string{}, true
-			for i, column := range five {
-				c := a.valueOf(row, column)
-				n, ok := c.Number()
-				box[i], texts[i], whole = n, page.Decimal(c.Text), whole && ok
-			}
-			if !whole {
-				continue
-			}
-			v.Categories = append(v.Categories, category(a, row))
-			s.Values = append(s.Values, box)
-			s.Texts = append(s.Texts, fmt.Sprintf("median %s, half of them %s to %s, all %s to %s",
-				texts[2], texts[1], texts[3], texts[0], texts[4]))
+		s := page.Series{Name: n, Colour: i}
+		for _, c := range categories {
+			cell, known := at[c]
+			measure{}.addTo(&s, query.Value{Text: cell.Text, Null: !known || cell.Null})
 		}
-		v.Series = []page.Series{s}
-		return v
+		v.Series = append(v.Series, s)
 	}
+	return v
 }
 
-// byColumns returns a function that labels rows by columns.
-func byColumns(columns ...string) func(a queryResult, row query.Record) string {
-	return func(a queryResult, row query.Record) string { return rowLabel(a, row, columns...) }
-}
-
-func byMonth(a queryResult, row query.Record) string { return formatMonth(rowLabel(a, row, "month")) }
-
-// oldestFirst is seriesByMeasure for rows that are sorted newest first. It skips rows in which
-// known is NULL: in the first night all rows are new, so that its bar would dwarf the others.
-func oldestFirst(known string, category func(a queryResult, row query.Record) string, measures ...measure) func(queryResult) page.Variant {
-	return func(a queryResult) page.Variant {
-		a = a.filterRows(func(row query.Record) bool { return !a.valueOf(row, known).Null })
-		slices.Reverse(a.Rows)
-		return seriesByMeasure(category, len(a.Rows), measures...)(a)
+// drawBoxes converts each row to a box. It skips rows with a missing value.
+func (p plot) drawBoxes(a queryResult) page.Variant {
+	s := page.Series{Name: "prices"}
+	var v page.Variant
+	for _, row := range a.Rows[:min(len(a.Rows), p.most)] {
+		box, texts, whole := [5]float64{}, [5]string{}, true
+		for i, column := range [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"} {
+			c := a.valueOf(row, column)
+			n, ok := c.Number()
+			box[i], texts[i], whole = n, page.Decimal(c.Text), whole && ok
+		}
+		if !whole {
+			continue
+		}
+		v.Categories = append(v.Categories, p.category(a, row))
+		s.Values = append(s.Values, box)
+		s.Texts = append(s.Texts, fmt.Sprintf("median %s, half of them %s to %s, all %s to %s",
+			texts[2], texts[1], texts[3], texts[0], texts[4]))
 	}
+	v.Series = []page.Series{s}
+	return v
 }

@@ -24,20 +24,22 @@ func TestSeriesByMeasure(t *testing.T) {
 		W2|1234||y
 		W3|||z
 		W4|0|7.50|z`)
-	draw := seriesByMeasure(byColumns("week"), 10, measure{column: "started", name: "started", colour: 5},
-		measure{column: "published", name: "published", colour: 2, below: true, as: asDays})
+	p := plot{labels: []string{"week"}, most: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: 5},
+		{column: "published", name: "published", colour: 2, below: true, as: asDays}}}
 	requireVariants(t, []page.Variant{{
+		Heading:    "articles",
 		Categories: []string{"W1", "W2", "W4"}, // W3 has neither
 		Series: []page.Series{
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
 		},
-	}}, plot{variant: draw}.drawVariants(a))
+		Most: 15, Note: "The axis ends at 15. Cut, as over five times the 75th percentile: W2, started 1,234.",
+	}}, p.drawVariants(a))
 }
 
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 	a := parseResult("day|n\nd1|1\nd2|2\nd3|3")
-	got := seriesByMeasure(byColumns("day"), 2, measure{column: "n", name: "n"})(a)
+	got := plot{labels: []string{"day"}, most: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(a)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
@@ -60,10 +62,14 @@ func TestSeriesByValue(t *testing.T) {
 			{Name: "due", Colour: 1, Values: []any{5.0, 7.0, nil}, Texts: []string{"5.00", "7.00", "–"}},
 			{Name: "(status unknown)", Colour: 2, Values: []any{nil, 1.0, nil}, Texts: []string{"–", "1.00", "–"}},
 		}
-		return []page.Variant{{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:kept]}}
+		v := page.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:kept]}
+		if kept == 3 {
+			v.Most, v.Note = 7, "The axis ends at 7. Cut, as over five times the 75th percentile: 2026-10, paid 1,000.00."
+		}
+		return []page.Variant{v}
 	}
 	for _, kept := range []int{3, 2, 1} {
-		requireVariants(t, want(kept), plot{variant: seriesByValue(byMonth, "status", "total", kept)}.drawVariants(a))
+		requireVariants(t, want(kept), plot{labels: []string{"month"}, series: "status", value: "total", most: kept}.drawVariants(a))
 	}
 }
 
@@ -78,21 +84,23 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		Categories: []string{"US", "FR"},
 		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, half of them 2 to 4,000, all 1 to 5,000.50", "median 1, half of them 1 to 1, all 1 to 1"}}},
-	}}, plot{variant: boxByRow(byColumns("segment"), 3, quartileColumns())}.drawVariants(a))
+	}}, plot{kind: page.Boxes, labels: []string{"segment"}, most: 3}.drawVariants(a))
 }
 
 func TestOldestFirst(t *testing.T) {
 	a := parseResult(`
-		run_id|rows_new|hours_since_previous
-		r3|3|24.00
-		r2|2|24.00
-		r1|9000|`)
+		snapshot_at|rows_new|hours_since_previous
+		2026-11-04T14:30:00Z|4|12.50
+		2026-11-04T02:00:00Z|3|48.00
+		2026-11-02T02:00:00Z|2|24.00
+		2026-11-01T02:00:00Z|9000|`)
 	requireVariants(t, []page.Variant{{
-		Categories: []string{"r2", "r3"}, // without the first night, in which all rows are new
-		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0}, Texts: []string{"2", "3"}}},
-	}}, plot{variant: oldestFirst("hours_since_previous", byColumns("run_id"), measure{column: "rows_new", name: "new"})}.drawVariants(a))
-	if a.Rows[0].Get("run_id").Text != "r3" {
-		t.Error("oldestFirst changed the order of the given rows")
+		// without the first night, in which all rows are new; a day with two snapshots has times
+		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
+		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
+	}}, plot{labels: []string{"snapshot_at"}, most: 9, known: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(a))
+	if a.Rows[0].Get("rows_new").Text != "4" {
+		t.Error("drawVariants changed the order of the given rows")
 	}
 }
 
@@ -104,7 +112,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		pro|EUR|b|2
 		basic|USD|b|20
 		basic||a|30`)
-	p := plot{split: []string{"tier", "currency"}, variant: seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})}
+	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	labels := func(all []page.Variant) []string {
 		var found []string
 		for _, v := range all {
@@ -120,7 +128,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labels(got)); diff != "" {
 		t.Errorf("labels by weight (-want +got):\n%s", diff)
 	}
-	requireVariants(t, []page.Variant{{Label: "pro · EUR", Currency: "EUR", Categories: []string{"a", "b"},
+	requireVariants(t, []page.Variant{{Label: "pro · EUR", Heading: "pro · EUR · number of prices", Currency: "EUR", Categories: []string{"a", "b"},
 		Series: []page.Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
 }
 
@@ -130,7 +138,7 @@ func TestVariantsAreLimited(t *testing.T) {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}
 	a := parseResult("tier|band|prices" + rows.String())
-	p := plot{split: []string{"tier"}, weigh: "prices", variant: seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})}
+	p := plot{split: []string{"tier"}, weigh: "prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	got := p.drawVariants(a)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("%d variants, from %s to %s", len(got), got[0].Label, got[len(got)-1].Label)
@@ -138,10 +146,11 @@ func TestVariantsAreLimited(t *testing.T) {
 }
 
 func TestChartWithoutValuesHasNoVariants(t *testing.T) {
-	empty := parseResult("tier|band|prices\npro|a|")
-	one := seriesByMeasure(byColumns("band"), 9, measure{column: "prices", name: "prices"})
-	for name, p := range map[string]plot{"plain": {variant: one}, "split": {split: []string{"tier"}, variant: one},
-		"boxes": {variant: boxByRow(byColumns("band"), 9, [5]string{"prices", "prices", "prices", "prices", "prices"})}} {
+	empty := parseResult("tier|band|prices|min_price|p25_price|median_price|p75_price|max_price\npro|a|||||||")
+	one := plot{labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	split, boxes := one, one
+	split.split, boxes.kind = []string{"tier"}, page.Boxes
+	for name, p := range map[string]plot{"plain": one, "split": split, "boxes": boxes} {
 		if got := p.drawVariants(empty); len(got) != 0 {
 			t.Errorf("%s: got %+v, want no variants", name, got)
 		}

@@ -11,7 +11,7 @@ var commissionsSection = section{
 			id: "payables-ageing", title: "Payables by age",
 			about: "Unpaid commissions and amounts owed to publishers and resellers, by the days since the order was paid.",
 			query: "payables_ageing", read: maxRows, shown: tableRows,
-			plot: &plot{kind: page.Bars, across: true, stacked: true, variant: seriesByValue(byColumns("kind"), "age_band", "amount", 8)},
+			plot: &plot{kind: page.Bars, across: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", most: 8},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
@@ -24,7 +24,7 @@ var commissionsSection = section{
 			id: "commissions-by-month", title: "Commissions by month and status",
 			about: "By the month in which the order was paid.",
 			query: "commissions_by_month", read: maxRows, shown: 60,
-			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByValue(byMonth, "commission_status", "commission_total", 8)},
+			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, series: "commission_status", value: "commission_total", most: 8},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
 				{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
@@ -39,8 +39,8 @@ var commissionsSection = section{
 			id: "margin-by-month", title: "Sales and margin by month",
 			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission.",
 			query: "margins", read: maxRows, shown: monthsDrawn,
-			plot: &plot{kind: page.Bars, variant: seriesByMeasure(byColumns("group_name"), monthsDrawn,
-				measure{column: "sale_total", name: "sales", colour: 5}, measure{column: "margin_total", name: "margin", colour: 2})},
+			plot: &plot{kind: page.Bars, unit: amounts, labels: []string{"group_name"}, most: monthsDrawn,
+				measures: []measure{{column: "sale_total", name: "sales", colour: 5}, {column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Month"}}, marginFields()...),
 			needs:  []string{"order_items"},
 			empty:  "This snapshot has no paid order items.",
@@ -49,8 +49,8 @@ var commissionsSection = section{
 			id: "refunds", title: "Refunds by month",
 			about: "By the month in which the order was paid.",
 			query: "refunds_by_month", read: maxRows, shown: monthsDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByMeasure(byMonth, monthsDrawn,
-				measure{column: "refunded_total", name: "refunded", colour: 3}, measure{column: "refund_due_total", name: "still due", colour: 1})},
+			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, most: monthsDrawn,
+				measures: []measure{{column: "refunded_total", name: "refunded", colour: 3}, {column: "refund_due_total", name: "still due", colour: 1}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
 				{column: "refunded", label: "Refunded", as: asNumber}, {column: "refunded_total", label: "Amount", as: asNumber},
@@ -64,8 +64,8 @@ var commissionsSection = section{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
 			about: "Outlets with the largest margin, all time, without refunded items.",
 			query: "margins", params: map[string]string{"by": "outlet"}, read: chartBars, shown: tableRows,
-			plot: &plot{kind: page.Bars, across: true, variant: seriesByMeasure(byColumns("group_name"), chartBars,
-				measure{column: "margin_total", name: "margin", colour: 2})},
+			plot: &plot{kind: page.Bars, across: true, unit: amounts, labels: []string{"group_name"}, most: chartBars,
+				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Outlet"}}, marginFields()...),
 			needs:  []string{"order_items"},
 			empty:  "This snapshot has no paid order items.",
@@ -96,6 +96,9 @@ var commissionsSection = section{
 		},
 	},
 }
+
+// amounts is the unit of amounts of orders and items, for which the service sends no currency.
+const amounts = "amounts without currency"
 
 func marginFields() []field {
 	return []field{

@@ -43,7 +43,7 @@ func requireErr(t *testing.T, name string, err error, want string) {
 	}
 }
 
-func TestNoticesListUnprovenStreams(t *testing.T) {
+func TestAttentionListsUnprovenStreams(t *testing.T) {
 	const head = "stream|grade|reason|oldest_at|failed\n"
 	partial := "This snapshot is partial. Some streams were not read, or not completely:"
 	missing, unsure := "These streams were never read. Their numbers are missing:", "Rows of these streams may be old or missing:"
@@ -55,6 +55,7 @@ func TestNoticesListUnprovenStreams(t *testing.T) {
 		"partial":    {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
 		"not chosen": {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
 		"not proven": {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is not proven: moved"}}}},
+		"by choice":  {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
 		"never read": {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
 		"not shown":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
 		"some ids":   {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
@@ -63,13 +64,95 @@ func TestNoticesListUnprovenStreams(t *testing.T) {
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
 		b.now.outcome = c.outcome
-		got, err := b.buildNotices()
-		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+		got, ok, err := b.findUnprovenStreams()
+		for i := range c.want {
+			c.want[i].Source.Command = "ps query stream_grades"
+		}
+		if diff := cmp.Diff(c.want, got); err != nil || !ok || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if got, err := newBuilder(nil).buildNotices(); got != nil || err != nil {
-		t.Errorf("snapshot without grades: got %v, %v", got, err)
+	if got, ok, err := newBuilder(nil).findUnprovenStreams(); got != nil || ok || err != nil {
+		t.Errorf("snapshot without grades: got %v, %t, %v", got, ok, err)
+	}
+}
+
+func TestAttentionListsChecksAndLateArticles(t *testing.T) {
+	const checks = "check_name|severity|outcome|rows|reason|sample\n"
+	const late = "article_name|campaign_name|days_overdue\n"
+	const grades = "stream|grade|reason|oldest_at|failed\n"
+	held := Notice{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}
+	for name, c := range map[string]struct {
+		texts map[string]string
+		held  []Notice
+		want  []Notice
+		empty string
+	}{
+		"nothing": {texts: map[string]string{"check_results": checks + "a|hold|passed|0||\nb|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|whole||0", "overdue_articles": late[:len(late)-1]},
+			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
+		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|whole||0"},
+			empty: "All streams behind these numbers are proven."},
+		"all": {texts: map[string]string{
+			"check_results":    checks + `a|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nb|warn|not run||it ran for 30 s|\nc|warn|passed|0||",
+			"stream_grades":    grades + "orders|best_effort|moved||0",
+			"overdue_articles": late + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
+			held: []Notice{held},
+			want: []Notice{held,
+				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: Source{Command: "ps query check_results"},
+					Lines: []string{"check a failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check b did not run: it ran for 30 s"}},
+				{Title: "Rows of these streams may be old or missing:", Source: Source{Command: "ps query stream_grades"}, Lines: []string{"orders is not proven: moved"}},
+				{Title: "5 overdue articles:", Source: Source{Command: "ps query overdue_articles"},
+					Lines: []string{"A · X · 9.50" + page.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + page.Thin + "d overdue", "C · X · 2.00" + page.Thin + "d overdue", "2 more"}},
+			}},
+	} {
+		b := newBuilder(c.texts)
+		b.opts.Notices, b.now.outcome = c.held, "complete"
+		got, err := b.buildAttention()
+		if diff := cmp.Diff(c.want, got.Notices); err != nil || diff != "" || got.Empty != c.empty {
+			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
+		}
+	}
+	unread := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
+	if got, err := unread.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
+		t.Errorf("unread articles: got %+v, %v, want no claim", got, err)
+	}
+}
+
+// TestUnusedStreamsAreNamedOnce checks that streams that are not read by choice are named in the
+// note of their grades, and in no table.
+func TestUnusedStreamsAreNamedOnce(t *testing.T) {
+	const grades = "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n"
+	b := newBuilder(map[string]string{
+		"stream_grades": grades + "article_status_events|skipped|no webhook delivery was received yet|0|0|0|0|0||\norders|exact|whole|5|0|5|0|0||",
+		"freshness":     "stream|last_read_at|last_proven_at|runs_behind\narticle_status_events|||\norders|2026-11-09T02:00:00Z|2026-11-09T02:00:00Z|0",
+	})
+	if _, err := b.buildAttention(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.buildSection(qualitySection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Panels {
+		want := map[string]string{"grades": "By configuration, article_status_events was not read: no webhook delivery was received yet."}[p.ID]
+		if p.Unused != want {
+			t.Errorf("panel %s: got the note %q, want %q", p.ID, p.Unused, want)
+		}
+		if p.Table != nil && (len(p.Table.Rows) != 1 || p.Table.Rows[0].Cells[0].Text != "orders" || p.Table.More != "") {
+			t.Errorf("panel %s: got %+v, want only orders", p.ID, p.Table)
+		}
+	}
+}
+
+// TestCommandsOfAnEarlierReport checks that the commands and links of a report with --as-of read
+// its snapshot.
+func TestCommandsOfAnEarlierReport(t *testing.T) {
+	b := newBuilder(nil)
+	b.opts.Questions, b.opts.Earlier = "/q/", true
+	b.now.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
+	want := Source{Command: "ps query --as-of 2026-11-09T02:00:00Z headline", Page: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
+	if diff := cmp.Diff(want, b.sourceOf(Question{Query: "headline"})); diff != "" {
+		t.Errorf("source (-want +got):\n%s", diff)
 	}
 }
 
@@ -130,7 +213,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	if _, err := recording.buildPage(); err != nil {
 		t.Fatal(err)
 	}
-	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-2 {
+	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-4 {
 		t.Errorf("the page ran %d queries, want at least 25 and few twice: %v", len(asked), asked)
 	}
 	for broken := range asked {
@@ -150,7 +233,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, read: 3, shown: 2, wide: true, empty: "None.",
-		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, variant: seriesByMeasure(byColumns("name"), 9, measure{column: "price", name: "price"})},
+		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, most: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Rows are", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
@@ -161,8 +244,8 @@ func TestBuildPanel(t *testing.T) {
 		t.Fatal(err)
 	}
 	chart := &page.Chart{Title: "Prices", Kind: page.Bars, Stacked: true, Choice: "Tier", Variants: []page.Variant{
-		{Label: "pro", Currency: "USD", Categories: []string{"A"}, Series: []page.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
-		{Label: "basic", Currency: "(no currency)", Categories: []string{"C"}, Series: []page.Series{{Name: "price", Values: []any{3.0}, Texts: []string{"3"}}}},
+		{Label: "pro", Heading: "pro · price", Currency: "USD", Categories: []string{"A"}, Series: []page.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
+		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C"}, Series: []page.Series{{Name: "price", Values: []any{3.0}, Texts: []string{"3"}}}},
 	}}
 	want := Panel{ID: "p", Chart: chart, Title: "Prices", About: "All.", Wide: true,
 		Source: Source{Command: `ps query prices --param 'name=it'\''s' --param top=2`},

@@ -9,11 +9,11 @@ import (
 
 // moments contains the times of the compared snapshots.
 type moments struct {
-	// at is the time of the newest snapshot. previous is the time of the snapshot before it. week
-	// is the time of the newest snapshot that is at least about a week older. previous and week
-	// are zero if there is no such snapshot.
+	// at is the time of the snapshot of the report. previous is the time of the snapshot before it.
+	// week is the time of the newest snapshot that is at least about a week older. previous and
+	// week are zero if there is no such snapshot.
 	at, previous, week time.Time
-	// run and outcome describe the newest snapshot.
+	// run and outcome describe the snapshot of the report.
 	run, outcome string
 }
 

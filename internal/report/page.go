@@ -8,33 +8,35 @@ import (
 // Page is the data of the template report.html.
 type Page struct {
 	Snapshot, Run, Outcome string
-	// Later is the argument of --as-of for this snapshot, for commands that run later.
+	// Later is the argument of --as-of for this snapshot, for commands that run later. It is empty
+	// if they read the same snapshot without it.
 	Later string
 	// Since lists the compared snapshots.
 	Since    []Earlier
-	Notices  []Notice
 	Sections []Section
 	// Currencies lists the currencies of all prices, the most frequent first.
 	Currencies []string
 }
 
-// Earlier is a snapshot with which the newest one is compared.
+// Earlier is a snapshot with which this one is compared.
 type Earlier struct{ Label, Snapshot string }
 
-// Notice lists streams that are not proven, at the top of the page. An Alarm needs action by
-// the operator.
+// Notice lists findings that need attention, such as failed checks. An Alarm needs action by the
+// operator. Source prints all findings.
 type Notice struct {
-	Title string
-	Lines []string
-	Alarm bool
+	Title  string
+	Lines  []string
+	Alarm  bool
+	Source Source
 }
 
-// Section is one subject, with headline numbers or panels.
+// Section is one subject, with notices, headline numbers or panels.
 type Section struct {
 	ID, Title, Lead string
+	Notices         []Notice
 	Tiles           []Tile
 	Panels          []Panel
-	// Empty is shown in place of the panels if there are no numbers.
+	// Empty is shown in place of the notices or panels if there are none.
 	Empty string
 	// Sources are the commands for the tiles and for their earlier values.
 	Sources []Source
@@ -66,9 +68,10 @@ type Panel struct {
 	Wide             bool
 	// Empty is shown if there are no numbers.
 	Empty string
-	// Note lists the source tables that are not proven.
-	Note   string
-	Source Source
+	// Note lists the source tables that are not proven, Unused the streams that are not read by
+	// choice.
+	Note, Unused string
+	Source       Source
 
 	// Missing are the needed tables that were not read.
 	Missing []ledger.Problem

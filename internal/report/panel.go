@@ -30,6 +30,8 @@ type panel struct {
 	plot        *plot
 	fields      []field
 	wide        bool
+	// streams reports that each row is a stream. Streams that are not read by choice are left out.
+	streams bool
 	// needs lists the tables without which there are no numbers. It is empty for panels that read
 	// only meta. A test compares it with the query.
 	needs []string
@@ -82,6 +84,12 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		return out, nil
 	}
 	out.Note = ledger.DescribeProblems(others)
+	if p.streams {
+		a = b.withoutUnused(a)
+	}
+	if p.query == "stream_grades" && len(b.unused) > 0 {
+		out.Unused = "By configuration, " + ledger.DescribeProblems(b.unused) + "."
+	}
 	if len(a.Rows) == 0 {
 		out.Empty = p.empty
 		return out, nil
@@ -143,6 +151,9 @@ func (p panel) buildTable(a queryResult, folded bool) *page.Table {
 func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
 	keys := url.Values{}
+	if q.AsOf.IsZero() && b.opts.Earlier {
+		q.AsOf = b.now.at
+	}
 	if !q.AsOf.IsZero() {
 		at := q.AsOf.UTC().Format(momentLayout)
 		command += " --as-of " + at

@@ -5,11 +5,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// quartileColumns are the columns of a box, see boxByRow.
-func quartileColumns() [5]string {
-	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
-}
-
 // Limits of charts and tables.
 const (
 	tableRows   = 25
@@ -31,7 +26,7 @@ var pricesSection = section{
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
 			query: "report_price_spread", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-				variant: boxByRow(byColumns("segment"), chartBars, quartileColumns())},
+				labels: []string{"segment"}, most: chartBars, unit: "price"},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -47,7 +42,7 @@ var pricesSection = section{
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
 			query: "price_distribution", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-				variant: seriesByMeasure(priceBand, 60, measure{column: "prices", name: "prices"})},
+				labels: []string{"price_from"}, most: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
@@ -61,7 +56,7 @@ var pricesSection = section{
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
-				variant: seriesByMeasure(byColumns("authority_band"), chartBars, measure{column: "median_price", name: "median price"})},
+				labels: []string{"authority_band"}, most: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
 				{column: "prices", label: "Prices", as: asNumber},
@@ -76,8 +71,8 @@ var pricesSection = section{
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
 			query: "price_moves", read: maxRows, shown: 60,
 			plot: &plot{kind: page.Bars, stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
-				variant: seriesByMeasure(byColumns("day"), daysDrawn,
-					measure{column: "rises", name: "risen", colour: 1}, measure{column: "falls", name: "fallen", colour: 0, below: true})},
+				labels: []string{"day"}, most: daysDrawn, unit: "number of prices",
+				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
@@ -91,9 +86,9 @@ var pricesSection = section{
 			id: "listing-turnover", title: "Listing turnover",
 			about: "New, returned and withdrawn listings on days with a snapshot.",
 			query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, variant: seriesByMeasure(byColumns("day"), daysDrawn,
-				measure{column: "new_listings", name: "new", colour: 2}, measure{column: "returned_listings", name: "returned", colour: 7},
-				measure{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true})},
+			plot: &plot{kind: page.Bars, stacked: true, labels: []string{"day"}, most: daysDrawn, unit: "listings", measures: []measure{
+				{column: "new_listings", name: "new", colour: 2}, {column: "returned_listings", name: "returned", colour: 7},
+				{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "new_listings", label: "New", as: asNumber},
 				{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},

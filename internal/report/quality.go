@@ -9,7 +9,7 @@ var qualitySection = section{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
 			about: "Proven: complete. The grade is exact; repaired if the service changed during the read; or bounded if settled records were last read some nights ago. Not proven: rows may be missing. Carried: rows are from an earlier night. Not read: there are no rows.",
-			query: "stream_grades", shown: 60,
+			query: "stream_grades", shown: 60, streams: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
@@ -19,12 +19,22 @@ var qualitySection = section{
 			empty: "This snapshot has no grades.",
 		},
 		{
-			id: "nights", title: "Changes by night",
+			id: "checks", title: "Checks", wide: true,
+			about: "The checks that audited this snapshot before it was published, the failed ones first.",
+			query: "check_results", shown: 60,
+			fields: []field{
+				{column: "check_name", label: "Check"}, {column: "severity", label: "Severity"}, {column: "outcome", label: "Outcome", as: asTag},
+				{column: "rows", label: "Rows", as: asNumber}, {column: "reason", label: "Reason"}, {column: "sample", label: "First rows"},
+			},
+			empty: "No check audited this snapshot.",
+		},
+		{
+			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
 			query: "snapshots", read: 30, shown: 30,
-			plot: &plot{kind: page.Bars, stacked: true, variant: oldestFirst("hours_since_previous", byColumns("run_id"),
-				measure{column: "rows_new", name: "new", colour: 2}, measure{column: "rows_changed", name: "changed", colour: 0},
-				measure{column: "rows_gone", name: "gone", colour: 3, below: true})},
+			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", labels: []string{"snapshot_at"}, most: 30, known: "hours_since_previous", measures: []measure{
+				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
+				{column: "rows_gone", name: "gone", colour: 3, below: true}}},
 			fields: []field{
 				{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
 				{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},
@@ -36,7 +46,7 @@ var qualitySection = section{
 		{
 			id: "freshness", title: "Freshness",
 			about: "The time when each stream was last read, and the time when it was last proven.",
-			query: "freshness", shown: 60,
+			query: "freshness", shown: 60, streams: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
 				{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},

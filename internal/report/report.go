@@ -1,5 +1,5 @@
-// Package report creates the report of a snapshot: headline numbers with their changes, prices,
-// commissions, articles and data quality. The page shows the query of each number. It is a page
+// Package report creates the report of a snapshot: findings that need attention, headline numbers
+// with their changes, prices, commissions, articles and data quality. The page shows the query of each number. It is a page
 // of the workbench, and Write writes it as a single offline file.
 //
 // The package must not know where snapshots are stored: the caller runs the queries.
@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 )
 
@@ -20,7 +21,7 @@ type Question struct {
 	Query string
 	// Params are the values of the parameters that do not keep their default.
 	Params map[string]string
-	// AsOf is the time of the snapshot. Zero means the newest snapshot.
+	// AsOf is the time of the snapshot. Zero means the snapshot of the report.
 	AsOf time.Time
 	// Rows limits the rows of the result.
 	Rows int
@@ -35,6 +36,11 @@ type Options struct {
 	// Program is the beginning of shown commands, such as
 	// "placementsync --config demo/config.yaml". It is never run.
 	Program string
+	// Earlier reports that the snapshot is not the newest, so that commands need --as-of. Held
+	// reports that it is not published; Program has --held.
+	Earlier, Held bool
+	// Notices are shown first, such as a held night.
+	Notices []Notice
 	// Questions is the address of the query pages, such as "/explore/questions/". Empty means
 	// that there are none.
 	Questions string
@@ -81,6 +87,8 @@ type builder struct {
 	ask  Ask
 	opts Options
 	now  moments
+	// unused are the streams that are not read by choice.
+	unused []ledger.Problem
 	// currencies are the currencies in the results so far.
 	currencies []string
 }

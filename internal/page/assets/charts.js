@@ -81,7 +81,10 @@ const Charts = (() => {
 
   const valueAxis = (chart, variant) => {
     const { ticks, ...axis } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value", scale: isTimed(variant) };
+    // Larger values are cut at the end of the axis. The note below the chart names them.
+    const most = variant.most || Infinity;
     return {
+      max: (v) => v.max > most ? most : null, min: (v) => v.min < -most ? -most : null,
       ...axis, name: chart.unit, nameTextStyle: { color: quiet, fontFamily: font, fontSize: 11, align: chart.across ? "left" : "right" },
       splitLine: { lineStyle: { color: "var(--faint)" } }, axisLine: { show: false }, splitNumber: 4,
       axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, customValues: ticks, formatter: (v) => short.format(v) },
@@ -123,10 +126,12 @@ const Charts = (() => {
 
   const options = (chart, variant, width) => {
     const narrow = width < 480;
+    // The last label of a horizontal axis is centered at the last value.
+    const half = isTimed(variant) ? 34 : chart.across ? 16 : Math.max(16, 3 * variant.categories.at(-1).length - 8);
     const place = isTimed(variant) ? timeAxis(variant) : categoryAxis(chart, variant, narrow), value = valueAxis(chart, variant);
     return {
       animation: false, useUTC: true, textStyle: { fontFamily: font },
-      grid: { left: 4, right: isTimed(variant) ? 34 : 16, top: topMargin(chart, variant, width), bottom: 4, containLabel: true },
+      grid: { left: 4, right: Math.min(half, 60), top: topMargin(chart, variant, width), bottom: 4, containLabel: true },
       legend: hasLegend(variant) ? { top: 0, left: 0, type: "plain", itemWidth: 10, itemHeight: 10, itemGap: 14, inactiveColor: "var(--line)",
         icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: 150, overflow: "truncate" } } : undefined,
       tooltip: { trigger: isTimed(variant) ? "item" : "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
@@ -139,12 +144,18 @@ const Charts = (() => {
   const height = (chart, variant, width) => {
     const lines = chart.stacked || chart.kind === "box" ? 1 : variant.series.length;
     const top = topMargin(chart, variant, width);
-    return chart.across ? 32 + top + (11 + 13 * lines) * variant.categories.length : 236 + top;
+    const low = "print" in document.documentElement.dataset;
+    return chart.across ? 32 + top + (11 + 13 * lines) * variant.categories.length : (low ? 170 : 236) + top;
   };
 
   const all = () => [...document.querySelectorAll(".chart")];
   const read = (node) => { node.chart ??= JSON.parse(node.dataset.chart); return node.chart; };
   const choiceOf = (node) => node.closest(".panel")?.querySelector("select.variants");
+
+  const write = (node, selector, text) => {
+    const e = node.closest(".panel")?.querySelector(selector);
+    if (e) e.textContent = text || "";
+  };
 
   // draw draws or redraws the chosen variant of a chart into its element.
   const draw = (node) => {
@@ -154,6 +165,8 @@ const Charts = (() => {
     node.drawn ??= echarts.init(node, null, { renderer: "svg" });
     node.drawn.resize({ silent: true });
     node.drawn.setOption(options(chart, variant, width), { notMerge: true });
+    write(node, ".heading", variant.heading);
+    write(node, ".cut", variant.note);
     const svg = node.querySelector("svg");
     if (svg) svg.setAttribute("viewBox", `0 0 ${width} ${node.clientHeight}`);
   };
@@ -177,6 +190,14 @@ const Charts = (() => {
   });
   // The page appears before the charts are drawn. Printing draws them at once.
   requestAnimationFrame(() => setTimeout(start));
-  addEventListener("beforeprint", start);
+  // A chart is drawn again at its size on paper, so that its texts are readable there. The style
+  // of data-print has the widths of a printed page.
+  const paper = (on) => () => {
+    start();
+    document.documentElement.toggleAttribute("data-print", on);
+    drawAll();
+  };
+  addEventListener("beforeprint", paper(true));
+  addEventListener("afterprint", paper(false));
   return { drawAll, read };
 })();

@@ -1,0 +1,47 @@
+package page_test
+
+import (
+	"testing"
+
+	"placementsync/internal/page"
+)
+
+func TestCutOutliers(t *testing.T) {
+	series := func(name string, values ...float64) page.Series {
+		s := page.Series{Name: name}
+		for _, v := range values {
+			s.Values, s.Texts = append(s.Values, v), append(s.Texts, "about "+name)
+		}
+		return s
+	}
+	days := []string{"d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"}
+	for name, c := range map[string]struct {
+		series  []page.Series
+		stacked bool
+		most    float64
+		note    string
+	}{
+		"no outlier": {series: []page.Series{series("n", 10, 20, 30, 100, 5, 1, 20, 20)}}, // the 75th percentile is 20, and 100 is not over 100
+		"an outlier": {series: []page.Series{series("n", 10, 20, 30, 101, 5, 1, 20, 20)}, most: 30,
+			note: "The axis ends at 30. Cut, as over five times the 75th percentile: d4 about n."},
+		"below the axis": {series: []page.Series{series("n", 1, -2, 3, -900, 0, 0, 0, 0)}, most: 3,
+			note: "The axis ends at 3. Cut, as over five times the 75th percentile: d4 about n."},
+		"too few values": {series: []page.Series{series("n", 1, 2, 900, 0, 0, 0, 0, 0)}},
+		"no values":      {series: []page.Series{series("n", 0, 0, 0, 0, 0, 0, 0, 0)}},
+		"small values": {series: []page.Series{series("n", 0.12, 0.21, 0.25, 0.25, 7, 0, 0, 0)}, most: 0.3,
+			note: "The axis ends at 0.3. Cut, as over five times the 75th percentile: d5 about n."},
+		"two series": {series: []page.Series{series("in", 1, 2, 900, 2), series("out", 1, 2, 3, 700)}, most: 3,
+			note: "The axis ends at 3. Cut, as over five times the 75th percentile: d3, in about in; d4, out about out."},
+		"a stack": {series: []page.Series{series("in", 1, 2, 400, 2), series("out", 1, 2, 500, -3)}, stacked: true, most: 5,
+			note: "The axis ends at 5. Cut, as over five times the 75th percentile: d3 900."},
+		"many": {series: []page.Series{series("a", 1, 1, 1, 1, 1, 1, 1, 1), series("b", 1, 1, 1, 1, 1, 1, 1, 1), series("c", 1, 1, 1, 1, 1, 1, 1, 1),
+			series("x", 9, 8, 8, 8, 8, 8, 8, 0)}, most: 1,
+			note: "The axis ends at 1. Cut, as over five times the 75th percentile: d1, x about x; d2, x about x; d3, x about x; d4, x about x; d5, x about x; 2 more, which the table has."},
+	} {
+		v := page.Variant{Series: c.series, Categories: days[:len(c.series[0].Values)]}
+		v.CutOutliers(c.stacked)
+		if v.Most != c.most || v.Note != c.note {
+			t.Errorf("%s: the axis ends at %v, note %q; want %v, %q", name, v.Most, v.Note, c.most, c.note)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/plural"
+	"placementsync/internal/query"
+)
+
+// linesShown limits the findings that a notice names. The query of the notice returns all.
+const linesShown = 3
+
+// buildAttention lists held nights, failed checks, unproven streams and late articles.
+func (b *builder) buildAttention() (Section, error) {
+	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
+	checks, checked, err := b.findFailedChecks()
+	if err != nil {
+		return s, err
+	}
+	streams, graded, err := b.findUnprovenStreams()
+	if err != nil {
+		return s, err
+	}
+	late, measured, err := b.findLateArticles()
+	if err != nil {
+		return s, err
+	}
+	s.Notices = slices.Concat(s.Notices, checks, streams, late)
+	if len(s.Notices) > 0 {
+		return s, nil
+	}
+	var good []string
+	for _, known := range []struct {
+		ok   bool
+		text string
+	}{{checked, "No check failed."}, {graded, "All streams behind these numbers are proven."}, {measured, "No article is overdue."}} {
+		if known.ok {
+			good = append(good, known.text)
+		}
+	}
+	s.Empty = strings.Join(good, " ")
+	return s, nil
+}
+
+// findFailedChecks returns the checks that failed or did not run. ok is false if no check audited
+// the snapshot.
+func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
+	q := Question{Query: "check_results", Rows: maxRows}
+	a, ok, err := b.askQuery(q)
+	if err != nil || !ok || len(a.Rows) == 0 {
+		return nil, false, err
+	}
+	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: b.sourceOf(q)}
+	for _, row := range a.Rows {
+		rows, _ := a.valueOf(row, "rows").Number()
+		c := ledger.Check{Name: a.textOf(row, "check_name"), Outcome: ledger.CheckOutcome(a.textOf(row, "outcome")), Rows: int64(rows), Sample: json.RawMessage(a.textOf(row, "sample"))}
+		if !c.NeedsAttention() {
+			continue
+		}
+		line := ledger.DescribeChecks([]ledger.Check{c})
+		if samples := c.SampleLines(); len(samples) > 0 {
+			line += ": " + strings.Join(samples[:min(len(samples), linesShown)], "; ")
+		} else if reason := a.textOf(row, "reason"); reason != "" {
+			line += ": " + reason
+		}
+		n.Lines = append(n.Lines, clipText(line))
+	}
+	if len(n.Lines) == 0 {
+		return nil, true, nil
+	}
+	return []Notice{n}, true, nil
+}
+
+// findUnprovenStreams lists the streams that are not proven. A night is partial if a stream was
+// not read, or not completely, for a reason that the operator can remove. A night is complete
+// even if the token may not read a stream or a stream could not be proven.
+func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
+	q := Question{Query: "stream_grades", Rows: maxRows}
+	a, ok, err := b.askQuery(q)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Source: b.sourceOf(q)}
+	missing := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
+	unsure := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
+	for _, row := range a.Rows {
+		s := ledger.Stream{Stream: a.textOf(row, "stream"), Grade: a.textOf(row, "grade"), Reason: clipText(a.textOf(row, "reason"))}
+		s.AgeSince, _ = time.Parse(time.RFC3339Nano, a.textOf(row, "oldest_at")) // not every stream has an age
+		failed, _ := a.valueOf(row, "failed").Number()
+		standing := s.Problem().Standing
+		line := ledger.DescribeProblems([]ledger.Problem{s.Problem()})
+		switch {
+		case s.IsUnused():
+			b.unused = append(b.unused, s.Problem())
+		case standing == ledger.Proven:
+		case standing == ledger.Carried && b.now.outcome == string(ledger.Partial), failed > 0:
+			partial.Lines = append(partial.Lines, line)
+		case !isShownStream(s.Stream):
+		case standing == ledger.NotRead:
+			missing.Lines = append(missing.Lines, line)
+		default:
+			unsure.Lines = append(unsure.Lines, line)
+		}
+	}
+	return slices.DeleteFunc([]Notice{partial, missing, unsure}, func(n Notice) bool {
+		return len(n.Lines) == 0 && !(n.Alarm && b.now.outcome == string(ledger.Partial))
+	}), true, nil
+}
+
+// findLateArticles names the articles that are overdue the longest. ok is false if the articles
+// were not read.
+func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
+	q := Question{Query: "overdue_articles", Rows: linesShown}
+	a, ok, err := b.askQuery(q)
+	if missing, _ := a.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
+		return nil, false, err
+	}
+	if a.Total == 0 {
+		return nil, true, nil
+	}
+	n := Notice{Title: plural.Count(a.Total, "overdue article") + ":", Source: b.sourceOf(q)}
+	for _, row := range a.Rows {
+		n.Lines = append(n.Lines, rowLabel(a, row, "article_name", "campaign_name")+separator+
+			field{as: asDays}.formatCell(a.valueOf(row, "days_overdue"))+" overdue")
+	}
+	if more := a.Total - int64(len(n.Lines)); more > 0 {
+		n.Lines = append(n.Lines, plural.Number(more)+" more")
+	}
+	return []Notice{n}, true, nil
+}
+
+// withoutUnused removes the rows of streams that are not read by choice.
+func (b *builder) withoutUnused(a queryResult) queryResult {
+	used := a.filterRows(func(row query.Record) bool {
+		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == a.textOf(row, "stream") })
+	})
+	used.Total -= int64(len(a.Rows) - len(used.Rows))
+	return used
+}
