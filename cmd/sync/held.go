@@ -37,7 +37,7 @@ func openHeld(ctx context.Context, g *globals, wh *warehouse.Warehouse, opts que
 		return nil, err
 	}
 	db, err := query.Open(ctx, wh.Folder.HeldCatalog(h.Manifest.RunID), opts)
-	if err == nil {
+	if err == nil && !g.Quiet {
 		fmt.Fprintf(g.stderr, "held night %s of %s: not published\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339))
 	}
 	return db, err

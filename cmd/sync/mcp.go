@@ -49,9 +49,9 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 type assistants struct{ g *globals }
 
 // Open implements mcp.Warehouse.
-func (a assistants) Open(ctx context.Context, opts query.Options) (*query.DB, error) {
+func (a assistants) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	quiet := *a.g
-	quiet.Quiet = true // each result contains its snapshot
+	quiet.Quiet, quiet.held = true, held // each result contains its snapshot
 	return openCatalog(ctx, &quiet, opts)
 }
 

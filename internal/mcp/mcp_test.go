@@ -84,6 +84,55 @@ func testSnapshots(t *testing.T, path string) {
 	}
 }
 
+// heldNight adds the held night of 3 November to twoNights. Listing b is renamed in it.
+const heldNight = twoNights + `
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00', 'complete');
+INSERT INTO meta.checks (run_id, check_name, severity, outcome, rows, sample) VALUES ('20261103T020000Z', 'zero', 'hold', 'failed', 1, '[{"id":"b"}]');
+UPDATE main.product_listings SET name = 'renamed', valid_from = '2026-11-03 02:00:00+00' WHERE id = 'b';
+`
+
+// testFailedChecks has a check that the newest run skipped, and one that is no longer configured.
+func testFailedChecks(t *testing.T, path string) {
+	session := connect(t, config(path))
+	names := map[string]any{"sql": "SELECT name FROM product_listings WHERE id = 'b'", "max_rows": 1}
+	const want = `[{"check":"slow","severity":"hold","outcome":"not run","rows":0,"reason":"it took longer than 30s"},` +
+		`{"check":"late","severity":"warn","outcome":"failed","rows":2},{"check":"zero","severity":"warn","outcome":"failed","rows":3}]`
+	if got := ask(t, session, "sql", names); string(got.Checks) != want || got.Snapshot.Held {
+		t.Errorf("checks %s of %+v, want %s", got.Checks, got.Snapshot, want)
+	}
+	const sample = `{"check":"zero","severity":"warn","outcome":"failed","rows":3,"sample":[{"id":"a","price":0.10}]}]`
+	if got := ask(t, session, "grades", nil); !strings.HasSuffix(string(got.Checks), sample) || !strings.Contains(string(got.Checks), `"rows":2,"sample":[{"id":"x"}]`) {
+		t.Errorf("checks of the grades %s, want %s", got.Checks, sample)
+	}
+	if got := ask(t, session, "grades", map[string]any{"as_of": "2026-11-01"}); !strings.Contains(string(got.Checks), `"gone"`) || strings.Contains(string(got.Checks), `"zero"`) {
+		t.Errorf("checks of the first night: %s", got.Checks)
+	}
+	names["held"] = true
+	if text, failed := call(t, session, "sql", names); !failed || !strings.Contains(text, "no night is held") {
+		t.Errorf("without a held night: %s", text)
+	}
+	cfg := config(path)
+	cfg.Warehouse = served{path: path, held: catalog(t, heldNight)}
+	session = connect(t, cfg)
+	got := ask(t, session, "sql", names)
+	if diff := cmp.Diff([]string{`["renamed"]`}, got.rows()); diff != "" || !got.Snapshot.Held || got.Snapshot.Run != "20261103T020000Z" {
+		t.Errorf("held: %+v (-want +got):\n%s", got.Snapshot, diff)
+	}
+	if want := `[{"check":"zero","severity":"hold","outcome":"failed","rows":1}]`; string(got.Checks) != want {
+		t.Errorf("checks of the held night %s, want %s", got.Checks, want)
+	}
+	if got := ask(t, session, "run_query", map[string]any{"name": "headline", "held": true}); !got.Snapshot.Held {
+		t.Errorf("a named query of the held night: %+v", got.Snapshot)
+	}
+	if got := ask(t, session, "grades", map[string]any{"held": true}); !got.Snapshot.Held || !strings.Contains(string(got.Checks), `"sample":[{"id":"b"}]`) {
+		t.Errorf("grades of the held night: %+v, checks %s", got.Snapshot, got.Checks)
+	}
+	delete(names, "held")
+	if got := ask(t, session, "sql", names); got.rows()[0] != `["B"]` || got.Snapshot.Held {
+		t.Errorf("readers see %s of %+v", got.rows(), got.Snapshot)
+	}
+}
+
 func testExactValues(t *testing.T, path string) {
 	session := connect(t, config(path))
 	got := ask(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993,
@@ -146,7 +195,7 @@ func testNamedQueries(t *testing.T, path string) {
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") {
 		t.Errorf("table as a name: %s", text)
 	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; the arguments are as_of, max_rows, name, parameters`) {
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; the arguments are as_of, held, max_rows, name, parameters`) {
 		t.Errorf("a misspelled argument: %s", text)
 	}
 }
@@ -156,7 +205,8 @@ func TestQueries(t *testing.T) {
 	path := catalog(t, twoNights)
 	for name, test := range map[string]func(*testing.T, string){
 		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,
-		"named queries have parameters": testNamedQueries, "SQL only reads": testOnlyReads,
+		"results have the failed checks": testFailedChecks,
+		"named queries have parameters":  testNamedQueries, "SQL only reads": testOnlyReads,
 		"results are cut": testCuts, "endless queries are stopped": testTimeout,
 		"cancelled calls are stopped": testCancel, "a new snapshot is read": testNewSnapshot,
 	} {
@@ -340,14 +390,14 @@ type announced struct {
 }
 
 // Open implements mcp.Warehouse.
-func (a announced) Open(ctx context.Context, opts query.Options) (*query.DB, error) {
+func (a announced) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	select {
 	case <-a.opened:
 	default:
 		context.AfterFunc(ctx, func() { close(a.ended) })
 		close(a.opened)
 	}
-	return a.Warehouse.Open(ctx, opts)
+	return a.Warehouse.Open(ctx, opts, held)
 }
 
 func testNewSnapshot(t *testing.T, path string) {

@@ -20,6 +20,8 @@ type queryResult struct {
 	// the assistant reads them first.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
+	// Checks are the checks of the snapshot that failed or did not run.
+	Checks  []failedCheck  `json:"checks,omitempty"`
 	Columns []query.Column `json:"columns"`
 	// Cut is set if rows are missing.
 	Cut      *cut              `json:"cut,omitempty"`
@@ -33,6 +35,19 @@ type snapshotInfo struct {
 	At  string `json:"at"`
 	// AgeHours is the current age, also with as_of.
 	AgeHours float64 `json:"age_hours"`
+	// Held is set for the held night, which is not published.
+	Held bool `json:"held,omitempty"`
+}
+
+// failedCheck is a row of query.FailedChecks.
+type failedCheck struct {
+	Check    string `json:"check"`
+	Severity string `json:"severity"`
+	Outcome  string `json:"outcome"`
+	Rows     int64  `json:"rows"`
+	Reason   string `json:"reason,omitempty"`
+	// Sample contains the first violating rows. Only the tool grades sets it.
+	Sample json.RawMessage `json:"sample,omitempty"`
 }
 
 // cut explains why rows are missing and how to get a complete result.
@@ -51,28 +66,35 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", most, maxRows)
 	}
 	a := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
-	err := s.open(ctx, query.Options{AsOf: b.AsOf, MaxRows: most + 1}, func(db *query.DB) error { return s.fill(ctx, a, db, q, values, most) })
+	a.Snapshot.Held = b.Held
+	err := s.open(ctx, b, most+1, func(db *query.DB) error {
+		err := s.fill(ctx, a, db, q, values, most)
+		if err == nil {
+			a.addChecks(ctx, db, b.samples)
+		}
+		return err
+	})
 	if err != nil || len(a.Rows) > 0 || a.Cut != nil || len(values) == 0 {
 		return a, err
 	}
 	// A value that does not exist in the data may explain the empty result.
-	return a, s.open(ctx, query.Options{AsOf: b.AsOf}, func(db *query.DB) error {
+	return a, s.open(ctx, b, 0, func(db *query.DB) error {
 		unknown, err := db.UnknownValues(ctx, q, values)
 		for _, u := range unknown {
-			a.Warning = strings.TrimPrefix(a.Warning+"; "+u.String(), "; ")
+			a.warn(u.String())
 		}
 		return err
 	})
 }
 
-// open waits for s.turn, opens a snapshot and calls use. If DuckDB cannot interrupt a query, open
+// open waits for s.turn, opens the snapshot of b and calls use. maxRows is query.Options.MaxRows. If DuckDB cannot interrupt a query, open
 // returns at the time limit and releases the turn when the query ends.
-func (s *server) open(ctx context.Context, opts query.Options, use func(*query.DB) error) error {
+func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
 	}
-	opts.Timeout, opts.SpillLimit = s.cfg.Timeout, spillLimit
-	db, err := s.cfg.Open(ctx, opts)
+	opts := query.Options{AsOf: b.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
+	db, err := s.cfg.Open(ctx, opts, b.Held)
 	if err != nil {
 		<-s.turn
 		return err
@@ -121,7 +143,8 @@ func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query
 	if err != nil {
 		return err
 	}
-	a.Snapshot = snapshotInfo{Run: read.Run, At: read.At.UTC().Format(time.RFC3339Nano), AgeHours: math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10}
+	a.Snapshot.Run, a.Snapshot.At = read.Run, read.At.UTC().Format(time.RFC3339Nano)
+	a.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10
 	r, err := db.Ask(ctx, q, values, most)
 	if err != nil {
 		return err
@@ -133,6 +156,34 @@ func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query
 	a.Columns = r.Columns
 	a.addRows(r, most)
 	return nil
+}
+
+// checksSQL returns the failed checks as one row, because the rows of a session are limited. The
+// sample is a text, because to_json would shorten its numbers.
+const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
+FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecks + `)) AS c`
+
+// addChecks adds the failed checks. A snapshot of an earlier program may have no results of checks.
+func (a *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool) {
+	r, err := db.Collect(ctx, query.Text(checksSQL), nil, 1)
+	if err == nil && !r.Rows[0].Values[0].Null {
+		err = json.Unmarshal([]byte(r.Rows[0].Values[0].Text), &a.Checks)
+	}
+	if err != nil {
+		a.warn("the failed checks of the snapshot are unknown")
+	}
+	for i := range a.Checks {
+		c, text := &a.Checks[i], ""
+		_ = json.Unmarshal(c.Sample, &text) // a text or null
+		if c.Sample = nil; samples && text != "" {
+			c.Sample = json.RawMessage(text)
+		}
+	}
+}
+
+// warn appends to the warning.
+func (a *queryResult) warn(text string) {
+	a.Warning = strings.TrimPrefix(a.Warning+"; "+text, "; ")
 }
 
 // addRows adds the rows as JSON arrays, up to the limits.

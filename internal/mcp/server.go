@@ -33,9 +33,9 @@ type Config struct {
 
 // Warehouse opens snapshots and lists queries.
 type Warehouse interface {
-	// Open opens the newest or an earlier snapshot. It is called for each tool call, so that a
-	// call after a night reads the new snapshot.
-	Open(ctx context.Context, opts query.Options) (*query.DB, error)
+	// Open opens the newest or an earlier snapshot, or the held night. It is called for each tool
+	// call, so that a call after a night reads the new snapshot.
+	Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error)
 	// Queries loads the built-in and the user's named queries.
 	Queries() (query.Library, error)
 	// Explain adds the cause to an error of a query, such as a damaged file.

@@ -30,6 +30,17 @@ const (
 	EachReference = "reference"
 )
 
+// FailedChecks selects the checks of a snapshot that failed or did not run, hold before warn, with
+// the columns "check", run, severity, outcome, rows, reason and sample. A check that the newest run
+// skipped, for example because a refresh did not read its tables, has the result of its last audit.
+const FailedChecks = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
+FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)
+	WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (SELECT check_name FROM meta.checks
+		WHERE run_id = (SELECT arg_max(run_id, snapshot_at) FROM meta.runs WHERE snapshot_at IS NOT NULL))
+	QUALIFY row_number() OVER (PARTITION BY c.check_name ORDER BY r.snapshot_at DESC) = 1)
+WHERE outcome IN ('failed', 'not run')
+ORDER BY severity, check_name`
+
 // LoadChecks returns the built-in checks and the checks of the files in a folder. An empty folder
 // name means no user-defined checks. A check is a query whose header also has a severity; it returns
 // the rows that violate it. It returns the errors of [Load].
