@@ -35,8 +35,12 @@ func (g *globals) followers(cfg config.Config) []followWork {
 	return all
 }
 
-// followPublish runs all work after a published night. A failure does not stop the others.
+// followPublish sends new warnings of the published night and runs all work after it. A failure
+// does not stop the others. Unsent warnings are only logged, as alerts are.
 func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
+	if err := (watcher{g}).sendWarnings(ctx, cfg); err != nil {
+		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
+	}
 	works := g.followers(cfg)
 	if len(works) == 0 {
 		return nil

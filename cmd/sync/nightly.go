@@ -79,6 +79,9 @@ func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time
 	if err != nil {
 		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}
+	if held, ok := errors.AsType[*pipeline.HoldError](err); ok {
+		a.Error, a.Checks = ledger.DescribeChecks(held.Checks), held.Checks
+	}
 	if event == notify.Partial {
 		a.Error = ledger.ShortenError(r.Error)
 	}

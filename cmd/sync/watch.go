@@ -122,13 +122,18 @@ func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []
 // work after nights.
 const watchTimeout = 15 * time.Minute
 
-// runAll runs the watches. The error contains the errors of all watches. results is empty
-// only if no watch could run.
-func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) (results []watch.Result, err error) {
+// runAll runs the watches of the configuration. The error contains the errors of all watches.
+// results is empty only if no watch could run.
+func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) ([]watch.Result, error) {
 	watches, err := newWatches(cfg.Watch)
 	if err != nil {
 		return nil, err
 	}
+	return w.run(ctx, cfg, watches, watch.Config{Send: w.newSender(cfg), DryRun: dryRun})
+}
+
+// run is runAll for any watches. It completes env.
+func (w watcher) run(ctx context.Context, cfg config.Config, watches []watch.Watch, env watch.Config) (results []watch.Result, err error) {
 	place := command.WarehouseConfig(cfg, version)
 	place.Step = w.g.Step
 	wh, err := warehouse.Open(place)
@@ -143,7 +148,7 @@ func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) (re
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	queries, err := query.Load(cfg.Queries.Dir)
+	env.Queries, err = query.Load(cfg.Queries.Dir)
 	if errors.As(err, new(*query.FilesError)) {
 		w.g.newLogger().Warn("own queries left out", "error", err)
 	} else if err != nil {
@@ -156,7 +161,8 @@ func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) (re
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
 	defer stop()
-	results, err = watch.Run(bounded, watch.Config{Catalog: db, Queries: queries, Folder: wh.Folder, Send: w.newSender(cfg), Program: version, DryRun: dryRun, Now: w.g.Now}, watches)
+	env.Catalog, env.Folder, env.Program, env.Now = db, wh.Folder, version, w.g.Now
+	results, err = watch.Run(bounded, env, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)

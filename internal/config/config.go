@@ -206,7 +206,7 @@ type Serve struct {
 // addresses are secrets because such services put the credential into the path. An empty
 // address is not called.
 type Notify struct {
-	// FailureURL receives a JSON POST when a night failed or is partial.
+	// FailureURL receives a JSON POST when a night failed, is partial or held, or has new warnings.
 	FailureURL Secret `yaml:"failure_url"`
 	// HeartbeatURL is called after every complete night.
 	HeartbeatURL Secret `yaml:"heartbeat_url"`

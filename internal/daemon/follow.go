@@ -20,13 +20,10 @@ func (s *scheduler) startFollow(ctx context.Context, night ledger.Run) {
 }
 
 func (s *scheduler) runFollow(ctx context.Context) {
-	set := s.d.settings()
-	if len(set.Follows) == 0 {
-		return
-	}
 	s.following = true
+	jobs := s.d.settings().Jobs
 	go func() {
-		set.Jobs.Follow(ctx)
+		jobs.Follow(ctx)
 		s.followed <- struct{}{}
 	}()
 }

@@ -1,6 +1,7 @@
-// Package notify sends an alert if a night failed, was partial or was stopped by a gate, or
-// if work after it failed, and a heartbeat if it was complete. It also delivers messages of
-// other packages to channels: a webhook, a chat or e-mail.
+// Package notify sends an alert if a night failed, was partial, was stopped by a gate or was
+// held, if its checks found new faults, or if work after it failed. It sends a heartbeat if the
+// night was complete. It also delivers messages of other packages to channels: a webhook, a chat
+// or e-mail.
 //
 // It must not know nights or watches: the caller fills alerts and messages. A failed alert
 // is logged and is not an error of the night. A failed message is returned as an error; the
@@ -15,6 +16,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"placementsync/internal/ledger"
 )
 
 // Events of an alert.
@@ -23,6 +26,7 @@ const (
 	Partial    = "partial"    // published, but some streams have earlier rows or none
 	Gate       = "gate"       // a gate stopped the publishing
 	Held       = "held"       // checks held the night; a person decides
+	Warned     = "warned"     // published, and a check failed that did not fail before
 	Damaged    = "damaged"    // a verification found damage
 	Unverified = "unverified" // a verification failed without a result
 	Behind     = "behind"     // published, but work after it failed, such as a backup
@@ -54,7 +58,8 @@ type Config struct {
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
 // Text and ignore the other fields.
 type Alert struct {
-	// Text has three lines: the event, its start and effect, and the remedy. Alert sets it.
+	// Text has a line each for the event, the first rows of a failed check, the start with the
+	// effect, and the remedy. Alert sets it.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`
@@ -78,7 +83,9 @@ type Alert struct {
 	Advice string `json:"advice"`
 	// Streams are the incomplete streams of a partial night.
 	Streams []Stream `json:"streams"`
-	Program string   `json:"program_version"`
+	// Checks are the failed checks of Held and Warned.
+	Checks  []ledger.Check `json:"checks,omitempty"`
+	Program string         `json:"program_version"`
 }
 
 // Stream is a stream that was not read, or not completely.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 )
 
@@ -142,6 +143,57 @@ func TestAlertTexts(t *testing.T) {
 			}
 			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.event) || !strings.Contains(lines[1], c.effect) || !strings.HasPrefix(lines[2], "To do: "+c.toDo) {
 				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.event, c.effect, c.toDo)
+			}
+		})
+	}
+}
+
+// TestAlertsOfChecks compares the whole texts of alerts about checks. Their rows contain markup.
+func TestAlertsOfChecks(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	failed := func(name, title, sample string) ledger.Check {
+		return ledger.Check{Name: name, Title: title, Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(sample)}
+	}
+	scaled := failed("prices_scaled", "Prices moved", `[{"currency":"EUR","factor":100.00,"list":null},{"currency":"<!here>","factor":3}]`)
+	slow := ledger.Check{Name: "slow", Title: "Too slow", Severity: "warn", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}
+	long := failed("long", "Long", `[{"text":"`+strings.Repeat("x", 1000)+`"}]`)
+	for name, c := range map[string]struct {
+		alert notify.Alert
+		want  string
+	}{
+		"held": {notify.Alert{Event: notify.Held, Run: "r1", Error: "check prices_scaled failed in 40 rows, check long failed in 40 rows", Since: at, Times: 2, SnapshotAt: at.AddDate(0, 0, -1), Checks: []ledger.Check{scaled, long}},
+			"placementsync: night r1 is held: check prices_scaled failed in 40 rows, check long failed in 40 rows\n" +
+				"- Prices moved: currency EUR, factor 100.00; currency \u2039!here\u203a, factor 3\n" +
+				"- Long: text " + strings.Repeat("x", 289) + "...\n" +
+				"Since 2026-11-20 02:00 UTC, 2 nights in a row. Readers have the snapshot of 2026-11-19 02:00 UTC.\n" +
+				"To do: run placementsync diff --held. If the values are right, run placementsync publish --held --accept prices_scaled,long; else placementsync discard --held, or wait for the next night."},
+		"warned": {notify.Alert{Event: notify.Warned, Run: "r1", Error: "check slow did not run", StartedAt: at, Checks: []ledger.Check{slow}},
+			"placementsync: night r1 is published with warnings: check slow did not run\n- Too slow: it took longer than 30s\n" +
+				"Found on 2026-11-20 02:00 UTC. Readers see the night.\n" +
+				"To do: run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."},
+		"seven checks": {notify.Alert{Event: notify.Warned, Run: "r1", StartedAt: at, Advice: "x", Checks: []ledger.Check{slow, slow, slow, slow, slow, slow, slow}},
+			"placementsync: night r1 is published with warnings\n" + strings.Repeat("- Too slow: it took longer than 30s\n", 5) +
+				"- and 2 more checks\nFound on 2026-11-20 02:00 UTC. Readers see the night.\nTo do: x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &receiver{statuses: []int{200}}
+			notifier, _ := newLoggedNotifier(t, r)
+			if !notifier.Alert(t.Context(), c.alert) || len(r.got) != 1 {
+				t.Fatalf("the receiver got %q", r.got)
+			}
+			var got notify.Alert
+			if err := json.Unmarshal([]byte(r.got[0][strings.Index(r.got[0], "{"):]), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Text); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+			// The encoder escapes < in samples.
+			decoded := cmp.Transformer("decoded", func(raw json.RawMessage) (v any) { _ = json.Unmarshal(raw, &v); return v })
+			if diff := cmp.Diff(c.alert.Checks, got.Checks, decoded); diff != "" {
+				t.Errorf("checks (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -10,11 +10,19 @@ import (
 	"placementsync/internal/plural"
 )
 
-// describe returns the text of the alert. Its three lines are the event, its start and
-// effect, and the remedy; they are short enough for a telephone.
+// describe returns Text. Its lines are short enough for a telephone.
 func (a Alert) describe() string {
-	const maxEvent, maxAdvice = 300, 150 // characters
-	return "placementsync: " + sanitizeText(a.describeEvent(), maxEvent) + "\n" + a.describeEffect() + "\nTo do: " + sanitizeText(a.Advice, maxAdvice)
+	const maxEvent, maxRows, maxAdvice = 300, 300, 300 // characters
+	lines := []string{"placementsync: " + sanitizeText(a.describeEvent(), maxEvent)}
+	const maxChecks = 5
+	for i, c := range a.Checks {
+		if i == maxChecks {
+			lines = append(lines, "- and "+plural.Count(len(a.Checks)-maxChecks, "more check"))
+			break
+		}
+		lines = append(lines, "- "+sanitizeText(c.Title+": "+cmp.Or(c.Reason, strings.Join(c.SampleLines(), "; ")), maxRows))
+	}
+	return strings.Join(append(lines, a.describeEffect(), "To do: "+sanitizeText(a.Advice, maxAdvice)), "\n")
 }
 
 func (a Alert) describeEvent() string {
@@ -36,7 +44,9 @@ func (a Alert) describeEvent() string {
 	case Behind:
 		text = fmt.Sprintf("the %s after night %s failed", a.Work, a.Run)
 	case Held:
-		text = fmt.Sprintf("night %s is held, its checks failed", a.Run)
+		text = fmt.Sprintf("night %s is held", a.Run)
+	case Warned:
+		text = fmt.Sprintf("night %s is published with warnings", a.Run)
 	case Gate:
 		text = fmt.Sprintf("a gate stopped the publishing of night %s", a.Run)
 	default:
@@ -89,6 +99,8 @@ func (a Alert) describeEffect() string {
 		return since + ". The result of the last complete verification is kept."
 	case Behind:
 		return since + ". Readers see the night."
+	case Warned:
+		return "Found on " + formatTime(a.Since) + ". Readers see the night."
 	case Partial:
 		if a.Error != "" {
 			return since + ". Readers of the catalog see tonight's rows."
@@ -126,7 +138,14 @@ func (a Alert) defaultAdvice() string {
 		}
 		return "repair the cause; the next night tries again, or run " + command + " now."
 	case Held:
-		return "run placementsync audit --held and placementsync diff --held. If the values are right, run placementsync publish --held; else wait for the next night, which replaces it."
+		var names []string
+		for _, c := range a.Checks {
+			names = append(names, c.Name)
+		}
+		return "run placementsync diff --held. If the values are right, run placementsync publish --held --accept " + strings.Join(names, ",") +
+			"; else placementsync discard --held, or wait for the next night."
+	case Warned:
+		return "run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."
 	case Gate:
 		return "check the service. If it lost the records for good, run placementsync run --allow-mass-delete once; else wait for the next night."
 	}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"placementsync/internal/command"
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/watch"
+)
+
+// warningsName is the name of the watch that finds warnings. No watch of the configuration can
+// have it.
+const warningsName = "_checks"
+
+// warningsSQL leaves out the checks that hold a night. A person accepted them.
+const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecks + `) WHERE severity = 'warn' OR outcome = 'not run'`
+
+// sendWarnings sends an alert about the checks with a warning that earlier snapshots did not
+// have. An alert that cannot be sent is kept for the next night.
+func (w watcher) sendWarnings(ctx context.Context, cfg config.Config) error {
+	if cfg.Notify.FailureURL.Reveal() == "" {
+		return nil
+	}
+	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
+	if err != nil {
+		return err
+	}
+	runs, err := wh.Ledger.Runs()
+	if err != nil {
+		return err
+	}
+	sender := command.NewNotifier(cfg.Notify, version, w.g.newLogger())
+	send := func(ctx context.Context, _ string, m watch.Message) error {
+		night := ledger.Find(runs, m.Run)
+		a := notify.Alert{Event: notify.Warned, Run: m.Run, StartedAt: night.StartedAt, EndedAt: night.EndedAt, ExitCode: night.ExitCode, Program: version}
+		for _, f := range m.Findings {
+			audited := ledger.Find(runs, *f.Values["run"]).Checks
+			if i := slices.IndexFunc(audited, func(c ledger.Check) bool { return c.Name == *f.Values["check"] }); i >= 0 {
+				a.Checks = append(a.Checks, audited[i])
+			}
+		}
+		a.Error = ledger.DescribeChecks(a.Checks)
+		if !sender.Alert(ctx, a) {
+			return errors.New("the receiver of notify.failure_url did not accept the alert")
+		}
+		return nil
+	}
+	warnings := watch.Watch{Name: warningsName, Query: warningsSQL, Key: []string{"check"}, NewOnly: true, Channels: []string{"notify.failure_url"}}
+	_, err = w.run(ctx, cfg, []watch.Watch{warnings}, watch.Config{Send: send})
+	return err
+}
