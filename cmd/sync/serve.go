@@ -108,7 +108,9 @@ func runServe(ctx context.Context, g *globals) error {
 	defer pages.Close()
 	socket, _ := g.LookupEnv("NOTIFY_SOCKET")
 	d := daemon.New(daemon.Config{
-		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(), Streams: streamNames(stream.AllWithEvents()), Hangups: hangups,
+		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(),
+		Held:    &daemon.HeldPage{Warehouse: s.wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Log: s.log},
+		Streams: streamNames(stream.AllWithEvents()), Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
 	}, set)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })

@@ -31,6 +31,8 @@ type Config struct {
 	// Explore serves /explore and all paths below it. Nil means that these paths do not
 	// exist.
 	Explore http.Handler
+	// Held serves /held. Nil means that the path does not exist.
+	Held http.Handler
 	// Streams are the names of all streams, so that their metrics exist from the start.
 	Streams []string
 	// Hangups requests a Reload with each signal. Nil means never.

@@ -21,17 +21,18 @@ const (
 	SourceInbox    = "inbox"
 	SourceVerified = "verified"
 	SourceWatches  = "watches"
+	SourceHeld     = "held"
 )
 
 func sources() []string {
-	return []string{SourceLedger, SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches}
+	return []string{SourceLedger, SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches, SourceHeld}
 }
 
 // describeSource is the name of a source on the status page.
 func describeSource(name string) string {
 	return map[string]string{SourceLedger: "the ledger", SourceFree: "the free disk space", SourceUsage: "the disk usage of the warehouse",
 		SourceVersion: "the current version", SourceInbox: "the webhook inbox", SourceVerified: "the last verification",
-		SourceWatches: "the state of the watches"}[name]
+		SourceWatches: "the state of the watches", SourceHeld: "the held night"}[name]
 }
 
 // inspectionAge is how long an inspection is shown. A new one starts every checkEvery, so
@@ -66,6 +67,8 @@ type Inspection struct {
 	// Verified contains the last result of each depth.
 	Verified []integrity.VerifyRecord
 	Watches  []watch.Status
+	// Held is the held night. Nil means that no night is held.
+	Held *warehouse.HeldNight
 }
 
 // Has reports whether a source was read.
@@ -108,32 +111,32 @@ type Inspector struct {
 // Inspect reads each source independently of errors of the others.
 func (i *Inspector) Inspect(ctx context.Context) Inspection {
 	result := Inspection{Errors: map[string]error{}}
-	// An unmounted disk leaves an empty folder, which must not be inspected.
-	existErr := i.Warehouse.Folder.Exists()
-	for _, source := range []struct {
-		name string
-		read func(ctx context.Context, result *Inspection) error
-	}{
-		{SourceVersion, i.readVersion},
-		{SourceFree, i.readFree},
-		{SourceInbox, i.readInbox},
-		{SourceVerified, i.readVerified},
-		{SourceWatches, i.readWatches},
-		{SourceUsage, i.readUsage}, // last, because it walks the folder
-	} {
-		err := existErr
-		if err == nil {
-			err = source.read(ctx, &result)
-		}
+	record := func(source string, err error) {
 		if err != nil {
-			result.Errors[source.name] = err
+			result.Errors[source] = err
 		}
+	}
+	if err := i.Warehouse.Folder.Exists(); err != nil {
+		// An unmounted disk leaves an empty folder, which must not be inspected.
+		for _, source := range sources() {
+			if source != SourceLedger {
+				record(source, err)
+			}
+		}
+	} else {
+		record(SourceVersion, i.readVersion(&result))
+		record(SourceFree, i.readFree(&result))
+		record(SourceInbox, i.readInbox(&result))
+		record(SourceVerified, i.readVerified(&result))
+		record(SourceWatches, i.readWatches(&result))
+		record(SourceHeld, i.readHeld(&result))
+		record(SourceUsage, i.readUsage(ctx, &result)) // last, because it walks the folder
 	}
 	result.At = i.Now().UTC() // at the end: an inspection of a slow disk is not old
 	return result
 }
 
-func (i *Inspector) readVersion(_ context.Context, result *Inspection) error {
+func (i *Inspector) readVersion(result *Inspection) error {
 	m, _, err := i.Warehouse.Versions.ReadLatest()
 	if err != nil {
 		return err
@@ -144,7 +147,7 @@ func (i *Inspector) readVersion(_ context.Context, result *Inspection) error {
 	return err
 }
 
-func (i *Inspector) readFree(_ context.Context, result *Inspection) (err error) {
+func (i *Inspector) readFree(result *Inspection) (err error) {
 	if result.Free, err = i.Warehouse.Folder.FreeBytes(); err != nil {
 		return err
 	}
@@ -152,13 +155,13 @@ func (i *Inspector) readFree(_ context.Context, result *Inspection) (err error) 
 	return err
 }
 
-func (i *Inspector) readInbox(_ context.Context, result *Inspection) (err error) {
+func (i *Inspector) readInbox(result *Inspection) (err error) {
 	result.Inbox = i.Receiver.Inbox()
 	result.InboxBytes, err = webhook.WaitingBytes(i.Warehouse.Folder.InboxPath())
 	return err
 }
 
-func (i *Inspector) readVerified(_ context.Context, result *Inspection) error {
+func (i *Inspector) readVerified(result *Inspection) error {
 	for _, readData := range []bool{false, true} {
 		v, ok, err := integrity.LastRecord(i.Warehouse.Folder, readData)
 		if err != nil {
@@ -171,7 +174,7 @@ func (i *Inspector) readVerified(_ context.Context, result *Inspection) error {
 	return nil
 }
 
-func (i *Inspector) readWatches(_ context.Context, result *Inspection) error {
+func (i *Inspector) readWatches(result *Inspection) error {
 	for _, name := range i.Watches {
 		s, err := watch.ReadStatus(i.Warehouse.Folder, name)
 		if err != nil {
@@ -180,6 +183,14 @@ func (i *Inspector) readWatches(_ context.Context, result *Inspection) error {
 		result.Watches = append(result.Watches, s)
 	}
 	return nil
+}
+
+func (i *Inspector) readHeld(result *Inspection) error {
+	held, ok, err := i.Warehouse.Held()
+	if ok {
+		result.Held = &held
+	}
+	return err
 }
 
 func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
@@ -234,6 +245,9 @@ func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
 		before, st.inspection, st.stuckSince = st.inspection, result, time.Time{}
 	})
 	s.logReadErrors(before.Errors, result.Errors)
+	if held := result.Held; held != nil && (before.Held == nil || before.Held.Entry.ID != held.Entry.ID) {
+		s.d.cfg.Log.Warn("a night is held", "run", held.Entry.ID, "check", strings.Join(held.FailedChecks(), ","))
+	}
 }
 
 // logReadErrors logs sources that became unreadable, one line a cause, and sources that

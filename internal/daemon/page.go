@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/page"
 )
 
-//go:embed page.html
+//go:embed *.html
 var pageFiles embed.FS
 
 // statusPage is the data of page.html.
@@ -29,6 +29,8 @@ type statusPage struct {
 	LastGood, Seen *ledger.Run
 	Progress       *ledger.Progress
 	Hooks          bool
+	// Held is the held night. Nil means that no night is held.
+	Held *heldNight
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
 	Full, Structure *integrity.VerifyRecord
@@ -68,6 +70,9 @@ func (d *Daemon) newPage() statusPage {
 	if v, ok := p.Inspection.lastVerified(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
 		p.Structure = &v
 	}
+	if held := p.Inspection.Held; held != nil {
+		p.Held = &heldNight{*held}
+	}
 	var unreadable []string
 	for _, name := range sources() {
 		if p.Inspection.Errors[name] != nil {
@@ -105,6 +110,8 @@ func (p statusPage) State() string {
 	switch {
 	case len(p.Unready) > 0:
 		return "not ready"
+	case p.Held != nil:
+		return "held"
 	case ok && last.Outcome != ledger.Complete:
 		return string(last.Outcome)
 	}
@@ -113,10 +120,11 @@ func (p statusPage) State() string {
 
 var pageTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{
 	"line":    firstLine,
+	"checks":  checkTable,
 	"stamp":   stamp,
 	"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
 	"verdict": func(v *integrity.VerifyRecord) string { return verdict(*v) },
-}, "page.html"))
+}, "page.html", "heldnight.html"))
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -66,6 +66,36 @@ func nightMetrics() []metric {
 					emit(max(0, night.Took().Seconds()))
 				}
 			})},
+		{"last_run_held", "1 if failed checks hold the last night, or held it until it was discarded. 0 otherwise.", nil, false,
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
+				if night, ok := s.lastNight(); ok {
+					emit(boolValue(night.Held))
+				}
+			})},
+		{"held_since_timestamp_seconds", "Time since which a night is held. 0 if no night is held.", nil, false,
+			ifRead(SourceHeld, func(s scrape, emit emitter) {
+				if held := s.Inspection.Held; held != nil {
+					emit(unixSeconds(held.Entry.EndedAt))
+				} else {
+					emit(0)
+				}
+			})},
+		{"last_audit_checks", "Checks that failed or did not run (not_run) in the last audited night, published or held.", []string{"severity", "outcome"}, false,
+			ifRead(SourceLedger, func(s scrape, emit emitter) {
+				night, ok := s.lastAudited()
+				if !ok {
+					return
+				}
+				counts := map[[2]string]int{}
+				for _, c := range night.Checks {
+					counts[[2]string{c.Severity, string(c.Outcome)}]++
+				}
+				for _, severity := range []string{"hold", "warn"} {
+					for _, outcome := range []ledger.CheckOutcome{ledger.CheckFailed, ledger.CheckNotRun} {
+						emit(float64(counts[[2]string{severity, string(outcome)}]), severity, strings.ReplaceAll(string(outcome), " ", "_"))
+					}
+				}
+			})},
 		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.New) })},
 		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
 		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},

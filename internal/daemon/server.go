@@ -60,6 +60,9 @@ func (d *Daemon) Handler() http.Handler {
 	closed.HandleFunc("GET /{$}", d.serveStatus)
 	closed.Handle("GET /page.css", page.StyleSheet())
 	closed.HandleFunc("GET /report", d.serveReport)
+	if d.cfg.Held != nil {
+		closed.Handle("GET /held", limitConcurrency(1, d.cfg.Held)) // each request runs queries
+	}
 	if d.cfg.Explore != nil {
 		closed.Handle("/explore/", d.cfg.Explore)
 		closed.Handle("/explore", d.cfg.Explore)

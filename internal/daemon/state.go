@@ -171,6 +171,16 @@ func (s status) lastPublished() (ledger.Run, bool) {
 	return ledger.Run{}, false
 }
 
+// lastAudited returns the newest night whose checks ran to the end.
+func (s status) lastAudited() (ledger.Run, bool) {
+	for _, night := range slices.Backward(s.Nights) {
+		if night.Held || night.IsPublished() {
+			return night, true
+		}
+	}
+	return ledger.Run{}, false
+}
+
 // lastNight returns the newest night with any outcome.
 func (s status) lastNight() (ledger.Run, bool) {
 	if len(s.Nights) == 0 {

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -36,7 +38,11 @@ func (s status) NightTable() page.Table {
 		if night.IsPublished() {
 			rows = []page.Cell{page.CountCell(night.Rows), page.CountCell(night.New), page.CountCell(night.Changed), page.CountCell(night.Gone)}
 		}
-		cells := append([]page.Cell{{Text: stamp(night.StartedAt)}, page.TagCell(string(night.Outcome)), took}, rows...)
+		outcome := string(night.Outcome)
+		if night.Held {
+			outcome = "held"
+		}
+		cells := append([]page.Cell{{Text: stamp(night.StartedAt)}, page.TagCell(outcome), took}, rows...)
 		cells = append(cells, page.CountCell(night.Requests), page.CountCell(night.Retries), page.Cell{Text: night.Why(), Class: "why"})
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
@@ -63,6 +69,21 @@ func (s status) StreamTable() page.Table {
 			row.Class = "lacking"
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// checkTable lists the checks of a night that failed or did not run.
+func checkTable(night ledger.Run) page.Table {
+	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,
+		Heads: []page.Head{{Label: "Check"}, {Label: "Severity"}, {Label: "Outcome"}, {Label: "Rows", Numeric: true}, {Label: "First rows"}}}
+	for _, c := range night.Checks {
+		severity := page.Cell{Text: c.Severity}
+		if slices.Contains(night.Accepted, c.Name) {
+			severity.Sub = "accepted " + stamp(night.AcceptedAt)
+		}
+		why := cmp.Or(c.Reason, strings.Join(c.SampleLines(), "\n"))
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: c.Name, Sub: c.Title}, severity, page.TagCell(string(c.Outcome)), page.CountCell(c.Rows), {Text: why, Class: "why"}}})
 	}
 	return t
 }

@@ -134,7 +134,7 @@ func Tone(word any) string {
 		return "good"
 	case "repaired", "bounded":
 		return "fair"
-	case string(ledger.Partial), string(ledger.Interrupted), string(ledger.Killed), string(ledger.Carried), "carried_forward":
+	case string(ledger.Partial), string(ledger.Interrupted), string(ledger.Killed), string(ledger.Carried), "carried_forward", "held":
 		return "poor"
 	case string(ledger.Failed), "not ready":
 		return "bad"

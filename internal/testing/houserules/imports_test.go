@@ -60,9 +60,9 @@ func importTable() []row {
 			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural", "internal/query", "internal/checks",
 		}, "one night; its configuration is passed in"},
-		{"internal/notify", []string{"internal/plural"}, "sends alerts and heartbeats; their content is passed in"},
+		{"internal/notify", []string{"internal/ledger", "internal/plural"}, "sends alerts and heartbeats; their content is passed in"},
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "judges the answers of queries and remembers them in the folder; it knows neither the configuration nor a receiver nor how a night goes"},
-		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedule, status page, metrics; it shows the warehouse, and calls nights through an interface, so that tests can replace them"},
+		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/query", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedule, status page, metrics; it shows the warehouse, and calls nights through an interface, so that tests can replace them"},
 		{"internal/testing/houserules", nil, "has only tests"},
 		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
 		{"internal/testing/bench", []string{

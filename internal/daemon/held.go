@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"placementsync/internal/page"
+	"placementsync/internal/query"
+	"placementsync/internal/warehouse"
+)
+
+// heldNight is a held night with its tables and commands.
+type heldNight struct{ warehouse.HeldNight }
+
+func (h heldNight) CheckTable() page.Table { return checkTable(h.Entry) }
+
+// Accept is the value of the flag --accept.
+func (h heldNight) Accept() string { return strings.Join(h.FailedChecks(), ",") }
+
+// HeldPage serves the failed checks of the held night and its changes.
+type HeldPage struct {
+	Warehouse *warehouse.Warehouse
+	// MemoryLimit and Threads are those of query.Options.
+	MemoryLimit string
+	Threads     int
+	Log         *slog.Logger
+}
+
+const (
+	// heldTimeout is the time limit of one query of the page, of which it has two. It fits
+	// into the write timeout of the server.
+	heldTimeout = 25 * time.Second
+	// heldChanges is the maximum number of shown changes.
+	heldChanges = 200
+)
+
+// heldData is the data of held.html.
+type heldData struct {
+	page.Frame
+	Held heldNight
+	// From is the time of the snapshot that the held night is compared with.
+	From            time.Time
+	Counts, Changes page.Table
+	// Problem is why the changes are not shown.
+	Problem string
+}
+
+// ServeHTTP responds with status 404 if no night is held. If the changes cannot be read, the
+// page still shows the checks.
+func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	held, ok, err := p.Warehouse.Held()
+	if err == nil && !ok {
+		writeText(w, http.StatusNotFound, "no night is held")
+		return
+	}
+	data := heldData{Held: heldNight{held}, Frame: page.Frame{Title: "held night - placementsync", Name: "status",
+		Tabs: []page.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
+	var text bytes.Buffer
+	if err == nil {
+		if err := p.readChanges(r.Context(), &data); err != nil {
+			p.Log.Warn("changes of the held night not read", "run", held.Entry.ID, "error", err)
+			data.Problem = "The changes could not be read: see the log. placementsync diff --held shows them without a time limit."
+		}
+		err = page.Render(&text, heldTemplate, data)
+	}
+	if err != nil {
+		p.Log.Error("page of the held night not rendered", "error", err)
+		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
+}
+
+// readChanges compares the held night with the snapshot that it was built on.
+func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) {
+	db, err := query.Open(ctx, p.Warehouse.Folder.HeldCatalog(data.Held.Manifest.RunID),
+		query.Options{MemoryLimit: p.MemoryLimit, Threads: p.Threads, Timeout: heldTimeout})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	snapshots, err := db.Snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	if len(snapshots) < 2 {
+		data.Problem = "It is the first night, so there is no snapshot to compare it with."
+		return nil
+	}
+	var d query.Diff
+	if d.From, d.To, err = query.Between(snapshots); err != nil {
+		return err
+	}
+	data.From = d.From.At
+	counts, err := db.ChangeCounts(ctx, d)
+	if err != nil {
+		return err
+	}
+	const allTables = 1000
+	if data.Counts, err = collectTable(ctx, db, counts, "Changes by table", allTables); err != nil {
+		return err
+	}
+	changes, err := db.Changes(ctx, d, false)
+	if err != nil {
+		return err
+	}
+	data.Changes, err = collectTable(ctx, db, changes, "Changes by field", heldChanges)
+	return err
+}
+
+// collectTable runs a query and shows its first rows.
+func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string, most int) (page.Table, error) {
+	result, err := db.Collect(ctx, q, nil, most)
+	if err != nil {
+		return page.Table{}, err
+	}
+	t := page.Table{Caption: caption}
+	for _, c := range result.Columns {
+		t.Heads = append(t.Heads, page.Head{Label: c.Name, Numeric: c.Numeric})
+	}
+	for _, r := range result.Rows {
+		var row page.Row
+		for i, v := range r.Values {
+			cell := page.Cell{Text: v.Text, Class: "why"}
+			if result.Columns[i].Numeric {
+				cell = page.Cell{Text: page.Decimal(v.Text), Class: "n"}
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if result.Total > int64(most) {
+		t.More = fmt.Sprintf("The first %d of %s rows. placementsync diff --held shows all.", most, page.Decimal(fmt.Sprint(result.Total)))
+	}
+	return t, nil
+}
+
+var heldTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{"stamp": stamp}, "held.html", "heldnight.html"))
