@@ -17,7 +17,7 @@ import (
 var (
 	statement = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
 	total     = regexp.MustCompile(`(\d[\d,]*) listings`)
-	link      = regexp.MustCompile(`<td><a href="/explore/listings/([^"]*)">`)
+	link      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
 // addresses are filters of the fixture with the equivalent SQL conditions.
@@ -132,10 +132,10 @@ func testSort(t *testing.T, s *site) {
 // currencies, as the page does.
 func testPricesOfDownloads(t *testing.T, s *site) {
 	for address, want := range map[string]string{
-		"q=guest":                           `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":80.500000}]`,
-		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000},{"currency":"USD","price":100.000000}]`,
-		"q=guest&tier=pro":                  `[{"currency":"USD","price":80.500000}]`,
-		"q=guest&currency=EUR&currency=GBP": `[{"currency":"EUR","price":90.000000}]`,
+		"q=guest":                           `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":80.500000,"tier":"pro"}]`,
+		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":100.000000,"tier":"standard"}]`,
+		"q=guest&tier=pro":                  `[{"currency":"USD","price":80.500000,"tier":"pro"}]`,
+		"q=guest&currency=EUR&currency=GBP": `[{"currency":"EUR","price":90.000000,"tier":"standard"}]`,
 	} {
 		records := s.csv(t, "/catalog.csv?col=price&"+address)
 		if got := column(records, slices.Index(records[0], "prices")); !slices.Equal(got, []string{want}) {
@@ -143,6 +143,18 @@ func testPricesOfDownloads(t *testing.T, s *site) {
 		}
 	}
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
+	wantTexts(t, s.get(t, "/catalog?col=price&col=tier&q=guest", http.StatusOK), "90.00 EUR 80.50 USD Standard Pro")
+	// Without a currency in the address, prices are compared in the most frequent one.
+	for _, address := range []string{"sort=price", "sort=-price&price_min=90", "price_max=100"} {
+		if diff := cmp.Diff(s.csv(t, "/catalog.csv?currency=USD&"+address), s.csv(t, "/catalog.csv?"+address)); diff != "" {
+			t.Errorf("%s: the CSV differs from the one in USD (-USD +assumed):\n%s", address, diff)
+		}
+		body := s.get(t, "/catalog?"+address, http.StatusOK)
+		wantTexts(t, body, "Currency: USD, the most frequent")
+		if diff := cmp.Diff(listed(t, s.get(t, "/catalog?currency=USD&"+address, http.StatusOK)), listed(t, body)); diff != "" {
+			t.Errorf("%s: the page differs from the one in USD (-USD +assumed):\n%s", address, diff)
+		}
+	}
 }
 
 // TestRareChosenValuesAreCounted chooses the rarest of more values than a facet counts.
@@ -157,8 +169,7 @@ func TestRareChosenValuesAreCounted(t *testing.T) {
 // testInvalidAddresses checks that invalid parameters are errors and are never ignored.
 func testInvalidAddresses(t *testing.T, s *site) {
 	for address, want := range map[string]string{
-		"sort=price":                            "prices of different currencies cannot be sorted",
-		"price_min=1":                           "prices of different currencies cannot be compared",
+		"sort=price&currency=USD&currency=EUR":  "prices of different currencies cannot be compared",
 		"price_min=1&currency=USD&currency=EUR": "prices of different currencies cannot be compared",
 		"price_min=1e3&currency=USD":            `price_min "1e3" is not a number`,
 		"authority_max=1);DROP+TABLE+x":         "read the address: invalid semicolon",
@@ -175,7 +186,7 @@ func testInvalidAddresses(t *testing.T, s *site) {
 		s.get(t, "/catalog.csv?"+address, http.StatusBadRequest)
 	}
 	s.get(t, "/catalog?as_of=2026-11-01", http.StatusBadRequest)
-	if body := s.get(t, "/catalog?price_min=1&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
+	if body := s.get(t, "/catalog?price_min=1&currency=USD&currency=EUR&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
 		t.Error("the form has no currencies to choose")
 	}
 	typing := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)

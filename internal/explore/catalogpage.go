@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,9 +31,10 @@ type catalogView struct {
 	// First and Last are the positions of the first and the last row among the Total listings.
 	Total, First, Last int64
 	Previous, Next     string
-	CSV, Parquet       string
-	Clear              string
+	Downloads          []pair
 	SQL, Program       string
+	Chips              []chip
+	Clear              string
 	// Order is the sort order of the address, for a hidden field of the form.
 	Order string
 }
@@ -74,6 +76,9 @@ const indexWait = 4 * time.Second
 func showCatalog(v *visit) (reply, error) {
 	s, err := readState(v.params)
 	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
+	if err == nil {
+		err = s.assumeCurrency(v)
+	}
 	if err != nil {
 		return view.refuse(v, err)
 	}
@@ -153,10 +158,7 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	s, c := view.State, counts{}
 	possible := *s
 	possible.Ranges = maps.Clone(s.Ranges)
-	delete(possible.Ranges, "price")
-	if possible.Sort == "price" {
-		possible.Sort = "authority"
-	}
+	possible.dropPrices()
 	if ix, err := v.snapshot.useIndex(v.Context(), indexWait); err == nil && possible.check() == nil {
 		if c, err = countListings(v, ix, &possible); err != nil {
 			return nil, err
@@ -178,6 +180,9 @@ func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := s.assumeCurrency(v); err != nil {
+			return nil, err
+		}
 		q, values := s.plainQuery()
 		return download{Query: q, Values: values, Name: "catalog", Format: f}, nil
 	}
@@ -187,7 +192,8 @@ func (view *catalogView) fill(c counts, rows []listing) {
 	s := view.State
 	view.Total = c.Total
 	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
-	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog"}
+	view.Chips = s.chips()
+	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
 	for _, col := range s.shownColumns() {
 		view.Table.Heads = append(view.Table.Heads, s.head(col))
 	}
@@ -212,8 +218,55 @@ func (view *catalogView) fill(c counts, rows []listing) {
 		view.Next = at.link()
 	}
 	at.Page = 1
-	view.CSV, view.Parquet = base+"/catalog.csv?"+at.encode(), base+"/catalog.parquet?"+at.encode()
+	for _, f := range downloadFormats() {
+		view.Downloads = append(view.Downloads, pair{f.label, base + "/catalog." + string(f.format) + "?" + at.encode()})
+	}
 	view.SQL = s.asSQL()
+}
+
+// dropPrices removes the order by price and the range of prices.
+func (s *catalogState) dropPrices() {
+	delete(s.Ranges, "price")
+	if s.Sort == "price" {
+		s.Sort, s.Down = "authority", true
+	}
+}
+
+// chips returns the set filters, each with the address without it.
+func (s *catalogState) chips() []chip {
+	var all []chip
+	add := func(text string, less catalogState) {
+		less.Page = 1
+		all = append(all, chip{Text: text, Link: less.link()})
+	}
+	if less := *s; s.Search != "" {
+		less.Search = ""
+		add("Search: "+s.Search, less)
+	}
+	for _, f := range facets() {
+		for i, c := range s.Chosen[f.key] {
+			less := *s
+			less.Chosen, less.Ranges = maps.Clone(s.Chosen), maps.Clone(s.Ranges)
+			less.Chosen[f.key] = slices.Delete(slices.Clone(s.Chosen[f.key]), i, i+1)
+			text := f.label + ": " + newValueView(f, count{choice: c}, true, false).Label
+			if f.key == "currency" && s.Assumed {
+				text += ", the most frequent"
+			}
+			if f.key == "currency" && len(less.Chosen[f.key]) == 0 {
+				less.dropPrices()
+			}
+			add(text, less)
+		}
+	}
+	for _, r := range spans() {
+		if l, ok := s.Ranges[r.key]; ok {
+			less := *s
+			less.Ranges = maps.Clone(s.Ranges)
+			delete(less.Ranges, r.key)
+			add(strings.TrimSpace(r.label+map[bool]string{true: " from " + l.Min}[l.Min != ""]+map[bool]string{true: " to " + l.Max}[l.Max != ""]), less)
+		}
+	}
+	return all
 }
 
 func (s *catalogState) link() string { return base + "/catalog?" + s.encode() }
@@ -233,7 +286,11 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	columns, sources, ids := []string{"l.rowid AS source"}, []string{}, []string{}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.plain {
-			if name != "price" && name != "tags" {
+			switch name {
+			case "price", "tier", "tags":
+			case "outlet_name":
+				columns = append(columns, "coalesce(l.outlet_name, (SELECT o.name FROM main.outlets AS o WHERE o.id = l.outlet_id)) AS outlet_name")
+			default:
 				columns = append(columns, "l."+name)
 			}
 		}
@@ -263,15 +320,18 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ids, ", ")+"]))")
 }
 
-// addLists adds the tags and the lowest price in each currency to the listings of a page.
+// addLists adds the tags and the lowest price in each currency, with its tier, to the listings of a
+// page.
 func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked string) error {
 	b := &binder{values: map[string]string{}}
 	t := derivedTables()
-	where := append(s.offered(t, b, "currency"), picked)
-	if chosen := s.Chosen["currency"]; len(chosen) > 0 {
-		where = append(where, b.anyOf("currency", chosen))
+	where := []string{"NOT any_currency AND NOT any_tier", picked}
+	for facet, column := range map[string]string{"currency": "currency", "tier": "pricing_tier"} {
+		if chosen := s.Chosen[facet]; len(chosen) > 0 {
+			where = append(where, b.anyOf(column, chosen))
+		}
 	}
-	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price FROM "+t.prices+whereAll(where)+
+	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price, "+lowestTier+" AS tier FROM "+t.prices+whereAll(where)+
 		" GROUP BY rank, currency ORDER BY currency NULLS LAST"), b.values)
 	if err != nil {
 		return err
@@ -292,6 +352,8 @@ func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked stri
 			currency = noCurrency
 		}
 		add(r.Get("rank").Text, "price", "\n", page.MoneyCell(r.Get("price").Text).Text+" "+currency)
+		add(r.Get("rank").Text, "exact", "\n", r.Get("price").Text+" "+currency)
+		add(r.Get("rank").Text, "tier", "\n", wordsOf(cmp.Or(r.Get("tier").Text, "not stated")))
 	}
 	for _, r := range tags.Rows {
 		add(r.Get("rank").Text, "tags", ", ", r.Get("name").Text)
@@ -344,6 +406,9 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 	case f.key == "dofollow" && c.Text == "false":
 		label = "no"
 	}
+	if slices.Contains([]string{"channel", "placement", "tier"}, f.key) {
+		label = wordsOf(label)
+	}
 	return valueView{c.encode(), label, c.N, chosen, counted}
 }
 
@@ -370,8 +435,7 @@ func choosersOf(s *catalogState) []chooser {
 // reverses the order of the sorted column.
 func (s *catalogState) head(c catalogColumn) page.Head {
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
-	_, single := s.currency()
-	if c.sort == "" || c.key == "price" && !single {
+	if c.sort == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
 		return h
 	}
 	next := *s
@@ -415,8 +479,14 @@ func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {
 			cell.Text, missing = shortest.Text+"–"+value.Or(page.Unknown), false
 		}
+	case "channel", "placement":
+		if cell.Text = wordsOf(value.Text); cell.Text != value.Text {
+			cell.Exact = value.Text
+		}
+	case "tier":
+		cell.Class = "lines"
 	case "price":
-		cell.Class = "n"
+		cell.Class, cell.Exact = "n lines", r["exact"].Text
 	}
 	if missing {
 		return page.Cell{Text: page.Unknown, Class: strings.TrimSpace(cell.Class + " none")}

@@ -22,7 +22,8 @@ type catalogTables struct {
 }
 
 func mainTables() catalogTables {
-	return catalogTables{"main.product_listings", "main.product_listing_prices", "main.product_listing_tags",
+	named := "(SELECT * REPLACE (coalesce(outlet_name, (SELECT o.name FROM main.outlets AS o WHERE o.id = outlet_id)) AS outlet_name) FROM main.product_listings)"
+	return catalogTables{named, "main.product_listing_prices", "main.product_listing_tags",
 		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
 }
 
@@ -161,7 +162,7 @@ func (l limits) on(expression string) []string {
 func (s *catalogState) statement(t catalogTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
-		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price\n    FROM " + t.prices + "\n    WHERE " +
+		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + lowestTier + " AS tier\n    FROM " + t.prices + "\n    WHERE " +
 			strings.Join(s.offered(t, b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
 	}
 	var where []string
@@ -204,13 +205,19 @@ func (s *catalogState) plainColumns(name string, b *binder) []string {
 			if !c.Null {
 				currency = b.text(c.Text)
 			}
-			return []string{"p.price", currency + "::VARCHAR AS currency"}
+			return []string{"p.price", currency + "::VARCHAR AS currency", "p.tier"}
 		}
-		return []string{"(SELECT list({'currency': currency, 'price': price} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price " +
+		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + lowestTier + " AS tier " +
 			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.offered(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
+	}
+	if name == "tier" { // beside the price
+		return nil
 	}
 	return []string{"l." + name}
 }
+
+// lowestTier is the tier of the lowest price of a group. It is empty if the service gives none.
+const lowestTier = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
 // whereAll returns a WHERE clause. It is empty without conditions.
 func whereAll(conditions []string) string {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"placementsync/internal/query"
 )
 
 // facet is a property of listings that can be filtered by, with counts.
@@ -55,9 +57,10 @@ func catalogColumns() []catalogColumn {
 	return []catalogColumn{
 		{"name", "Listing", []string{"id", "name"}, "name", true},
 		{"price", "Price from", []string{"price"}, "price", true},
+		{"tier", "Tier", []string{"tier"}, "", true},
 		{"outlet", "Outlet", []string{"outlet_id", "outlet_name"}, "outlet_name", true},
 		{"authority", "Authority", []string{"domain_authority"}, "domain_authority", true},
-		{"ranking", "Ranking", []string{"domain_ranking"}, "domain_ranking", true},
+		{"ranking", "Ranking", []string{"domain_ranking"}, "domain_ranking", false},
 		{"dofollow", "Do-follow", []string{"is_do_follow"}, "", true},
 		{"disclaimer", "Disclaimer", []string{"disclaimer"}, "", false},
 		{"days", "Delivery days", []string{"min_delivery_days", "max_delivery_days"}, "max_delivery_days", true},
@@ -129,6 +132,27 @@ type catalogState struct {
 	Down    bool
 	Page    int
 	Columns []string
+	// Assumed reports that the address has no currency, and that Chosen has the usual one.
+	Assumed bool
+}
+
+// comparesPrices reports whether the address sorts or filters by price.
+func (s *catalogState) comparesPrices() bool {
+	_, priced := s.Ranges["price"]
+	return priced || s.Sort == "price"
+}
+
+// assumeCurrency chooses the most frequent currency if the address compares prices without one.
+func (s *catalogState) assumeCurrency(v *visit) error {
+	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
+		return nil
+	}
+	usual, err := v.run(query.Query{Name: "catalog", SQL: "SELECT currency FROM main.product_listing_prices WHERE currency IS NOT NULL AND unit_amount IS NOT NULL " +
+		"GROUP BY currency ORDER BY count(*) DESC, currency LIMIT 1"}, nil)
+	for _, r := range usual.Rows {
+		s.Chosen["currency"], s.Assumed = []choice{{Text: r.Get("currency").Text}}, true
+	}
+	return err
 }
 
 const (
@@ -230,15 +254,12 @@ func (s *catalogState) check() error {
 	for _, all := range s.Chosen {
 		chosen += len(all)
 	}
-	_, priced := s.Ranges["price"]
 	currencies := len(s.Chosen["currency"])
 	switch {
 	case len(s.words()) > maxWords || chosen > maxChoices:
 		return usageErr(fmt.Sprintf("the address has more than %d words or %d choices", maxWords, maxChoices), "Choose fewer.")
-	case priced && currencies != 1:
-		return usageErr("prices of different currencies cannot be compared", "Choose one currency, then a range of prices.")
-	case s.Sort == "price" && currencies != 1:
-		return usageErr("prices of different currencies cannot be sorted", "Choose one currency, then sort by price.")
+	case s.comparesPrices() && currencies > 1:
+		return usageErr("prices of different currencies cannot be compared", "Choose one currency, then sort by price or choose a range.")
 	}
 	return nil
 }

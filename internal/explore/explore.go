@@ -84,6 +84,7 @@ func routes() []route {
 	return append(recordRoutes(), []route{
 		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true, ownKeys: true},
 		{path: "/catalog.csv", tab: "Catalog", show: sendCatalog(query.CSV), newest: true, ownKeys: true, slow: true},
+		{path: "/catalog.xlsx", tab: "Catalog", show: sendCatalog(query.Excel), newest: true, ownKeys: true, slow: true},
 		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, ownKeys: true, slow: true},
 		{path: "/report", tab: "Report", show: showReport, newest: true, slow: true},
 		{path: "/snapshot", tab: "Snapshot", show: showSnapshot},

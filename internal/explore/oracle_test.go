@@ -188,7 +188,7 @@ func choose(r *rand.Rand, values map[string][]*string) search {
 
 var (
 	countedChoice = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"(?: checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
-	listingRow    = regexp.MustCompile(`(?s)<tr><td><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n(?: none)?">(.*?)</td><td(?: class="none")?>(.*?)</td></tr>`)
+	listingRow    = regexp.MustCompile(`(?s)<tr><td[^>]*><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n lines(?: none)?"[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>`)
 )
 
 // TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,

@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +29,8 @@ func TestOwnQueries(t *testing.T) {
 		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
 		"mixed":   "-- title: Mixed\nSELECT * FROM (VALUES ('a', 10, 'USD'), ('b', 12, 'EUR')) AS t(what, list_now, list_currency)",
+		"zero":    "-- title: Zero\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
+		"sales":   "-- title: Sales\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, i AS orders, i * 1000.125 AS sale_total FROM range(150) AS t(i)",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
@@ -58,6 +61,19 @@ func TestOwnQueries(t *testing.T) {
 	if strings.Contains(mixed, `class="share"`) {
 		t.Error("amounts of two currencies have bars in the same column")
 	}
+	zero := s.get(t, "/questions/zero", http.StatusOK)
+	wantTexts(t, zero, "No chart: paid total has no value other than 0.")
+	if strings.Contains(zero, "data-chart") {
+		t.Error("a chart without values is drawn")
+	}
+	// The chart has the amounts of all pages, months, and links to the rows.
+	sales := html.UnescapeString(s.get(t, "/questions/sales", http.StatusOK))
+	for _, want := range []string{"Sale total by month", `"2026-08","2026-09"`, `"1,000.13","2,000.25"`, `"texts":["0.00"`, `"2039-01"]`, `"?max.month=2026-09-01&min.month=2026-09-01#table"`} {
+		if !strings.Contains(sales, want) {
+			t.Errorf("the chart lacks %s:\n%s", want, sales)
+		}
+	}
+	wantTexts(t, s.get(t, "/questions/sales?max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 1 1,000.13")
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows, 1 to 100")
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {

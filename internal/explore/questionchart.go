@@ -1,50 +1,68 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
 // maxPoints is the maximum number of dates in a chart.
 const maxPoints = 400
 
-// addChart draws a numeric column: as a chart if the first column contains dates, or as bars in
-// the table if it contains texts. Results with several currencies are not drawn.
-func (q *question) addChart(a query.Result, wanted string) {
-	numbers := slices.DeleteFunc(slices.Clone(a.Columns), func(c query.Column) bool { return !c.Numeric })
-	if len(a.Rows) < 2 || len(numbers) == 0 || a.Columns[0].Numeric || a.Total > int64(len(a.Rows)) {
+// addChart draws the chosen column, or else the first amount or number: as a chart if the first
+// column contains dates or months, or as bars in the table if it contains texts. Results with
+// several currencies are not drawn. The page shows the reason if there is no chart. onPage are the
+// rows in the table.
+func (q *question) addChart(a query.Result, onPage []query.Record) {
+	shown := slices.DeleteFunc(rolesOf(a.Columns), func(r columnRole) bool { return r.hidden })
+	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })
+	if len(a.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
 		return
 	}
+	chosen := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.money }))]
+	for _, r := range numbers {
+		if r.Name == q.params.Get(chartKey) {
+			chosen = r
+		}
+	}
+	if q.view.NoChart = q.draw(a, onPage, shown[0], chosen); q.view.NoChart != "" {
+		q.view.NoChart = "No chart: " + q.view.NoChart
+	}
+	for _, r := range numbers {
+		q.view.Choices = append(q.view.Choices, option{r.Name, labelOf(r.Name), r.Name == chosen.Name})
+	}
+}
+
+// draw draws a column, or returns the reason why it cannot be drawn.
+func (q *question) draw(a query.Result, onPage []query.Record, first, chosen columnRole) (reason string) {
 	for _, c := range a.Columns {
 		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(a.Rows, c.Name) > 1 {
-			q.view.NoChart = "No chart: the result has several currencies."
-			return
+			return "the result has several currencies. Choose one."
 		}
 	}
-	chosen := numbers[0]
-	for _, c := range numbers {
-		if c.Name == wanted {
-			chosen = c
-		}
+	if !slices.ContainsFunc(a.Rows, func(r query.Record) bool { n, ok := r.Get(chosen.Name).Number(); return ok && n != 0 }) {
+		return strings.ToLower(labelOf(chosen.Name)) + " has no value other than 0."
 	}
-	first := a.Columns[0]
-	drawn := false
-	if first.Type == "DATE" || first.Type == "TIMESTAMPTZ" {
-		q.view.Chart = chartByTime(a, chosen)
-		drawn = q.view.Chart != nil
-	} else if first.Type == "VARCHAR" {
-		drawn = addBars(q.view.Table.Table, a.Rows, chosen.Name)
+	isDated := isTime(first.Column) || !slices.ContainsFunc(a.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(first.Name)); return !ok })
+	switch {
+	case a.Total > int64(len(a.Rows)) && isDated:
+		return "the result has more than " + plural.Number(maxRows) + " rows. Filter it."
+	case len(a.Rows) < 2:
+		return "the result has one row."
+	case isDated:
+		q.view.Chart, reason = q.drawDates(a, first, chosen)
+		return reason
+	case first.Type != "VARCHAR":
+		return "the first column is neither a date nor a text."
+	case !addBars(q.view.Table.Table, onPage, chosen.Name):
+		return strings.ToLower(labelOf(chosen.Name)) + " has negative values."
 	}
-	if !drawn {
-		return
-	}
-	for _, c := range numbers {
-		q.view.Choices = append(q.view.Choices, option{c.Name, labelOf(c.Name), c.Name == chosen.Name})
-	}
+	return ""
 }
 
 func countValues(records []query.Record, column string) int {
@@ -82,17 +100,21 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 type point struct {
 	at time.Time
 	// value is the exact value.
-	value string
-	// date is the formatted date.
-	date string
+	value query.Value
+	// date is the formatted date, link the address of its rows.
+	date, link string
 }
 
-// chartByTime draws a column against dates. If dates repeat, each text of the second column is a
-// line. It returns nil if the result cannot be drawn.
-func chartByTime(a query.Result, column query.Column) *page.Chart {
-	names, series := splitSeries(a, column)
-	if len(names) == 0 || len(names) > page.MostSeries {
-		return nil
+// drawDates draws a column against the dates of the first one. If dates repeat, each text of the
+// second column is a line. It returns the reason if the result cannot be drawn. A click on a value
+// shows its rows.
+func (q *question) drawDates(a query.Result, first, column columnRole) (_ *page.Chart, reason string) {
+	names, series := q.splitSeries(a, first, column)
+	if len(names) == 0 {
+		return nil, "a date has several rows."
+	}
+	if len(names) > page.MostSeries {
+		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", page.MostSeries)
 	}
 	dates := map[time.Time]bool{}
 	for _, points := range series {
@@ -101,19 +123,21 @@ func chartByTime(a query.Result, column query.Column) *page.Chart {
 		}
 	}
 	if len(dates) < 2 || len(dates) > maxPoints {
-		return nil
+		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxPoints)
 	}
-	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(a.Columns[0].Name))}
+	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: a.Rows[0].Get(column.unit).Text}
 	var v page.Variant
 	for i, points := range series {
 		s := page.Series{Name: names[i], Colour: i}
 		for _, p := range points {
+			text := column.buildCell(p.value).Text
 			if len(series) == 1 { // one bar per date
 				v.Categories = append(v.Categories, p.date)
-				s.Add(p.value, page.Decimal(p.value))
+				s.Add(p.value.Text, text)
 			} else {
-				s.AddAt(p.at, p.value, p.date+": "+page.Decimal(p.value))
+				s.AddAt(p.at, p.value.Text, p.date+": "+text)
 			}
+			s.Links = append(s.Links, p.link)
 		}
 		v.Series = append(v.Series, s)
 	}
@@ -121,30 +145,29 @@ func chartByTime(a query.Result, column query.Column) *page.Chart {
 		c.Kind = page.Bars
 	}
 	c.Variants = []page.Variant{v}
-	return c
+	return c, ""
 }
 
 // splitSeries returns the points of each line, sorted by time. It returns nil if a line has
 // several values for a date.
-func splitSeries(a query.Result, column query.Column) (names []string, series [][]point) {
-	second := ""
-	if len(a.Columns) > 1 && a.Columns[1].Type == "VARCHAR" && countValues(a.Rows, a.Columns[0].Name) < len(a.Rows) {
-		second = a.Columns[1].Name
+func (q *question) splitSeries(a query.Result, first, column columnRole) (names []string, series [][]point) {
+	var second columnRole
+	if i := slices.IndexFunc(a.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(a.Columns) && a.Columns[i+1].Type == "VARCHAR" && countValues(a.Rows, first.Name) < len(a.Rows) {
+		second = rolesOf(a.Columns)[i+1]
 	}
 	names, groups := groupRecords(a.Rows, func(r query.Record) string {
-		if second == "" {
+		if second.Name == "" {
 			return ""
 		}
-		return r.Get(second).Or(page.Unknown)
+		return second.buildCell(r.Get(second.Name)).Text
 	})
 	for _, name := range names {
 		var points []point
 		for _, r := range groups[name] {
-			when := r.Get(a.Columns[0].Name)
-			at, ok := dateOf(when)
-			value := r.Get(column.Name)
+			date, value := r.Get(first.Name), r.Get(column.Name)
+			at, ok := dateOf(date)
 			if _, isNumber := value.Number(); ok && isNumber {
-				points = append(points, point{at, value.Text, page.Moment(when.Text)})
+				points = append(points, point{at, value, first.buildCell(date).Text, q.linkToRows(first, date) + "#table"})
 			}
 		}
 		slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
@@ -158,10 +181,20 @@ func splitSeries(a query.Result, column query.Column) (names []string, series []
 	return names, series
 }
 
-func dateOf(c query.Value) (at time.Time, ok bool) {
-	if at, err := time.Parse(time.DateOnly, c.Text); err == nil {
-		return at, true
+// linkToRows returns the address of the rows with a date.
+func (q *question) linkToRows(r columnRole, date query.Value) string {
+	if !isTime(r.Column) {
+		return q.addressWith(pair{isKey + r.Name, date.Text})
 	}
-	at, err := time.Parse(time.RFC3339Nano, c.Text)
-	return at, err == nil
+	day := date.Text[:min(len(date.Text), len(time.DateOnly))]
+	return q.addressWith(pair{minKey + r.Name, day}, pair{maxKey + r.Name, day})
+}
+
+func dateOf(c query.Value) (at time.Time, ok bool) {
+	for _, layout := range []string{time.DateOnly, "2006-01", time.RFC3339Nano} {
+		if at, err := time.Parse(layout, c.Text); err == nil {
+			return at, true
+		}
+	}
+	return at, false
 }

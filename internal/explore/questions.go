@@ -227,7 +227,14 @@ func (q *question) addResult() error {
 		}
 		return err
 	}
-	q.addChart(rows.Result, q.params.Get(chartKey))
+	shown := rows.Rows
+	if t != nil && rows.Total > int64(len(rows.Rows)) && rows.Total <= maxRows { // a chart shows all pages
+		around, values := t.whole()
+		if rows.Result, err = q.run(around, values); err != nil {
+			return err
+		}
+	}
+	q.addChart(rows.Result, shown)
 	return nil
 }
 

@@ -69,6 +69,8 @@ type Series struct {
 	Values []any `json:"values"`
 	// Texts are the exact values for the tooltip. A value with an empty text has no mark.
 	Texts []string `json:"texts"`
+	// Links are the addresses that a click on a value opens. Empty means none.
+	Links []string `json:"links,omitempty"`
 	// Times are the positions of the values on a time axis.
 	Times []time.Time `json:"times,omitempty"`
 }

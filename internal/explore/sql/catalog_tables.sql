@@ -9,9 +9,9 @@ CREATE OR REPLACE TABLE derived.product_listings AS
 SELECT
     r.id,
     r.source,
-    lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url)) AS search,
+    coalesce(l.outlet_name, o.name) AS outlet_name,
+    lower(concat_ws(chr(10), l.name, coalesce(l.outlet_name, o.name), l.website_url)) AS search,
     l.name,
-    l.outlet_name,
     l.country,
     l.state,
     l.channel_type,
@@ -23,7 +23,8 @@ SELECT
     l.max_delivery_days,
     l.created_at
 FROM main.product_listings AS l
-JOIN derived.ranks AS r ON r.source = l.rowid;
+JOIN derived.ranks AS r ON r.source = l.rowid
+LEFT JOIN main.outlets AS o ON o.id = l.outlet_id;
 
 -- The lowest price of a listing for a currency and a tier, for a currency in any tier, and
 -- for a tier in any currency.

@@ -50,11 +50,12 @@ const Charts = (() => {
       : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true },
   });
 
-  // timeAxis shows dates in UTC, or times if they span less than two days.
+  // timeAxis shows dates or months in UTC, or times if they span less than two days.
   const timeAxis = (variant) => {
     const all = variant.series.flatMap((s) => s.times.map(Date.parse));
     const [first, last] = [Math.min(...all), Math.max(...all)];
-    const part = last - first < 48 * 3600e3 ? [5, 16] : [0, 10];
+    const monthly = all.every((t) => new Date(t).toISOString().slice(8, 16) === "01T00:00");
+    const part = last - first < 48 * 3600e3 ? [5, 16] : monthly ? [0, 7] : [0, 10];
     return {
       type: "time", min: first, max: last, splitNumber: 4, axisTick: { show: false }, splitLine: { show: false },
       axisLine: { onZero: false, lineStyle: { color: "var(--line)" } },
@@ -99,7 +100,7 @@ const Charts = (() => {
   const pointsOf = (s) => s.values.map((v, i) => ({ value: [Date.parse(s.times[i]), v], symbol: s.texts[i] ? "circle" : "none" }));
 
   const series = (chart) => (s) => {
-    const shared = { name: s.name, data: s.times ? pointsOf(s) : s.values, animation: false, cursor: "default", emphasis: { disabled: true } };
+    const shared = { name: s.name, data: s.times ? pointsOf(s) : s.values, animation: false, cursor: s.links ? "pointer" : "default", emphasis: { disabled: true } };
     if (chart.kind === "box") {
       return { ...shared, type: "boxplot", boxWidth: [6, 16],
         itemStyle: { color: "var(--fill)", borderColor: colour(0), borderWidth: 1.2 } };
@@ -162,7 +163,13 @@ const Charts = (() => {
     const chart = read(node), variant = chart.variants[Number(choiceOf(node)?.value || 0)], width = node.clientWidth;
     if (width === 0) return; // the element is hidden
     node.style.height = `${height(chart, variant, width)}px`;
-    node.drawn ??= echarts.init(node, null, { renderer: "svg" });
+    if (!node.drawn) {
+      node.drawn = echarts.init(node, null, { renderer: "svg" });
+      node.drawn.on("click", (at) => {
+        const link = read(node).variants[Number(choiceOf(node)?.value || 0)].series[at.seriesIndex].links?.[at.dataIndex];
+        if (link) location.assign(link);
+      });
+    }
     node.drawn.resize({ silent: true });
     node.drawn.setOption(options(chart, variant, width), { notMerge: true });
     write(node, ".heading", variant.heading);

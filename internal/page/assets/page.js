@@ -24,6 +24,14 @@
     applyTheme(theme);
   });
 
+  // A slash focuses the search of the page.
+  document.addEventListener("keydown", (event) => {
+    const search = document.getElementById("q");
+    if (event.key !== "/" || !search || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, [contenteditable]")) return;
+    event.preventDefault();
+    search.focus();
+  });
+
   // A copy button copies the element whose id is in data-copy, or else the code beside it.
   document.addEventListener("click", (event) => {
     const copy = event.target.closest("button[data-copy]");
