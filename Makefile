@@ -66,12 +66,15 @@ QUICKLY := -vet=off -ldflags='-s -w' -timeout 20m -tags $(TAGS)
 PACKAGES = $(shell go list -tags $(TAGS) ./...)
 # Iceberg takes minutes to compile: its tests are trials.
 LAKE := cmd/lake internal/lake internal/testing/trials
-# These start no goroutines: the race detector finds nothing in them.
-UNRACED := internal/testing/houserules internal/sim internal/transform internal/dialect queries internal/watch
+# These start goroutines. Their tests run with the race detector, which triples the time. In
+# cmd/sync and internal/sim it runs only the tests of concurrent work.
+RACED := backup command daemon durable explore fetch load mcp notify pipeline query transform warehouse webhook
+CONCURRENT := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse
 .PHONY: test
 test: ## run the tests of seconds, with the race detector where goroutines are
-	$(TEST) -race $(QUICKLY) $(filter-out $(addprefix placementsync/,$(LAKE) $(UNRACED)),$(PACKAGES))
-	$(TEST) $(QUICKLY) $(addprefix ./,$(UNRACED))
+	$(TEST) -race $(QUICKLY) $(addprefix ./internal/,$(RACED))
+	$(TEST) -race $(QUICKLY) -run '$(CONCURRENT)' ./cmd/sync ./internal/sim
+	$(TEST) $(QUICKLY) $(filter-out $(addprefix placementsync/,$(LAKE) $(addprefix internal/,$(RACED))),$(PACKAGES))
 
 # The names of trials begin with TestTrial. Without the race detector, which triples their time.
 .PHONY: trials
