@@ -24,15 +24,15 @@ var fixtureNight = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 func catalog(t testing.TB) []byte {
 	t.Helper()
 	d := draft(t)
-	var statements []string
+	var statements []sqltext.SQL
 	for _, table := range stream.Tables(stream.All()) {
 		for _, schema := range []string{"main", "past"} {
 			name := schema + "." + sqltext.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(d.At.Format(time.RFC3339Nano))),
-				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
+				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name)))
 		}
-		statements = append(statements, fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", sqltext.Quote(table.Name)))
+		statements = append(statements, sqltext.SQL(fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", sqltext.Quote(table.Name))))
 	}
 	if err := d.Atomically(t.Context(), statements); err != nil {
 		t.Fatal(err)

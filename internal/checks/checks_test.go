@@ -48,17 +48,17 @@ func catalog(t *testing.T) []byte {
 			t.Error(err)
 		}
 	})
-	var statements []string
+	var statements []sqltext.SQL
 	for _, table := range stream.Tables(stream.All()) {
 		for _, schema := range []string{"main", "past"} {
 			name := schema + "." + sqltext.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT '2026-11-01 02:00:00+00'", name),
-				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT '2026-11-01 02:00:00+00'", name)),
+				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name)))
 		}
 		past := "past." + sqltext.Quote(table.Name)
-		statements = append(statements, fmt.Sprintf("ALTER TABLE %s ALTER valid_to SET DEFAULT '2026-11-02 02:00:00+00'", past),
-			fmt.Sprintf("ALTER TABLE %s ALTER run_id SET DEFAULT '20261102T020000Z'", past))
+		statements = append(statements, sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_to SET DEFAULT '2026-11-02 02:00:00+00'", past)),
+			sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER run_id SET DEFAULT '20261102T020000Z'", past)))
 	}
 	if err := d.Atomically(t.Context(), statements); err != nil {
 		t.Fatal(err)

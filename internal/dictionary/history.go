@@ -16,22 +16,22 @@ const (
 )
 
 // HistoryStatements create the history view and the macros of a table.
-func HistoryStatements(def stream.Definition, key []string) []string {
+func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 	table := sqltext.Name(def.Name)
-	return []string{
-		string(historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)})),
-		string(historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix})),
-		string(historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
-			"version": rowVersion(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)})),
+	return []sqltext.SQL{
+		historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)}),
+		historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix}),
+		historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
+			"version": rowVersion(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)}),
 	}
 }
 
 // AllChangesStatement creates the macro with the changes of all tables.
-func AllChangesStatement(tables []stream.Table) string {
-	parts := sqltext.Join(tables, "\nUNION ALL ", func(t stream.Table) string {
-		return string(historySQL.Render("changes_of_table", sqltext.Values{"name": t.Name, "macro": sqltext.Name(t.Name + ChangesSuffix)}))
+func AllChangesStatement(tables []stream.Table) sqltext.SQL {
+	parts := sqltext.Join(tables, "\nUNION ALL ", func(t stream.Table) sqltext.SQL {
+		return historySQL.Render("changes_of_table", sqltext.Values{"name": t.Name, "macro": sqltext.Name(t.Name + ChangesSuffix)})
 	})
-	return string(historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts}))
+	return historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts})
 }
 
 // rowVersion selects row_hash, row_key and every column as JSON text under the names c0, c1, ...

@@ -64,20 +64,20 @@ func makeCatalog(t testing.TB, fixtures ...string) []byte {
 	d, err := w.Begin(t.Context(), run, night)
 	fatal(t, err)
 	t.Cleanup(func() { fatal(t, d.Discard()) })
-	var statements []string
+	var statements []sqltext.SQL
 	for _, table := range tables {
 		for _, schema := range []string{"main", "past"} {
 			name := schema + "." + sqltext.Quote(table.Name)
 			statements = append(statements,
-				fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(night.Format(time.RFC3339Nano))),
-				fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name))
+				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(night.Format(time.RFC3339Nano)))),
+				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name)))
 		}
 	}
-	statements = append(statements, "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ("+sqltext.Literal(run)+", TIMESTAMPTZ '2026-11-01 02:00:00+00', 'complete')")
+	statements = append(statements, sqltext.SQL("INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ("+sqltext.Literal(run)+", TIMESTAMPTZ '2026-11-01 02:00:00+00', 'complete')"))
 	for _, name := range fixtures {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		fatal(t, err)
-		statements = append(statements, string(text))
+		statements = append(statements, sqltext.SQL(text))
 	}
 	fatal(t, d.Atomically(t.Context(), statements))
 	fatal(t, d.Exec(t.Context(), "CHECKPOINT"))

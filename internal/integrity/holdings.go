@@ -56,12 +56,12 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 	if err != nil {
 		return h, err
 	}
-	var counts []string
+	var counts []sqltext.SQL
 	for name := range columns {
 		schema, table, _ := strings.Cut(name, ".")
 		if schema == "main" || schema == "past" {
 			place := sqltext.Quote(database) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table)
-			counts = append(counts, string(integritySQL.Render("count_table", sqltext.Values{"schema": schema, "name": table, "table": sqltext.SQL(place)})))
+			counts = append(counts, integritySQL.Render("count_table", sqltext.Values{"schema": schema, "name": table, "table": sqltext.SQL(place)}))
 		}
 	}
 	err = in.EachRow(ctx, counts, func(scan func(...any) error) error {

@@ -26,8 +26,8 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 			w := open(t)
 			d := draft(t, w, firstNight, "one")
 			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
-				"COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
-					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)"))
+				sqltext.SQL("COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
+					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)")))
 			publish(t, w, d)
 			found, err := integrity.Check(t.Context(), w, true)
 			if err != nil || len(found.Damage) != c.damage {
@@ -49,7 +49,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	must(t, d.Exec(t.Context(),
 		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
-		"COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)"))
+		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")))
 	publish(t, w, d)
 	found, err := integrity.Check(t.Context(), w, true)
 	if err != nil || len(found.Damage) > 0 {

@@ -83,7 +83,7 @@ func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error 
 	for _, r := range runs {
 		v.known[r.ID] = true
 	}
-	return v.EachRow(ctx, []string{string(versionSQL.Render("published_runs", nil))}, func(scan func(...any) error) error {
+	return v.EachRow(ctx, []sqltext.SQL{versionSQL.Render("published_runs", nil)}, func(scan func(...any) error) error {
 		var run string
 		err := scan(&run)
 		v.known[run] = true
@@ -109,14 +109,14 @@ type measure struct {
 
 // measureTables measures the tables of past and meta.
 func (v *Version) measureTables(ctx context.Context, have map[tableName]publishedState) (map[tableName]measure, error) {
-	var parts []string
+	var parts []sqltext.SQL
 	for i, s := range v.sources {
 		if s.name.part == current {
 			continue
 		}
 		old := s.shownRows(have[s.name])
-		parts = append(parts, string(versionSQL.Render("measure_table", sqltext.Values{"index": i, "all": s.content("true"),
-			"old": s.content(old), "shown": old, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)})))
+		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "all": s.content("true"),
+			"old": s.content(old), "shown": old, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
 	}
 	found := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
@@ -162,8 +162,8 @@ func (s source) find(column string) (stream.Column, bool) {
 // writeFile writes rows of a table into a Parquet file with field ids.
 func (v *Version) writeFile(ctx context.Context, s source, rows sqltext.SQL) (file string, err error) {
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
-	err = v.Exec(ctx, string(versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": rows,
+	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": rows,
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
-		"ids": dictionary.FieldIDs(s.present), "bytes": v.maxGroupBytes})))
+		"ids": dictionary.FieldIDs(s.present), "bytes": v.maxGroupBytes}))
 	return file, err
 }

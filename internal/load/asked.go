@@ -83,7 +83,7 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 		return Plan{}, err
 	}
 	of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
-	if err := execute(ctx, p.stage.draft, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
+	if err := p.stage.draft.Exec(ctx, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
 		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
@@ -151,7 +151,7 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 	if err := p.stage.flush(ctx); err != nil {
 		return nil, err
 	}
-	param := columnList("", []string{st.Param})
+	param := sqltext.Names([]string{st.Param})
 	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
 	if st.HasEntries.Table != "" {
 		rows = append(rows, p.stage.knownRows(st.HasEntries.Table, st.HasEntries.Column))

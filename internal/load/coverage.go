@@ -35,7 +35,7 @@ func (m *merge) scope(t stream.Table) sqlText {
 	for _, list := range lists {
 		parts = append(parts, m.streamScope(t, list, detail))
 	}
-	return "(" + joinSQL(parts, " OR ") + ")"
+	return "(" + sqltext.JoinSQL(parts, " OR ") + ")"
 }
 
 // streamScope is the part of a table's scope that one stream proves.
@@ -61,16 +61,16 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 // childScope is the scope of the rows of records that were staged or deleted.
 func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, root := enclosingTable(st, t), st.Root().Name
-	parents, key := columnList("m.", t.Parents), columnList("", parent.Key)
+	parents, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
 	switch {
 	case m.cover[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
 	case detail.Name != "" && parent.Name == root:
-		return compareSQL.Render("scope_of_united_items", values{"parents": parents, "key": columnList("", detail.Root().Key),
+		return compareSQL.Render("scope_of_united_items", values{"parents": parents, "key": sqltext.Names(detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
 			"list_items": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
 	case parent.Name != root:
-		return compareSQL.Render("scope_of_inner_items", values{"parents": parents, "key": columnList("m.", parent.Key),
+		return compareSQL.Render("scope_of_inner_items", values{"parents": parents, "key": prefixed("m.", parent.Key),
 			"main": mainTable(parent.Name), "scope": m.scope(parent)})
 	}
 	return compareSQL.Render("scope_of_items", values{"parents": parents, "key": key,

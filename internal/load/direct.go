@@ -46,7 +46,7 @@ func (a *directLoad) chooseDirect(ctx context.Context, name string, rows int64) 
 			a.createView(name, t.Name, stream.Seq))
 		a.direct.add(t.Name)
 	}
-	return execute(ctx, a.draft, statements...)
+	return a.draft.Exec(ctx, statements...)
 }
 
 // createView gives a directly filled table the name and columns of a staging table.
@@ -104,7 +104,7 @@ func (a *directLoad) endDirect(ctx context.Context) error {
 			}
 		}
 	}
-	return execute(ctx, a.draft, statements...)
+	return a.draft.Exec(ctx, statements...)
 }
 
 func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (some bool, err error) {

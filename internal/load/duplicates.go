@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -17,7 +18,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 		if distinct && holdsRecordsOnly(st, t) {
 			continue
 		}
-		table, key := s.feeds.tableOf(st.Name, t.Name), columnList("", t.Key)
+		table, key := s.feeds.tableOf(st.Name, t.Name), sqltext.Names(t.Key)
 		var copies bool
 		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&copies)
 		if err != nil {
@@ -36,14 +37,14 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
 				continue
 			}
-			of := values{"table": innerTable, "item": columnList("", inner.Parents), "key": key}
+			of := values{"table": innerTable, "item": sqltext.Names(inner.Parents), "key": key}
 			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", of))
 			if slices.Contains(inner.Key, "position") {
 				statements = append(statements, duplicatesSQL.Render("drop_rows_alongside", of))
 			}
 		}
 		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))
-		if err := execute(ctx, s.draft, statements...); err != nil {
+		if err := s.draft.Exec(ctx, statements...); err != nil {
 			return err
 		}
 	}

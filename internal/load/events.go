@@ -67,7 +67,7 @@ func (e *Events) Write(ctx context.Context) error {
 	if err := e.stage.flush(ctx); err != nil {
 		return err
 	}
-	if err := execute(ctx, e.stage.draft, eventsSQL.Render("write_events", values{"run": e.stage.draft.Run})); err != nil {
+	if err := e.stage.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.stage.draft.Run})); err != nil {
 		return fmt.Errorf("write the events: %w", err)
 	}
 	return nil

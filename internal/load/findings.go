@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -120,7 +121,7 @@ func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
 	if err := f.stage.flush(ctx); err != nil {
 		return err
 	}
-	if err := execute(ctx, f.stage.draft, metaSQL.Render("count_drift", nil)); err != nil {
+	if err := f.stage.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
 		return fmt.Errorf("count the drift: %w", err)
 	}
 	return nil
@@ -151,7 +152,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		}
 		read = append(read, t.Name)
 	}
-	if err := executeAll(ctx, f.stage.draft, drops); err != nil {
+	if err := f.stage.draft.Atomically(ctx, drops); err != nil {
 		return 0, fmt.Errorf("replace the rejects: %w", err)
 	}
 	res, err := f.stage.draft.DB.ExecContext(ctx, string(metaSQL.Render("write_rejects", values{"run": f.stage.draft.Run, "tables": read})))
@@ -168,7 +169,7 @@ func (f *Findings) dropRejects(t stream.Table) sqlText {
 	feeder := append(lists, detail)[0]
 	root := feeder.Root()
 	unread := func(of stream.Table) sqlText {
-		return metaSQL.Render("unread_keys", values{"key": columnList("", of.Key), "main": mainTable(of.Name), "desired": desiredTable(of.Name)})
+		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(of.Key), "main": mainTable(of.Name), "desired": desiredTable(of.Name)})
 	}
 	kept := []sqlText{"key IN " + unread(t)}
 	switch {
@@ -177,5 +178,5 @@ func (f *Findings) dropRejects(t stream.Table) sqlText {
 	case feeder.IsDetail() && feeder.Param != "":
 		kept = append(kept, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(feeder.Name), "asked": askedTable(feeder.Name)}))
 	}
-	return metaSQL.Render("drop_rejects", values{"table": t.Name, "stays": joinSQL(kept, " OR ")})
+	return metaSQL.Render("drop_rejects", values{"table": t.Name, "stays": sqltext.JoinSQL(kept, " OR ")})
 }

@@ -150,7 +150,7 @@ func (h *fixture) readLog(d *warehouse.Draft) {
 	if !h.logs {
 		return
 	}
-	must(h.t, d.EachRow(h.t.Context(), []string{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
+	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
 		var statement string
 		err := scan(&statement)
 		h.ran = append(h.ran, statement)

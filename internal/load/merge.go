@@ -48,10 +48,10 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 		}
 		counts = append(counts, count)
 	}
-	if err := executeAll(ctx, m.staging.draft, finds); err != nil {
+	if err := m.staging.draft.Atomically(ctx, finds); err != nil {
 		return nil, err
 	}
-	return changes, eachRow(ctx, m.staging.draft, counts, func(scan func(...any) error) error {
+	return changes, m.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
 		var c Change
 		err := scan(&i, &c.New, &c.Changed, &c.Gone)
@@ -68,21 +68,21 @@ func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
 		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion
 	}
 	if empty {
-		return compareSQL.Render("compare_empty", values{"changed_keys": changedKeysTable(t.Name), "key": columnList("", columns), "main": mainTable(t.Name)})
+		return compareSQL.Render("compare_empty", values{"changed_keys": changedKeysTable(t.Name), "key": sqltext.Names(columns), "main": mainTable(t.Name)})
 	}
 	keys := make([]sqlText, len(columns))
 	for i, k := range columns {
 		keys[i] = compareSQL.Render("compared_key", values{"column": sqltext.Name(k)})
 	}
 	stored, desired := m.rows.compared(t)
-	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": joinSQL(keys, ", "),
+	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
 		"stored": stored, "desired": desired, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
 }
 
 // write writes all tables in one transaction. In a small night, several hundred commits would
 // take longer than the rows.
 func (m *merge) write(ctx context.Context, changes []Change) error {
-	if err := execute(ctx, m.staging.draft, mergeSQL.Render("set_compression", nil)); err != nil {
+	if err := m.staging.draft.Exec(ctx, mergeSQL.Render("set_compression", nil)); err != nil {
 		return err
 	}
 	err := inTransaction(ctx, m.staging.draft, func(tx *sql.Tx) error {
@@ -109,7 +109,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 // writeTable moves changed and deleted rows to past, and inserts new versions and new rows.
 // It does not touch a table without changes.
 func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
-	key, columns, changed := columnList("", t.Key), allColumns(m.staging.defs[t.Name]), changedKeysTable(t.Name)
+	key, columns, changed := sqltext.Names(t.Key), allColumns(m.staging.defs[t.Name]), changedKeysTable(t.Name)
 	if c.Changed+c.Gone > 0 {
 		err := executeIn(ctx, tx,
 			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.staging.draft.At,
@@ -150,7 +150,7 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 			continue
 		}
 		err := executeIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.staging.draft.Run, "table": t.Name,
-			"key": columnList("", t.Key), "evidence": m.evidence(t, sources), "changed_keys": changedKeysTable(t.Name)}))
+			"key": sqltext.Names(t.Key), "evidence": m.evidence(t, sources), "changed_keys": changedKeysTable(t.Name)}))
 		if err != nil {
 			return fmt.Errorf("write the deletions of %s: %w", t.Name, err)
 		}
@@ -170,7 +170,7 @@ func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 	}
 	absent := sqlText(sqltext.Literal(absence(sources[0])))
 	if len(cases) > 0 {
-		absent = mergeSQL.Render("evidence_by_list", values{"cases": joinSQL(cases, " "), "absent": absent})
+		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent": absent})
 	}
 	if st := m.answering(t); st.Name != "" {
 		return mergeSQL.Render("evidence_of_answers", values{"param": sqltext.Name(st.Param), "asked": askedTable(st.Name),

@@ -65,7 +65,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 			rows = append(rows, metaFileSQL.Render("counted_rows",
 				values{"columns": columnsOrNull(def, old), "side": -1, "table": "before." + table}))
 		}
-		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": columnEach(def, ", ", valueAsText),
+		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": sqltext.Join(def.Columns, ", ", valueAsText),
 			"columns": columns, "rows": unionAll(rows)}))
 	}
 	for i, t := range tables {
@@ -78,13 +78,13 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		}
 		def := pastDefinition(d, t)
 		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": which,
-			"names": columnEach(def, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
-			"values": columnEach(def, ", ", func(c stream.Column) sqlText {
+			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
+			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 				return metaFileSQL.Render("text", values{"column": sqltext.Name(c.Name)})
 			})}))
 	}
-	return base, execute(ctx, d, metaFileSQL.Render("write_meta_file",
-		values{"rows": joinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
+	return base, d.Exec(ctx, metaFileSQL.Render("write_meta_file",
+		values{"rows": sqltext.JoinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
 // countPast counts the rows that this run added to each table of past, or all rows if
@@ -104,7 +104,7 @@ func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, b
 		}
 		counts = append(counts, metaFileSQL.Render("count_past", values{"index": i, "past": past, "which": which, "earlier": earlier}))
 	}
-	return added, grown, eachRow(ctx, d, counts, func(scan func(...any) error) error {
+	return added, grown, d.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
 		var n, all, earlier int64
 		err := scan(&i, &n, &all, &earlier)
@@ -136,7 +136,7 @@ func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Defin
 		}
 		return before, nil
 	}
-	return before, eachRow(ctx, d, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
+	return before, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
 		name := schema + "." + sqltext.Quote(table)
@@ -148,8 +148,8 @@ func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Defin
 // attachCatalog attaches a catalog read only. The caller detaches it.
 func attachCatalog(ctx context.Context, d *warehouse.Draft, name sqltext.Name, file string) (detach func() error, err error) {
 	return func() error {
-		return execute(context.WithoutCancel(ctx), d, stageSQL.Render("detach", values{"catalog": name}))
-	}, execute(ctx, d, stageSQL.Render("attach_read_only", values{"file": file, "catalog": name}))
+		return d.Exec(context.WithoutCancel(ctx), stageSQL.Render("detach", values{"catalog": name}))
+	}, d.Exec(ctx, stageSQL.Render("attach_read_only", values{"file": file, "catalog": name}))
 }
 
 func valueAsText(c stream.Column) sqlText {
@@ -158,7 +158,7 @@ func valueAsText(c stream.Column) sqlText {
 
 // columnsOrNull lists the columns of a definition, with NULL for missing ones.
 func columnsOrNull(def stream.Definition, have []string) sqlText {
-	return columnEach(def, ", ", func(c stream.Column) sqlText {
+	return sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		if slices.Contains(have, c.Name) {
 			return sqlText(sqltext.Quote(c.Name))
 		}
@@ -179,13 +179,13 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 	var statements []sqlText
 	for _, def := range metas {
 		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(have, c.Name) })
-		typed := columnEach(def, ", ", func(c stream.Column) sqlText {
+		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("typed_value", values{"column": sqltext.Name(c.Name), "type": sqlText(c.Type)})
 		})
 		statements = append(statements, rebuildSQL.Render("restore_meta", values{"table": metaTable(def.Name),
 			"columns": allColumns(def), "values": typed, "files": source, "name": def.Name}))
 	}
-	if err := executeAll(ctx, d, statements); err != nil {
+	if err := d.Atomically(ctx, statements); err != nil {
 		return fmt.Errorf("restore meta: %w", err)
 	}
 	return nil
@@ -206,7 +206,7 @@ func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, f
 		return []sqlText{
 			rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}),
 			insert,
-			rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name), "key": columnList("", t.Key), "same_version": joinOn("p.", "n.", version)}),
+			rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name), "key": sqltext.Names(t.Key), "same_version": joinOn("p.", "n.", version)}),
 		}
 	})
 }
@@ -228,12 +228,12 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 			continue
 		}
 		def := pastDefinition(d, t)
-		typed := columnEach(def, ", ", func(c stream.Column) sqlText {
+		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
 		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
 		statements = append(statements, around(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
-		if err := executeAll(ctx, d, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
+		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
 			return fmt.Errorf("restore past of %s: %w", t.Name, err)
 		}
 	}
@@ -255,11 +255,11 @@ func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []
 			return fmt.Errorf("copy past.%s: %w", t.Name, err)
 		}
 		if len(common) > 0 {
-			statements = append(statements, rebuildSQL.Render("copy_past", values{"table": pastTable(t.Name), "columns": columnList("", common),
+			statements = append(statements, rebuildSQL.Render("copy_past", values{"table": pastTable(t.Name), "columns": sqltext.Names(common),
 				"other": "other." + pastTable(t.Name), "until": until[t.Name]}))
 		}
 	}
-	if err := executeAll(ctx, d, statements); err != nil {
+	if err := d.Atomically(ctx, statements); err != nil {
 		return fmt.Errorf("copy past: %w", err)
 	}
 	return nil
@@ -276,8 +276,8 @@ func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []s
 	for _, def := range metas {
 		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "meta", "table": def.Name}))
 		if err == nil && len(common) > 0 {
-			err = execute(ctx, d, rebuildSQL.Render("copy_meta", values{"table": metaTable(def.Name),
-				"columns": columnList("", common), "other": "other." + metaTable(def.Name)}))
+			err = d.Exec(ctx, rebuildSQL.Render("copy_meta", values{"table": metaTable(def.Name),
+				"columns": sqltext.Names(common), "other": "other." + metaTable(def.Name)}))
 		}
 		if err != nil {
 			return fmt.Errorf("copy meta.%s: %w", def.Name, err)

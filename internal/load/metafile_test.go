@@ -39,7 +39,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		d, err := wh.Begin(t.Context(), run, at)
 		must(t, err)
 		if change != "" {
-			must(t, d.Exec(t.Context(), strings.Split(change, "; ")...))
+			must(t, d.Exec(t.Context(), sqltext.SQL(change)))
 		}
 		want = metaRows(t, d, wh.Catalog.MetaDefinitions())
 		must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), tables))
@@ -68,7 +68,7 @@ func metaRows(t *testing.T, d *warehouse.Draft, metas []stream.Definition) (all 
 	t.Helper()
 	for _, def := range metas {
 		query := fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM meta.%[1]s x", def.Name)
-		err := d.EachRow(t.Context(), []string{query}, func(scan func(...any) error) error {
+		err := d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
 			var row string
 			err := scan(&row)
 			all = append(all, row)
@@ -98,7 +98,7 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 	d, err := wh.Begin(t.Context(), run, at)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), strings.ReplaceAll(change, "$run", run)))
+	must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
 	past = pastRows(t, d, tables)
 	must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), tables))
 	files, err := load.WriteParquet(t.Context(), d, wh.Catalog.Definitions(), tables, nil)
@@ -112,7 +112,7 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []string) {
 	t.Helper()
 	for _, table := range tables {
-		must(t, d.EachRow(t.Context(), []string{fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM past.%[1]s x", table.Name)}, func(scan func(...any) error) error {
+		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL(fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM past.%[1]s x", table.Name))}, func(scan func(...any) error) error {
 			var row string
 			err := scan(&row)
 			all = append(all, row)

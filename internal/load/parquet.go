@@ -26,7 +26,7 @@ func countTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table)
 	for _, t := range tables {
 		counts = append(counts, stageSQL.Render("count_table", values{"name": t.Name, "table": mainTable(t.Name)}))
 	}
-	return rows, eachRow(ctx, d, counts, func(scan func(...any) error) error {
+	return rows, d.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var name string
 		var n int64
 		err := scan(&name, &n)
@@ -98,7 +98,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		return err
 	}
 	for _, t := range tables {
-		if err := execute(ctx, d, writeTable(d, defs[t.Name], limit/int64(threads)/groupShare)); err != nil {
+		if err := d.Exec(ctx, writeTable(d, defs[t.Name], limit/int64(threads)/groupShare)); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 		finished(parquetFile(t.Name))
@@ -112,7 +112,7 @@ func parquetFile(table string) string { return table + ".parquet" }
 // writeTable writes a table into its file. JSON is written as text, because
 // polars reads a JSON column as binary and pyarrow as an extension type.
 func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sqlText {
-	columns := columnEach(def, ", ", func(c stream.Column) sqlText {
+	columns := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		if c.Type == stream.JSON {
 			return valueAsText(c)
 		}

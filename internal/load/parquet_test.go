@@ -34,8 +34,8 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 			table := "main." + sqltext.Quote(c.table)
 			const portion = 10_000
 			for first := int64(0); first < c.rows; first += portion {
-				must(t, d.Exec(ctx, fmt.Sprintf("INSERT INTO %s BY NAME SELECT md5(i::VARCHAR) AS %s, %s AS %s, now() AS valid_from, i AS row_hash FROM range(%d, %d) r(i)",
-					table, c.key, c.value, c.name, first, min(c.rows, first+portion))))
+				must(t, d.Exec(ctx, sqltext.SQL(fmt.Sprintf("INSERT INTO %s BY NAME SELECT md5(i::VARCHAR) AS %s, %s AS %s, now() AS valid_from, i AS row_hash FROM range(%d, %d) r(i)",
+					table, c.key, c.value, c.name, first, min(c.rows, first+portion)))))
 			}
 			must(t, d.Exec(ctx, "CHECKPOINT"))
 			_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)

@@ -33,7 +33,7 @@ type earlierNights struct {
 func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 	e := &p.earlier
 	e.once.Do(func() {
-		e.err = eachRow(ctx, p.stage.draft, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
+		e.err = p.stage.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
 			var at time.Time
 			err := scan(&at)
 			e.times = append(e.times, at)
@@ -163,7 +163,7 @@ func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) 
 }
 
 func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
-	if err := execute(ctx, p.stage.draft, create); err != nil {
+	if err := p.stage.draft.Exec(ctx, create); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)

@@ -33,7 +33,7 @@ func (h *fixture) planned(d *warehouse.Draft, st string) map[string][]string {
 	h.t.Helper()
 	found := map[string][]string{}
 	query := "SELECT why, id FROM stage." + sqltext.Quote(st) + `."$plan" ORDER BY ALL`
-	must(h.t, d.EachRow(h.t.Context(), []string{query}, func(scan func(...any) error) error {
+	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
 		var why, id string
 		err := scan(&why, &id)
 		found[why] = append(found[why], id)

@@ -25,10 +25,10 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 		have, err := columnsOf(ctx, d, source)
 		if err == nil {
 			def := d.Definition(t.Name)
-			main, columns, key := mainTable(t.Name), allColumns(def), columnList("", t.Key)
-			err = executeAll(ctx, d, []sqlText{
+			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
+			err = d.Atomically(ctx, []sqlText{
 				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "row_hash": dictionary.StoredHash(), "source": source}),
-				rebuildSQL.Render("find_ending", values{"stored_key": columnList("m.", t.Key), "now": snap.At, "main": main,
+				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
 				mergeSQL.Render("delete_closed", values{"main": main, "changed_keys": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
@@ -60,13 +60,13 @@ func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table)
 	for _, t := range tables {
 		statements = append(statements, rebuildSQL.Render("name_closing_run", values{"past": pastTable(t.Name)}))
 	}
-	return executeAll(ctx, d, statements)
+	return d.Atomically(ctx, statements)
 }
 
 // CarryStreams lowers the grades of streams in a run to carried_forward, after a rebuild from
 // older rows.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
-	err := execute(ctx, d, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
+	err := d.Exec(ctx, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {
 		return fmt.Errorf("lower the grades of %v: %w", streams, err)
 	}
@@ -79,7 +79,7 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one warehouse.SeriesFile) error {
 	def := d.Definition(t.Name)
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
-	err := executeAll(ctx, d, []sqlText{
+	err := d.Atomically(ctx, []sqlText{
 		rebuildSQL.Render("keep_newest", values{"newest": newest, "main": main}),
 		duplicatesSQL.Render("delete_all", values{"table": main}),
 		rebuildSQL.Render("fill_from_history", values{"main": main, "columns": allColumns(def), "newest": newest,
@@ -108,20 +108,20 @@ func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.
 				"same_version": joinOn("m.", "p.", append([]string{stream.ValidFrom}, t.Key...))}))
 		}
 	}
-	return executeAll(ctx, d, statements)
+	return d.Atomically(ctx, statements)
 }
 
 // SnapshotsInMeta selects run and time of the last snapshot of each day until a time.
-func SnapshotsInMeta(until time.Time) string {
-	return string(rebuildSQL.Render("snapshots_in_meta", values{"until": until}))
+func SnapshotsInMeta(until time.Time) sqltext.SQL {
+	return rebuildSQL.Render("snapshots_in_meta", values{"until": until})
 }
 
 // TablesInMeta selects how many rows each table had in the snapshot of a run.
-func TablesInMeta(run string) string {
-	return string(rebuildSQL.Render("tables_in_meta", values{"run": run}))
+func TablesInMeta(run string) sqltext.SQL {
+	return rebuildSQL.Render("tables_in_meta", values{"run": run})
 }
 
 // GradesInMeta selects the grades of the streams of a run.
-func GradesInMeta(run string) string {
-	return string(rebuildSQL.Render("grades_in_meta", values{"run": run}))
+func GradesInMeta(run string) sqltext.SQL {
+	return rebuildSQL.Render("grades_in_meta", values{"run": run})
 }

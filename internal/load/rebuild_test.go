@@ -22,7 +22,7 @@ import (
 // queryDraft runs a query on a draft and returns its rows as text.
 func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string) {
 	t.Helper()
-	must(t, d.EachRow(t.Context(), []string{"SELECT concat_ws(' ', *COLUMNS(*)) FROM (" + query + ")"}, func(scan func(...any) error) error {
+	must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT concat_ws(' ', *COLUMNS(*)) FROM (" + query + ")")}, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		lines = append(lines, line)
@@ -112,8 +112,8 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 				if slices.Contains(earlier, i) {
 					hash = "row_hash"
 				}
-				must(t, d.Exec(t.Context(), fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
-					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file))))
+				must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
+					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file)))))
 				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
 					Files: map[string]string{"product_listings": file}}))
 			}

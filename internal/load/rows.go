@@ -62,7 +62,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 		for _, t := range tablesOf(st) {
 			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.feeds.tableOf(st.Name, t.Name)}))
 		}
-		err = executeAll(ctx, r.staging.draft, deletes)
+		err = r.staging.draft.Atomically(ctx, deletes)
 	} else {
 		err = r.staging.deduplicate(ctx, st, distinct)
 		if err == nil && r.skipped.has(st.Name) {

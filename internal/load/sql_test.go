@@ -232,7 +232,7 @@ func rebuildEverything(t *testing.T, h *fixture) {
 	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
-	must(t, d.Exec(ctx, "COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old)))
+	must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
 	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
 	must(t, load.ApplySnapshot(ctx, d, h.w.Catalog.Tables(), snapshot))
 	must(t, load.NameClosing(ctx, d, h.w.Catalog.Tables()))
@@ -241,8 +241,8 @@ func rebuildEverything(t *testing.T, h *fixture) {
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
 	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
 	must(t, load.DropClosed(ctx, d, until))
-	for _, query := range []string{load.SnapshotsInMeta(d.At), load.TablesInMeta(run), load.GradesInMeta(run)} {
-		must(t, d.EachRow(ctx, []string{query}, func(scan func(...any) error) error {
+	for _, query := range []sqltext.SQL{load.SnapshotsInMeta(d.At), load.TablesInMeta(run), load.GradesInMeta(run)} {
+		must(t, d.EachRow(ctx, []sqltext.SQL{query}, func(scan func(...any) error) error {
 			var key, value any
 			return scan(&key, &value)
 		}))

@@ -101,7 +101,7 @@ func (s *Stage) CountHeld(ctx context.Context, cover map[string]Coverage) (map[s
 			counts = append(counts, s.Details.countHeld(i, st, c))
 		}
 	}
-	err := eachRow(ctx, s.staging.draft, counts, func(scan func(...any) error) error {
+	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
 		var h Held
 		var since sql.NullTime

@@ -62,7 +62,7 @@ func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*stagin
 
 func (s *staging) create(ctx context.Context) error {
 	path := filepath.Join(s.draft.Dir, stageFile)
-	if err := execute(ctx, s.draft, stageSQL.Render("attach", values{"file": path})); err != nil {
+	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
 		return err
 	}
 	statements := []sqlText{createSchema(desiredSchema), createSchema(changedKeysSchema),
@@ -78,7 +78,7 @@ func (s *staging) create(ctx context.Context) error {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable), "columns": sameColumns}))
 		}
 		for _, t := range tablesOf(st) {
-			columns := columnEach(s.defs[t.Name], ", ", func(c stream.Column) sqlText {
+			columns := sqltext.Join(s.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 				if c.Type == stream.JSON { // it arrives as text, and becomes JSON when it is merged
 					c.Type = stream.Text
 				}
@@ -88,7 +88,7 @@ func (s *staging) create(ctx context.Context) error {
 				"columns": columns + ", " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"}))
 		}
 	}
-	return executeAll(ctx, s.draft, statements)
+	return s.draft.Atomically(ctx, statements)
 }
 
 func createSchema(name string) sqlText {
@@ -149,7 +149,7 @@ func (s *staging) close(ctx context.Context) error {
 	_ = s.feeds.closeSome(func(feedTarget) bool { return true })
 	err := s.closeInserters()
 	if s.draft.Instance != nil {
-		err = errors.Join(err, execute(ctx, s.draft, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
+		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
 	}
 	path := filepath.Join(s.draft.Dir, stageFile)
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
@@ -172,5 +172,5 @@ func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before in
 	if err != nil || before == threads {
 		return before, err
 	}
-	return before, execute(ctx, d, stageSQL.Render("set_threads", values{"threads": threads}))
+	return before, d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
 }

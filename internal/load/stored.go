@@ -44,7 +44,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct boo
 	}
 	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
-		columns := columnEach(r.staging.defs[t.Name], ", ", func(c stream.Column) sqlText {
+		columns := sqltext.Join(r.staging.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"
@@ -55,7 +55,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct boo
 			"staged": stagedTable(st.Name, t.Name), "read_name": sqltext.Name(t.Name + readSuffix), "read": readTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "unchanged": unchanged, "record_key": recordKey(st, t)}))
 	}
-	if err := execute(ctx, r.staging.draft, statements...); err != nil {
+	if err := r.staging.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
 	r.completed.add(st.Name)

@@ -45,9 +45,9 @@ func (s streamSet) knownRows(table string, cols ...string) sqlText {
 			c, _ := s.defs[table].Column(name)
 			nulls = append(nulls, liveSQL.Render("no_row", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
 		}
-		return liveSQL.Render("no_rows", values{"columns": joinSQL(nulls, ", ")})
+		return liveSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})
 	}
-	list := columnList("", cols)
+	list := sqltext.Names(cols)
 	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": list, "table": mainTable(table)})}
 	for _, name := range feeders {
 		parts = append(parts, liveSQL.Render("known_rows", values{"columns": list, "table": stagedTable(name, table)}))

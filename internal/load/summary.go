@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -131,7 +132,7 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 		return nil
 	}
 	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(m.cols)), ", ") + ")"
-	statement := metaSQL.Render("insert_values", values{"table": metaTable(m.table), "columns": columnList("", m.cols),
+	statement := metaSQL.Render("insert_values", values{"table": metaTable(m.table), "columns": sqltext.Names(m.cols),
 		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", n), ", "))})
 	if _, err := tx.ExecContext(ctx, string(statement), m.values...); err != nil {
 		return fmt.Errorf("write meta.%s: %w", m.table, err)

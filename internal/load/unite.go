@@ -28,7 +28,7 @@ func (m *merge) unite(ctx context.Context) error {
 		for _, t := range stream.Tables(m.staging.streams) {
 			statements = append(statements, m.createDesired(t))
 		}
-		err = executeAll(ctx, m.staging.draft, statements)
+		err = m.staging.draft.Atomically(ctx, statements)
 	}
 	if err != nil {
 		return fmt.Errorf("unite lists and details: %w", err)
@@ -52,7 +52,7 @@ func (m *merge) createDesired(t stream.Table) sqlText {
 	if t.Name == root.Name {
 		textCell = "record_text"
 	}
-	cells := columnEach(def, ", ", func(c stream.Column) sqlText {
+	cells := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		part := "united_value"
 		switch {
 		case c.Name == "extra" && t.Name == root.Name:
@@ -70,8 +70,8 @@ func (m *merge) createDesired(t stream.Table) sqlText {
 		return uniteSQL.Render("unite_records", of)
 	}
 	of["list"], of["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
-	of["record_key"] = columnList("", root.Key)
-	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + columnEach(def, " AND ", func(c stream.Column) sqlText {
+	of["record_key"] = sqltext.Names(root.Key)
+	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
 		return uniteSQL.Render("cell_agrees", values{"column": sqltext.Name(c.Name)})
 	})
 	return uniteSQL.Render("unite_items", of)
@@ -93,7 +93,7 @@ func keptDetails(detail stream.Stream) sqlText {
 func textFingerprint(def stream.Definition) sqlText {
 	def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return c.Untracked })
 	slices.SortFunc(def.Columns, func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
-	parts := columnEach(def, ", ", func(c stream.Column) sqlText {
+	parts := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		part := "fingerprint_part"
 		if c.Type == stream.Instant {
 			part = "fingerprint_of_instant"
@@ -119,13 +119,13 @@ const extraBatch = 4096
 // into doubles and treat null as a deletion.
 func (m *merge) uniteExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
-	if err := execute(ctx, m.staging.draft, createTable(extraTable(root.Name), extraColumns)); err != nil {
+	if err := m.staging.draft.Exec(ctx, createTable(extraTable(root.Name), extraColumns)); err != nil {
 		return err
 	}
 	var batch []unitedExtra
 	query := uniteSQL.Render("extras_to_unite", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
-	err := eachRow(ctx, m.staging.draft, []sqlText{query}, func(scan func(...any) error) error {
+	err := m.staging.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var id, under, over string
 		if err := scan(&id, &under, &over); err != nil {
 			return err

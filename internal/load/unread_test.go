@@ -134,7 +134,7 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 	}
 	sold := record(1, 1, "id", quoted("item"), "article_id", quoted("sold"))
 	asked := func(d *warehouse.Draft, st string) (found []string) {
-		must(t, d.EachRow(t.Context(), []string{"SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$asked" ORDER BY ALL`}, func(scan func(...any) error) error {
+		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$asked" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
 			err := scan(&text)
 			found = append(found, text)

@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -51,7 +52,7 @@ func catalog(t *testing.T, fixture string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(d.Exec(t.Context(), fixture), d.Exec(t.Context(), "CHECKPOINT"), d.Instance.Close()); err != nil {
+	if err := errors.Join(d.Exec(t.Context(), sqltext.SQL(fixture)), d.Exec(t.Context(), "CHECKPOINT"), d.Instance.Close()); err != nil {
 		t.Fatal(err)
 	}
 	d.Instance = nil

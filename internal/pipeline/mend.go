@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -134,7 +135,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 		return nil
 	}
 	snapshots := map[string]daySnapshot{}
-	err := m.draft.EachRow(ctx, []string{load.SnapshotsInMeta(m.done.At)}, func(scan func(...any) error) error {
+	err := m.draft.EachRow(ctx, []sqltext.SQL{load.SnapshotsInMeta(m.done.At)}, func(scan func(...any) error) error {
 		var s daySnapshot
 		err := scan(&s.run, &s.at)
 		s.at = s.at.UTC()
@@ -188,7 +189,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 	}
 	day := warehouse.Manifest{RunID: s.run, SnapshotAt: s.at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
 	rows, grades := map[string]int64{}, map[string]fetch.Grade{}
-	err = m.draft.EachRow(ctx, []string{load.TablesInMeta(s.run)}, func(scan func(...any) error) error {
+	err = m.draft.EachRow(ctx, []sqltext.SQL{load.TablesInMeta(s.run)}, func(scan func(...any) error) error {
 		var table string
 		var n int64
 		err := scan(&table, &n)
@@ -196,7 +197,7 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		return err
 	})
 	if err == nil {
-		err = m.draft.EachRow(ctx, []string{load.GradesInMeta(s.run)}, func(scan func(...any) error) error {
+		err = m.draft.EachRow(ctx, []sqltext.SQL{load.GradesInMeta(s.run)}, func(scan func(...any) error) error {
 			var name, grade string
 			err := scan(&name, &grade)
 			grades[name] = fetch.Grade(grade)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -48,7 +49,7 @@ func nights(t *testing.T) string {
 	}
 	for _, text := range []string{"CREATE VIEW mart.z_names AS SELECT name FROM product_listings ORDER BY id",
 		"COMMENT ON VIEW mart.z_names IS 'It''s names.'", threeNights, "CHECKPOINT"} {
-		if err := d.Exec(t.Context(), text); err != nil {
+		if err := d.Exec(t.Context(), sqltext.SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

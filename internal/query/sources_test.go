@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -48,7 +49,7 @@ func wholeCatalog(t *testing.T, fixture string) string {
 		t.Fatal(err)
 	}
 	for _, text := range []string{fixture, "CHECKPOINT"} {
-		if err := d.Exec(t.Context(), text); err != nil {
+		if err := d.Exec(t.Context(), sqltext.SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

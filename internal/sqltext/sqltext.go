@@ -32,10 +32,15 @@ func LiteralSQL(expression string) string {
 func Names(names []string) SQL { return Join(names, ", ", Quote) }
 
 // Join returns the texts of items with a separator between them.
-func Join[T any](items []T, separator string, text func(T) string) SQL {
+func Join[T any, S ~string](items []T, separator string, text func(T) S) SQL {
 	texts := make([]string, len(items))
 	for i, item := range items {
-		texts[i] = text(item)
+		texts[i] = string(text(item))
 	}
 	return SQL(strings.Join(texts, separator))
+}
+
+// JoinSQL returns parts with a separator between them.
+func JoinSQL(parts []SQL, separator string) SQL {
+	return Join(parts, separator, func(part SQL) SQL { return part })
 }

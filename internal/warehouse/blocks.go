@@ -33,9 +33,9 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	if err != nil {
 		return fmt.Errorf("choose the blocks of the catalog: %w", err)
 	}
-	write := "CHECKPOINT"
+	write := sqltext.SQL("CHECKPOINT")
 	if size != 0 {
-		write = string(instanceSQL.Render("move_catalog", sqltext.Values{"file": moved, "size": size, "storage": StorageVersion}))
+		write = instanceSQL.Render("move_catalog", sqltext.Values{"file": moved, "size": size, "storage": StorageVersion})
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {

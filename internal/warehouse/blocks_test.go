@@ -59,8 +59,8 @@ func content(t *testing.T, w *warehouse.Warehouse) []string {
 // addRows adds rows to a draft.
 func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 	t.Helper()
-	must(t, d.Exec(t.Context(), fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
-		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows)))
+	must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
+		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
 }
 
 // withoutSum removes the line with the number of rows.

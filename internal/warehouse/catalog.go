@@ -33,7 +33,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	if err != nil {
 		return err
 	}
-	var statements []string
+	var statements []sqltext.SQL
 	for _, t := range c.StoredTables() {
 		statements = append(statements, t.ensureStatements(have[t.QualifiedName()])...)
 	}
@@ -48,7 +48,7 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 		statements = append(statements, dictionary.AllChangesStatement(c.tables))
 	}
 	statements = append(statements, c.martStatements(have, changed)...)
-	return in.Atomically(ctx, append([]string{string(catalogSQL.Render("create_schemas", nil))}, statements...))
+	return in.Atomically(ctx, append([]sqltext.SQL{catalogSQL.Render("create_schemas", nil)}, statements...))
 }
 
 // isCatalogOf reports whether a version has exactly these tables and views, so that ensureTables
@@ -84,14 +84,14 @@ func (c *Catalog) StoredTables() []StoredTable {
 }
 
 // ensureStatements create a table or its missing columns, and replace the changed comments.
-func (t StoredTable) ensureStatements(have map[string]stream.Column) []string {
-	var statements []string
+func (t StoredTable) ensureStatements(have map[string]stream.Column) []sqltext.SQL {
+	var statements []sqltext.SQL
 	add := func(name string, values sqltext.Values) {
 		values["schema"], values["table"] = sqltext.Name(t.Schema), sqltext.Name(t.Definition.Name)
-		statements = append(statements, string(catalogSQL.Render(name, values)))
+		statements = append(statements, catalogSQL.Render(name, values))
 	}
 	if have == nil {
-		add("create_table", sqltext.Values{"columns": columnList(t.Columns)})
+		add("create_table", sqltext.Values{"columns": columnDefinitions(t.Columns)})
 		add("comment_on_table", sqltext.Values{"comment": t.Definition.Comment})
 	}
 	for _, c := range t.Columns {
@@ -106,8 +106,8 @@ func (t StoredTable) ensureStatements(have map[string]stream.Column) []string {
 	return statements
 }
 
-// columnList is the list of columns of CREATE TABLE.
-func columnList(columns []stream.Column) sqltext.SQL {
+// columnDefinitions is the list of columns of CREATE TABLE.
+func columnDefinitions(columns []stream.Column) sqltext.SQL {
 	return sqltext.Join(columns, ", ", func(c stream.Column) string {
 		if c.NotNull {
 			return sqltext.Quote(c.Name) + " " + string(c.Type) + " NOT NULL"

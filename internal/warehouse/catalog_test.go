@@ -41,7 +41,7 @@ func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", string(sql), "USE main"); err != nil {
+		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", sqltext.SQL(sql), "USE main"); err != nil {
 			t.Fatalf("DuckDB refuses schema/%s.sql: %v", name, err)
 		}
 		if diff := cmp.Diff(untrack(def.Columns), describe(t, d, "plain", name)); diff != "" {
@@ -94,8 +94,8 @@ func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, own+extra)
 			}
 		}
-		if err := d.Exec(t.Context(), "FROM history."+sqltext.Quote(table.Name),
-			"FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')"); err != nil {
+		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
+			sqltext.SQL("FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')")); err != nil {
 			t.Errorf("history of %s: %v", table.Name, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := open(t)
 			d := draft(t, w, "20261101T020000Z", "one")
-			if err := d.Exec(t.Context(), strings.Split(c.spoil, "; ")...); err != nil {
+			if err := d.Exec(t.Context(), sqltext.SQL(c.spoil)); err != nil {
 				t.Fatal(err)
 			}
 			publishByOther(t, w, d)

@@ -238,7 +238,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	must(t, err)
 	d.Kind = ledger.Replay
 	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
-	must(t, d.Exec(t.Context(), "COPY main.product_listing_tags TO "+file+" (FORMAT parquet)"))
+	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
 	must(t, d.WriteEntry(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 	_, err = d.Hold(t.Context(), slices.Clone(files))
 	must(t, errors.Join(err, d.Discard()))

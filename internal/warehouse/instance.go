@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -94,9 +93,9 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
 	}
-	set := []string{string(instanceSQL.Render("settings", sqltext.Values{"spill": filepath.Join(scratch, "spill")}))}
+	set := []sqltext.SQL{instanceSQL.Render("settings", sqltext.Values{"spill": filepath.Join(scratch, "spill")})}
 	if e.memoryLimit != "" {
-		set = append(set, string(instanceSQL.Render("memory_limit", sqltext.Values{"limit": e.memoryLimit})))
+		set = append(set, instanceSQL.Render("memory_limit", sqltext.Values{"limit": e.memoryLimit}))
 	}
 	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: e.memoryLimit}
 	err = in.Exec(ctx, set...)
@@ -110,7 +109,7 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 }
 
 func (in *Instance) setThreads(ctx context.Context, threads int) error {
-	return in.Exec(ctx, string(instanceSQL.Render("threads", sqltext.Values{"threads": threads})))
+	return in.Exec(ctx, instanceSQL.Render("threads", sqltext.Values{"threads": threads}))
 }
 
 // Connect opens a raw connection, which Arrow needs.
@@ -119,7 +118,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
-	return in.Exec(ctx, string(instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog})))
+	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 
 // LimitMemory sets the memory limit to the part of Config.MemoryLimit that loading and verifying
@@ -132,13 +131,13 @@ func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	if in.memoryLimit == "" {
 		return nil
 	}
-	return in.Exec(ctx, string(instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit})))
+	return in.Exec(ctx, instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit}))
 }
 
 // Exec runs statements in order until one fails.
-func (in *Instance) Exec(ctx context.Context, statements ...string) error {
+func (in *Instance) Exec(ctx context.Context, statements ...sqltext.SQL) error {
 	for _, s := range statements {
-		if _, err := in.DB.ExecContext(ctx, s); err != nil {
+		if _, err := in.DB.ExecContext(ctx, string(s)); err != nil {
 			return fmt.Errorf("run %q: %w", statementHead(s), err)
 		}
 	}
@@ -146,13 +145,13 @@ func (in *Instance) Exec(ctx context.Context, statements ...string) error {
 }
 
 // Atomically runs statements in one transaction.
-func (in *Instance) Atomically(ctx context.Context, statements []string) error {
+func (in *Instance) Atomically(ctx context.Context, statements []sqltext.SQL) error {
 	tx, err := in.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	for _, s := range statements {
-		if _, err := tx.ExecContext(ctx, s); err != nil {
+		if _, err := tx.ExecContext(ctx, string(s)); err != nil {
 			return errors.Join(fmt.Errorf("run %q: %w", statementHead(s), err), Undo(tx))
 		}
 	}
@@ -160,11 +159,11 @@ func (in *Instance) Atomically(ctx context.Context, statements []string) error {
 }
 
 // EachRow joins queries by UNION ALL and calls take for each row.
-func (in *Instance) EachRow(ctx context.Context, queries []string, take func(scan func(...any) error) error) error {
+func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, take func(scan func(...any) error) error) error {
 	if len(queries) == 0 {
 		return nil
 	}
-	rows, err := in.DB.QueryContext(ctx, strings.Join(queries, " UNION ALL "))
+	rows, err := in.DB.QueryContext(ctx, string(sqltext.JoinSQL(queries, " UNION ALL ")))
 	if err != nil {
 		return err
 	}
@@ -186,7 +185,7 @@ func Undo(tx *sql.Tx) error {
 }
 
 // statementHead is the beginning of a statement, for errors.
-func statementHead(statement string) string {
+func statementHead(statement sqltext.SQL) sqltext.SQL {
 	const most = 160
 	if len(statement) > most {
 		return statement[:most] + "..."

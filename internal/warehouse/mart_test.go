@@ -28,7 +28,7 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 		if about == "" || about != v.About || v.Grain == "" {
 			t.Errorf("mart.%s has comment %q, read as %q, and grain %q", v.Name, about, v.About, v.Grain)
 		}
-		if err := d.Exec(t.Context(), "FROM mart."+sqltext.Quote(v.Name)); err != nil {
+		if err := d.Exec(t.Context(), sqltext.SQL("FROM mart."+sqltext.Quote(v.Name))); err != nil {
 			t.Errorf("read mart.%s: %v", v.Name, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			d := draft(t, w, "20261101T020000Z", "one")
-			if err := d.Exec(t.Context(), c.spoil); err != nil {
+			if err := d.Exec(t.Context(), sqltext.SQL(c.spoil)); err != nil {
 				t.Fatal(err)
 			}
 			publishByOther(t, w, d)

@@ -176,7 +176,7 @@ func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) 
 // measureTables counts the rows of every table and finds the range of its key, in one statement.
 // An unchanged table has the values of the previous version.
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
-	var parts []string
+	var parts []sqltext.SQL
 	for i := range tables {
 		if was, ok := d.carried[tables[i].Name]; ok {
 			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = was.Rows, was.KeyMin, was.KeyMax
@@ -186,7 +186,7 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 		if key == nil {
 			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)
 		}
-		parts = append(parts, string(verifySQL.Render("measure_table", sqltext.Values{"index": i, "key": sqltext.Name(key[0]), "table": sqltext.Name(tables[i].Name)})))
+		parts = append(parts, verifySQL.Render("measure_table", sqltext.Values{"index": i, "key": sqltext.Name(key[0]), "table": sqltext.Name(tables[i].Name)}))
 	}
 	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int

@@ -39,9 +39,9 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	// Counting hashes of keys takes a fraction of the memory of counting keys. Only tables with
 	// equal hashes need the second count.
 	var suspects []ManifestTable
-	var counts []string
+	var counts []sqltext.SQL
 	for i, t := range m.Tables {
-		counts = append(counts, string(verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})))
+		counts = append(counts, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
 	}
 	err = reader.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
@@ -88,7 +88,7 @@ func (d *Draft) countParquetRows(ctx context.Context, reader *Instance, m Manife
 	}
 	rowsOf := map[string]int64{}
 	count := verifySQL.Render("count_parquet_rows", sqltext.Values{"files": files})
-	return rowsOf, reader.EachRow(ctx, []string{string(count)}, func(scan func(...any) error) error {
+	return rowsOf, reader.EachRow(ctx, []sqltext.SQL{count}, func(scan func(...any) error) error {
 		var file string
 		var rows int64
 		err := scan(&file, &rows)

@@ -74,9 +74,9 @@ func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Dra
 	}
 	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
 	err = d.Exec(t.Context(),
-		fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
-			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano))),
-		"COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")
+		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
+			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
+		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestPublishFailsIfTheDraftDiffersFromItsManifest(t *testing.T) {
 			w := open(t)
 			publish(t, w, "20261101T020000Z", "one")
 			d := draft(t, w, "20261102T020000Z", "two")
-			if err := d.Exec(t.Context(), spoil); err != nil {
+			if err := d.Exec(t.Context(), sqltext.SQL(spoil)); err != nil {
 				t.Fatal(err)
 			}
 			_, err := d.Publish(t.Context(), slices.Clone(files))
