@@ -25,23 +25,23 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("there are no terminals: %v", err)
+		t.Skipf("no pseudo terminal could be opened: %v", err)
 	}
 	t.Cleanup(func() { control.Close() })
-	fatal(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
+	must(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetUint32(int(control.Fd()), unix.TIOCGPTN)
-	fatal(t, err)
+	must(t, err)
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	fatal(t, err)
+	must(t, err)
 	defer tty.Close()
 	self, err := os.Executable()
-	fatal(t, err)
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Args[0] = "placementsync" // TestMain lets the test binary be the program
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	fatal(t, cmd.Start())
+	must(t, cmd.Start())
 	return &terminal{control: control}, cmd
 }
 
@@ -57,8 +57,8 @@ func (s *terminal) readUntil(text string) {
 	}
 }
 
-// TestTypedTokenIsNotEchoed types a token on a real terminal, and ends the program there
-// by key and by signal. Afterwards the terminal echoes input again.
+// TestTypedTokenIsNotEchoed types a token on a pseudo terminal, or ends the program there by a
+// key or a signal. The terminal must not show the token, and must echo input afterwards.
 func TestTypedTokenIsNotEchoed(t *testing.T) {
 	t.Parallel()
 	base := smallService(t)
@@ -77,20 +77,20 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 			screen, cmd := startOnTerminal(t, dir, "init", "--base-url", base)
 			screen.readUntil("a separate file): ")
 			if c.signal != nil {
-				fatal(t, cmd.Process.Signal(c.signal))
+				must(t, cmd.Process.Signal(c.signal))
 			}
 			_, err := screen.control.WriteString(c.typed)
-			fatal(t, err)
+			must(t, err)
 			screen.readUntil("")
 			ended, _ := errors.AsType[*exec.ExitError](cmd.Wait())
 			if code := cmd.ProcessState.ExitCode(); code != c.code {
-				t.Errorf("ended with %d (%v), want %d", code, ended, c.code)
+				t.Errorf("the program ended with %d (%v), want %d", code, ended, c.code)
 			}
 			if shown := screen.shown.String(); !strings.Contains(shown, c.shown) || strings.Contains(shown, "pc_") {
-				t.Errorf("want %q and no token, the terminal shows:\n%s", c.shown, shown)
+				t.Errorf("the terminal must show %q and no token, but shows:\n%s", c.shown, shown)
 			}
 			state, err := unix.IoctlGetTermios(int(screen.control.Fd()), unix.TCGETS)
-			fatal(t, err)
+			must(t, err)
 			if state.Lflag&unix.ECHO == 0 || state.Lflag&unix.ICANON == 0 {
 				t.Error("the terminal no longer echoes input")
 			}

@@ -18,9 +18,9 @@ import (
 type background struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
-	done           chan struct{} // closed at its end
-	signalled      time.Time     // when the first signal went out
-	ended          time.Time     // valid once done is closed
+	done           chan struct{} // closed when the program ends
+	firstSignalAt  time.Time     // when the first signal was sent
+	endedAt        time.Time     // valid after done is closed
 }
 
 // output collects the output of a program, and sends a notice for each write.
@@ -47,8 +47,8 @@ func (o *output) String() string {
 }
 
 func start(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	demand(ts, !neg && len(args) > 0 && s.program == nil, "start PROGRAM ARG... (one at a time)")
+	s := scriptEnvOf(ts)
+	requireUsage(ts, !neg && len(args) > 0 && s.program == nil, "start PROGRAM ARG... (one at a time)")
 	path, err := exec.LookPath(args[0])
 	ts.Check(err)
 	more := make(chan struct{}, 1)
@@ -62,19 +62,19 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(b.cmd.Start())
 	go func() {
 		defer close(b.done)
-		_ = b.cmd.Wait() // ended checks the exit code
-		b.ended = time.Now()
+		_ = b.cmd.Wait() // checkEnd checks the exit code
+		b.endedAt = time.Now()
 	}()
 	s.program = b
-	ts.Defer(func() { // after a failure of the script
+	ts.Defer(func() { // if the script fails
 		_ = b.cmd.Process.Kill()
 		<-b.done
 	})
 }
 
 func await(ts *testscript.TestScript, neg bool, args []string) {
-	b := stageOf(ts).program
-	demand(ts, !neg && len(args) == 1 && b != nil, "await REGEXP (after start)")
+	b := scriptEnvOf(ts).program
+	requireUsage(ts, !neg && len(args) == 1 && b != nil, "await REGEXP (after start)")
 	pattern, err := regexp.Compile(`(?m)` + args[0])
 	ts.Check(err)
 	for ended := false; ; {
@@ -92,21 +92,21 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// signalling returns the script command that sends a signal to the program.
-func signalling(s os.Signal) func(*testscript.TestScript, bool, []string) {
+// sendSignal returns the script command that sends a signal to the program.
+func sendSignal(s os.Signal) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
-		b := stageOf(ts).program
-		demand(ts, !neg && len(args) == 0 && b != nil, "interrupt | terminate (after start)")
-		if b.signalled.IsZero() {
-			b.signalled = time.Now()
+		b := scriptEnvOf(ts).program
+		requireUsage(ts, !neg && len(args) == 0 && b != nil, "interrupt | terminate (after start)")
+		if b.firstSignalAt.IsZero() {
+			b.firstSignalAt = time.Now()
 		}
 		ts.Check(b.cmd.Process.Signal(s))
 	}
 }
 
-func ended(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	demand(ts, !neg && (len(args) == 1 || len(args) == 2) && s.program != nil, "ended CODE [WITHIN] (after start)")
+func checkEnd(ts *testscript.TestScript, neg bool, args []string) {
+	s := scriptEnvOf(ts)
+	requireUsage(ts, !neg && (len(args) == 1 || len(args) == 2) && s.program != nil, "ended CODE [WITHIN] (after start)")
 	b := s.program
 	s.program = nil
 	<-b.done
@@ -119,7 +119,7 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 2 {
 		within, err := time.ParseDuration(args[1])
 		ts.Check(err)
-		if took := b.ended.Sub(b.signalled); took > within {
+		if took := b.endedAt.Sub(b.firstSignalAt); took > within {
 			ts.Fatalf("the program ended %v after the first signal, want %v at most", took, within)
 		}
 	}

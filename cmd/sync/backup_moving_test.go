@@ -17,21 +17,21 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTrialBackupDuringNights runs two nights during a backup, of the same day or of the next. The
-// restored warehouse equals one of the nights in all closed and current rows, and verify
-// finds no damage.
+// TestTrialBackupDuringNights runs two nights during a backup, on the same day or on the next.
+// The restored warehouse must have all current and closed rows of one night, and verify must
+// find no damage.
 func TestTrialBackupDuringNights(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	t.Parallel()
 	for name, later := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDepot(t)
+			d := newBucketHarness(t)
 			text, err := os.ReadFile(d.g.Config)
-			fatal(t, err)
+			must(t, err)
 			alone := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "alone.yaml")}}
 			alone.stdout, alone.stderr = &bytes.Buffer{}, &bytes.Buffer{}
-			fatal(t, os.WriteFile(alone.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
+			must(t, os.WriteFile(alone.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 			runAt := func(after time.Duration) string {
 				d.service.Advance(1)
@@ -39,7 +39,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				now := at
 				alone.Now = func() time.Time { return now }
 				d.g.Now = alone.Now
-				fatal(t, runNight(t.Context(), alone, runOptions{}))
+				must(t, runNight(t.Context(), alone, runOptions{}))
 				return d.history(t)
 			}
 			states := []string{runAt(0), runAt(later), runAt(later)}
@@ -51,13 +51,13 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				}
 				return false
 			}
-			fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+			must(t, runBackup(t.Context(), d.g, backupOptions{}))
 			d.store.Fail = nil
 			if moved != 2 {
 				t.Fatalf("%d nights ran during the backup", moved)
 			}
-			fatal(t, os.RemoveAll(d.dir()))
-			fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+			must(t, os.RemoveAll(d.dir()))
+			must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 			got, is := d.history(t), -1
 			for i, state := range states {
 				if got == state {
@@ -67,7 +67,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			if is < 2 {
 				t.Errorf("the restored warehouse is state %d of %d", is, len(states))
 			}
-			fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
 	}
 }
@@ -76,27 +76,27 @@ func TestTrialBackupDuringNights(t *testing.T) {
 // backup sends. The previous backup must remain the newest.
 func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
-	fatal(t, d.night(t))
+	d := newBucketHarness(t)
+	must(t, d.night(t))
 	before := manifestsIn(d.store.Objects("store"))
 	if len(before) != 1 {
 		t.Fatalf("the bucket has %d backups after a night, want 1", len(before))
 	}
 	found, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
-	fatal(t, err)
+	must(t, err)
 	manifest, err := os.ReadFile(found[0])
-	fatal(t, err)
-	note := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
-	copied := func(n int) string {
+	must(t, err)
+	stateFile := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
+	manifestFile := func(n int) string {
 		return filepath.Join(d.dir(), "parquet", ".meta", fmt.Sprintf("20300101T00000%dZ.json", n))
 	}
 	changes := 0
-	fatal(t, os.WriteFile(note(changes), []byte("0"), 0o600)) // a file to send
+	must(t, os.WriteFile(stateFile(changes), []byte("0"), 0o600)) // a file that the backup sends
 	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 			changes++
-			fatal(t, os.WriteFile(copied(changes), manifest, 0o600))
-			fatal(t, os.WriteFile(note(changes), []byte(fmt.Sprint(changes)), 0o600))
+			must(t, os.WriteFile(manifestFile(changes), manifest, 0o600))
+			must(t, os.WriteFile(stateFile(changes), []byte(fmt.Sprint(changes)), 0o600))
 		}
 		return false
 	}
@@ -109,20 +109,20 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)
 	}
 	for n := range changes {
-		fatal(t, errors.Join(os.Remove(copied(n+1)), os.Remove(note(n+1))))
+		must(t, errors.Join(os.Remove(manifestFile(n+1)), os.Remove(stateFile(n+1))))
 	}
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	if after := manifestsIn(d.store.Objects("store")); len(after) != 2 {
-		t.Errorf("the bucket has %d backups after a quiet one, want 2", len(after))
+		t.Errorf("the bucket has %d backups after one without changes, want 2", len(after))
 	}
 }
 
 // history returns counts and checksums of all rows of the tables with the most changes.
-func (d *depot) history(t *testing.T) string {
+func (d *bucketHarness) history(t *testing.T) string {
 	t.Helper()
 	var parts []string
 	for _, table := range []string{"product_listings", "product_listing_prices", "orders", "order_line_items", "campaigns", "articles"} {
 		parts = append(parts, fmt.Sprintf("select '%s', count(*), sum(hash(x::varchar)::hugeint) from history.%[1]s x", table))
 	}
-	return d.answer(t, strings.Join(parts, " union all ")+" order by 1")
+	return d.queryCSV(t, strings.Join(parts, " union all ")+" order by 1")
 }

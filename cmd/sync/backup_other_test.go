@@ -15,15 +15,15 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestTrialBackupLeavesUploadsOfOthers checks that a backup removes incomplete uploads only in its
-// own folder, and only old ones.
+// TestTrialBackupLeavesUploadsOfOthers checks that a backup removes only old incomplete uploads
+// below its own prefix.
 func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDepot(t)
+	d := newBucketHarness(t)
 	text, err := os.ReadFile(d.g.Config)
-	fatal(t, err)
-	fatal(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
+	must(t, err)
+	must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
 	begin := func(name string, at time.Time) {
 		d.store.Now = func() time.Time { return at }
 		r := httptest.NewRequest(http.MethodPost, "/store/"+name+"?uploads", nil)
@@ -38,14 +38,14 @@ func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	if n := d.store.Uploads("store"); n != 3 {
 		t.Fatalf("%d uploads began, want 3", n)
 	}
-	fatal(t, d.night(t))
+	must(t, d.night(t))
 	if n := d.store.Uploads("store"); n != 2 {
 		t.Errorf("%d uploads are left, want 2: the upload of another folder, and the recent one", n)
 	}
 }
 
-// verified returns the output of backup --verify.
-func (d *depot) verified(t *testing.T, o backupOptions) (string, error) {
+// verifyBackup returns the output of backup --verify.
+func (d *bucketHarness) verifyBackup(t *testing.T, o backupOptions) (string, error) {
 	t.Helper()
 	at := d.out.Len()
 	o.verify, o.readData = true, true
@@ -53,50 +53,50 @@ func (d *depot) verified(t *testing.T, o backupOptions) (string, error) {
 	return d.out.String()[at:], err
 }
 
-// shownRun is the run of the current version.
-func (d *depot) shownRun(t *testing.T) string {
+// currentRun returns the run of the current version.
+func (d *bucketHarness) currentRun(t *testing.T) string {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
-	fatal(t, err)
+	must(t, err)
 	run, _, err := wh.Versions.Latest()
-	fatal(t, err)
+	must(t, err)
 	return run
 }
 
 // TestTrialUnreadableNewestManifest checks that an older backup is used only with --older, and
-// that objects which only the unreadable manifest may name are kept.
+// that objects are kept that only the unreadable manifest may name.
 func TestTrialUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDepot(t)
-	d.readFew(t)
-	fatal(t, d.night(t))
-	older := d.shownRun(t)
-	fatal(t, d.night(t))
-	newest := d.shownRun(t)
+	d := newBucketHarness(t)
+	d.readFewStreams(t)
+	must(t, d.night(t))
+	older := d.currentRun(t)
+	must(t, d.night(t))
+	newest := d.currentRun(t)
 	names := manifestsIn(d.store.Objects("store"))
 	damaged := names[len(names)-1]
 	d.store.Change("store", func(objects map[string][]byte) {
 		objects[damaged] = append([]byte(" "), objects[damaged][1:]...)
 	})
-	if output, err := d.verified(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
-		t.Errorf("verify prints %q, and ended with %v", output, err)
+	if output, err := d.verifyBackup(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
+		t.Errorf("verify printed %q and ended with %v", output, err)
 	}
-	if output, err := d.verified(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+older) || !strings.Contains(output, damaged) {
-		t.Errorf("verify --older prints %q, and ended with %v", output, err)
+	if output, err := d.verifyBackup(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+older) || !strings.Contains(output, damaged) {
+		t.Errorf("verify --older printed %q and ended with %v", output, err)
 	}
 	lost := d.dir() + ".lost"
-	fatal(t, os.Rename(d.dir(), lost))
+	must(t, os.Rename(d.dir(), lost))
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "--older uses the newest readable backup") {
-		t.Errorf("rebuild took another backup: %v", err)
+		t.Errorf("rebuild ended with %v, want an error that names --older", err)
 	}
-	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))
-	fatal(t, os.RemoveAll(d.dir()))
-	fatal(t, os.Rename(lost, d.dir()))
+	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))
+	must(t, os.RemoveAll(d.dir()))
+	must(t, os.Rename(lost, d.dir()))
 
 	before := d.store.Objects("store")
 	for range 2 {
-		fatal(t, d.night(t))
+		must(t, d.night(t))
 	}
 	after := d.store.Objects("store")
 	for name := range before {
@@ -107,11 +107,11 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	if !strings.Contains(d.out.String(), "no object is removed until this manifest can be read") {
 		t.Error("the log does not explain why objects are kept")
 	}
-	if output, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.shownRun(t)) {
-		t.Errorf("after %s, a newer backup is there, and verify prints %q, %v", newest, output, err)
+	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) {
+		t.Errorf("want a backup newer than %s; verify printed %q, %v", newest, output, err)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damaged) })
-	fatal(t, d.night(t))
+	must(t, d.night(t))
 	after = d.store.Objects("store")
 	removed := 0
 	for name := range before {
@@ -129,7 +129,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a, b := newDepot(t), newDepot(t)
+	a, b := newBucketHarness(t), newBucketHarness(t)
 	b.service.Advance(3)
 	a.store.Now = func() time.Time { return b.g.Now() }
 	var meanwhile func()
@@ -142,18 +142,18 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	text, err := os.ReadFile(b.g.Config)
-	fatal(t, err)
+	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
 	old, _, _ := strings.Cut(rest, "\"")
-	fatal(t, os.WriteFile(b.g.Config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
+	must(t, os.WriteFile(b.g.Config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
 	meanwhile = func() {
 		if err := errors.Join(a.night(t), runBackup(t.Context(), a.g, backupOptions{})); err != nil {
 			t.Errorf("the second machine: %v", err)
 		}
 	}
-	fatal(t, b.night(t))
-	if output, err := b.verified(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+b.shownRun(t)) {
-		t.Errorf("the first machine finds %q, %v", output, err)
+	must(t, b.night(t))
+	if output, err := b.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+b.currentRun(t)) {
+		t.Errorf("verify on the first machine printed %q, %v", output, err)
 	}
 
 	before := manifestsIn(a.store.Objects("store"))
@@ -168,32 +168,32 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	if after := manifestsIn(a.store.Objects("store")); !slices.Equal(before, after) {
 		t.Errorf("the manifests are %v, want %v", after, before)
 	}
-	fatal(t, runBackup(t.Context(), b.g, backupOptions{}))
-	if output, err := b.verified(t, backupOptions{}); err != nil {
+	must(t, runBackup(t.Context(), b.g, backupOptions{}))
+	if output, err := b.verifyBackup(t, backupOptions{}); err != nil {
 		t.Errorf("the next backup did not send the missing objects: %q, %v", output, err)
 	}
 }
 
-// TestTrialBackupAfterWrongClock checks that the newest night is restored after a backup in the
-// future, and that the wrong time is reported.
+// TestTrialBackupAfterWrongClock makes a backup with a clock in the future. A restore must use
+// the newest night, and the next backup must report the wrong time.
 func TestTrialBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDepot(t)
-	d.readFew(t)
-	fatal(t, d.night(t))
+	d := newBucketHarness(t)
+	d.readFewStreams(t)
+	must(t, d.night(t))
 	right := d.g.Now
 	d.g.Now = func() time.Time { return right().AddDate(1, 0, 0) }
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	const warning = "the newest backup has a time in the future"
 	if strings.Contains(d.out.String(), warning) {
-		t.Errorf("a warning without a reason: %s", d.out)
+		t.Errorf("the backup warned without a wrong time: %s", d.out)
 	}
-	fatal(t, d.night(t))
+	must(t, d.night(t))
 	if n := strings.Count(d.out.String(), warning); n != 1 {
 		t.Errorf("the backup warned %d times, want once", n)
 	}
-	if output, err := d.verified(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.shownRun(t)) || !strings.Contains(output, warning) {
-		t.Errorf("the warehouse shows %s, and verify prints %q, %v", d.shownRun(t), output, err)
+	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) || !strings.Contains(output, warning) {
+		t.Errorf("readers see %s, and verify printed %q, %v", d.currentRun(t), output, err)
 	}
 }

@@ -27,8 +27,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// depot is a warehouse with a bucket.
-type depot struct {
+// bucketHarness is a warehouse that is backed up to a bucket.
+type bucketHarness struct {
 	store   *s3sim.Server
 	service *sim.Service
 	root    string
@@ -37,18 +37,18 @@ type depot struct {
 	out *bytes.Buffer
 }
 
-func newDepot(t *testing.T) *depot {
+func newBucketHarness(t *testing.T) *bucketHarness {
 	t.Helper()
-	d := &depot{store: s3sim.New("store"), root: t.TempDir(), out: &bytes.Buffer{}}
+	d := &bucketHarness{store: s3sim.New("store"), root: t.TempDir(), out: &bytes.Buffer{}}
 	server := httptest.NewServer(d.store)
 	t.Cleanup(server.Close)
 	d.service = sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 2, Campaigns: 3, Orders: 8, Files: 2, Folders: 1})
 	base, stop, err := d.service.Serve(t.Context(), "")
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, stop()) })
-	fatal(t, os.WriteFile(filepath.Join(d.root, "access"), []byte(s3sim.AccessKey), 0o600))
-	fatal(t, os.WriteFile(filepath.Join(d.root, "secret"), []byte(s3sim.SecretKey), 0o600))
-	fatal(t, os.WriteFile(filepath.Join(d.root, "config.yaml"), []byte(fmt.Sprintf(`
+	must(t, err)
+	t.Cleanup(func() { must(t, stop()) })
+	must(t, os.WriteFile(filepath.Join(d.root, "access"), []byte(s3sim.AccessKey), 0o600))
+	must(t, os.WriteFile(filepath.Join(d.root, "secret"), []byte(s3sim.SecretKey), 0o600))
+	must(t, os.WriteFile(filepath.Join(d.root, "config.yaml"), []byte(fmt.Sprintf(`
 api: {base_url: %s, token: %s, requests_per_second: 0}
 warehouse: {dir: warehouse, threads: 1}
 s3: {endpoint: "%s", region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}
@@ -60,10 +60,10 @@ backup: s3://store/night
 	return d
 }
 
-func (d *depot) dir() string { return filepath.Join(d.root, "warehouse") }
+func (d *bucketHarness) dir() string { return filepath.Join(d.root, "warehouse") }
 
-// night runs a night a day after the last one.
-func (d *depot) night(t *testing.T) error {
+// night advances the service by a day and runs a night.
+func (d *bucketHarness) night(t *testing.T) error {
 	t.Helper()
 	d.service.Advance(1)
 	at := d.service.Now().Add(2 * time.Hour)
@@ -71,15 +71,15 @@ func (d *depot) night(t *testing.T) error {
 	return runNight(t.Context(), d.g, runOptions{})
 }
 
-// code is the exit code of an error.
-func code(t *testing.T, err error) int { return command.OutcomeOf(t.Context(), err).ExitCode() }
+// exitCodeOf returns the exit code of the program for an error.
+func exitCodeOf(t *testing.T, err error) int { return command.OutcomeOf(t.Context(), err).ExitCode() }
 
 // files returns the files below parquet/ and state/ that belong to a backup.
-func (d *depot) files(t *testing.T) map[string]string {
+func (d *bucketHarness) files(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, top := range []string{"parquet", "state"} {
-		fatal(t, filepath.WalkDir(filepath.Join(d.dir(), top), func(path string, e fs.DirEntry, err error) error {
+		must(t, filepath.WalkDir(filepath.Join(d.dir(), top), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
@@ -95,48 +95,48 @@ func (d *depot) files(t *testing.T) map[string]string {
 	return all
 }
 
-func (d *depot) answer(t *testing.T, sql string) string {
+func (d *bucketHarness) queryCSV(t *testing.T, sql string) string {
 	t.Helper()
 	var out bytes.Buffer
 	g := *d.g
 	g.stdout = &out
-	fatal(t, runQuery(t.Context(), &g, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
+	must(t, runQuery(t.Context(), &g, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	return out.String()
 }
 
-func (d *depot) prices(t *testing.T) string {
-	return d.answer(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
+func (d *bucketHarness) prices(t *testing.T) string {
+	return d.queryCSV(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
 }
 
 // TestTrialBackupFailures runs a series of nights and failures of a warehouse and its bucket.
 func TestTrialBackupFailures(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDepot(t)
-	fatal(t, d.night(t))
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	d := newBucketHarness(t)
+	must(t, d.night(t))
+	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	first := len(d.store.Objects("store"))
 	before := d.store.Requests()[http.MethodPut]
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	// One more line of the ledger, and the manifest.
 	if sent := d.store.Requests()[http.MethodPut] - before; sent != 2 {
 		t.Errorf("a backup without changes sends %d objects, want 2", sent)
 	}
-	fatal(t, d.night(t))
+	must(t, d.night(t))
 	t.Logf("objects after a night: %d, after two: %d", first, len(d.store.Objects("store")))
 
-	t.Run("a bucket that vanishes in the middle", d.loseBucket)
+	t.Run("the bucket is lost during a backup", d.loseBucket)
 	t.Run("wrong keys", d.useWrongKeys)
-	t.Run("a file that rots here is whole there", d.rotAfterBackup)
-	t.Run("a file that rots before it was sent is left out and named", d.rotBeforeBackup)
+	t.Run("a file damaged after its backup is intact in the bucket", d.rotAfterBackup)
+	t.Run("a file damaged before its backup is omitted and named", d.rotBeforeBackup)
 
 	want, prices := d.files(t), d.prices(t)
 	lost := d.dir() + ".lost"
-	fatal(t, os.Rename(d.dir(), lost))
+	must(t, os.Rename(d.dir(), lost))
 
 	t.Run("a new warehouse does not replace the backup of the lost one", d.replaceWarehouse)
 	t.Run("an interrupted restore continues", func(t *testing.T) { d.interruptRestore(t, len(want), prices) })
-	t.Run("what is damaged in the bucket is found", d.damageBucket)
+	t.Run("damage in the bucket is found", d.damageBucket)
 
 	for _, key := range []string{s3sim.SecretKey, s3sim.AccessKey} {
 		if strings.Contains(d.out.String(), key) {
@@ -150,7 +150,7 @@ func TestTrialBackupFailures(t *testing.T) {
 	}
 }
 
-func (d *depot) loseBucket(t *testing.T) {
+func (d *bucketHarness) loseBucket(t *testing.T) {
 	bucket := d.store.Objects("store")
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
@@ -163,97 +163,97 @@ func (d *depot) loseBucket(t *testing.T) {
 		return puts > 5
 	}
 	err := d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
-		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
+		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
 	}
 	d.store.Fail = nil
 	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the previous backup changed:\n%s", diff)
 	}
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	wh, _, err := d.g.openWarehouse()
-	fatal(t, err)
+	must(t, err)
 	follows := command.LastFollows(wh)
 	if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
 		t.Errorf("the ledger contains %+v", follows)
 	}
-	if n := d.answer(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
-		t.Errorf("readers see other nights: %s", n)
+	if n := d.queryCSV(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
+		t.Errorf("readers do not see the last night: %s", n)
 	}
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
-func (d *depot) useWrongKeys(t *testing.T) {
+func (d *bucketHarness) useWrongKeys(t *testing.T) {
 	secret := filepath.Join(d.root, "access")
-	fatal(t, os.WriteFile(secret, []byte("AKIAOTHER"), 0o600))
+	must(t, os.WriteFile(secret, []byte("AKIAOTHER"), 0o600))
 	err := d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
-		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
+		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
 	}
-	fatal(t, os.WriteFile(secret, []byte(s3sim.AccessKey), 0o600))
+	must(t, os.WriteFile(secret, []byte(s3sim.AccessKey), 0o600))
 }
 
-func (d *depot) rotAfterBackup(t *testing.T) {
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+func (d *bucketHarness) rotAfterBackup(t *testing.T) {
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
-	fatal(t, err)
+	must(t, err)
 	good, err := os.ReadFile(days[0])
-	fatal(t, err)
-	fatal(t, os.Remove(days[0]))
-	fatal(t, os.WriteFile(days[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-	fatal(t, os.WriteFile(days[0], good, 0o600))
+	must(t, err)
+	must(t, os.Remove(days[0]))
+	must(t, os.WriteFile(days[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	must(t, os.WriteFile(days[0], good, 0o600))
 }
 
-func (d *depot) rotBeforeBackup(t *testing.T) {
+func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
 	}
-	if err := d.night(t); code(t, err) != ledger.Partial.ExitCode() {
+	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
 		t.Fatalf("the night ended with %v", err)
 	}
 	d.store.Fail = nil
-	// A table that the night changed. The bucket contains the files of the others.
+	// Only a table that the night changed is sent. The bucket contains the files of the others.
 	last, good := "", []byte(nil)
 	tables, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
-	fatal(t, err)
+	must(t, err)
 	for _, table := range tables {
 		days, err := filepath.Glob(filepath.Join(table, "*/*.parquet"))
-		fatal(t, err)
+		must(t, err)
 		before, err := os.ReadFile(days[len(days)-2])
-		fatal(t, err)
+		must(t, err)
 		last = days[len(days)-1]
 		if good, err = os.ReadFile(last); err != nil || !bytes.Equal(good, before) {
-			fatal(t, err)
+			must(t, err)
 			break
 		}
 	}
 	// The version contains a hard link to the file, which the backup could use.
 	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(last)))
-	fatal(t, err)
+	must(t, err)
 	whole := map[string][]byte{}
 	for _, file := range append(versions, last) {
 		whole[file], err = os.ReadFile(file)
-		fatal(t, err)
-		fatal(t, os.Remove(file))
-		fatal(t, os.WriteFile(file, good[:len(good)/2], 0o600))
+		must(t, err)
+		must(t, os.Remove(file))
+		must(t, os.WriteFile(file, good[:len(good)/2], 0o600))
 	}
 	err = runBackup(t.Context(), d.g, backupOptions{})
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(last)) {
-		t.Errorf("the backup ended with %d: %v", code(t, err), err)
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(last)) {
+		t.Errorf("the backup ended with %d: %v", exitCodeOf(t, err), err)
 	}
 	for file, data := range whole {
-		fatal(t, os.WriteFile(file, data, 0o600))
+		must(t, os.WriteFile(file, data, 0o600))
 	}
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
-func (d *depot) replaceWarehouse(t *testing.T) {
+func (d *bucketHarness) replaceWarehouse(t *testing.T) {
 	bucket := d.store.Objects("store")
 	err := d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "of a warehouse with run") {
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "of a warehouse with run") {
 		t.Errorf("the night ended with %v", err)
 	}
 	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
@@ -262,10 +262,10 @@ func (d *depot) replaceWarehouse(t *testing.T) {
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
 		t.Errorf("a restore over a warehouse: %v", err)
 	}
-	fatal(t, os.RemoveAll(d.dir()))
+	must(t, os.RemoveAll(d.dir()))
 }
 
-func (d *depot) interruptRestore(t *testing.T, files int, prices string) {
+func (d *bucketHarness) interruptRestore(t *testing.T, files int, prices string) {
 	gets := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
@@ -285,7 +285,7 @@ func (d *depot) interruptRestore(t *testing.T, files int, prices string) {
 	}
 	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
 	gets = 0
-	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	d.store.Fail = nil
 	if gets > files {
 		t.Errorf("the second restore sent %d requests for %d files", gets, files)
@@ -293,11 +293,11 @@ func (d *depot) interruptRestore(t *testing.T, files int, prices string) {
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)
 	}
-	fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-	fatal(t, d.night(t))
+	must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+	must(t, d.night(t))
 }
 
-func (d *depot) damageBucket(t *testing.T) {
+func (d *bucketHarness) damageBucket(t *testing.T) {
 	d.store.Change("store", func(objects map[string][]byte) {
 		for name, data := range objects {
 			if strings.Contains(name, "/data/") && len(data) > 1000 {
@@ -306,7 +306,7 @@ func (d *depot) damageBucket(t *testing.T) {
 			}
 		}
 	})
-	if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); code(t, err) != ledger.Failed.ExitCode() {
+	if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
 		t.Errorf("got %v", err)
 	}
 }
@@ -322,15 +322,15 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
-// leaveExports leaves files of killed exports and of other programs, on the disk and in the
-// bucket. It checks that the next export removes the former, in the bucket after a day.
-func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
+// leaveExports creates files of killed exports and of other programs, on the disk and in the
+// bucket. The next export must remove those of killed exports, in the bucket only after a day.
+func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
 	t.Helper()
 	const dead = 1<<31 - 2 // not the id of a process
 	ours, others := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
 	for _, dir := range []string{ours, others} {
-		fatal(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
-		t.Cleanup(func() { fatal(t, os.RemoveAll(dir)) })
+		must(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
+		t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	}
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
@@ -362,15 +362,15 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 		return slices.Compact(folders)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/20251101/theirs.parquet"] = []byte("x") })
-	fatal(t, export())
+	must(t, export())
 	young := exports()
 	if len(young) != 4 {
-		t.Errorf("an hour later there are %v, want those of two exports, the failed one and another's", young)
+		t.Errorf("an hour later the bucket has %v, want the folders of two exports, of the failed one and of another program", young)
 	}
 	wait(48)
-	fatal(t, export())
+	must(t, export())
 	if old := exports(); len(old) != 3 || slices.Contains(old, young[2]) || !slices.Contains(old, "20251101") {
-		t.Errorf("two days later there are %v, before %v", old, young)
+		t.Errorf("two days later the bucket has %v, and before %v", old, young)
 	}
 }
 
@@ -379,11 +379,11 @@ func (d *depot) leaveExports(t *testing.T, export func() error, wait func(hours 
 func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDepot(t)
+	d := newBucketHarness(t)
 	text, err := os.ReadFile(d.g.Config)
-	fatal(t, err)
-	fatal(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
-	fatal(t, d.night(t))
+	must(t, err)
+	must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
+	must(t, d.night(t))
 	step := 0
 	export := func() error {
 		step++
@@ -395,7 +395,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	published := func() map[string]string {
 		objects := d.store.Objects("store")
 		var m query.BucketManifest
-		fatal(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
+		must(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
 		files := map[string]string{}
 		for _, f := range m.Files {
 			data := objects["for/them/"+m.Folder+"/"+f.File]
@@ -406,7 +406,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		}
 		return files
 	}
-	fatal(t, export())
+	must(t, export())
 	first, count := published(), len(d.store.Objects("store"))
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
@@ -429,22 +429,22 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	if n := len(d.store.Objects("store")); n != count {
 		t.Errorf("the bucket has %d objects after a failed export, want %d", n, count)
 	}
-	fatal(t, export())
+	must(t, export())
 	for name := range first {
 		if d.store.Objects("store")["for/them/"+name] == nil {
 			t.Errorf("the next export removed %s", name)
 		}
 	}
-	fatal(t, export())
+	must(t, export())
 	for name := range first {
 		if d.store.Objects("store")["for/them/"+name] != nil {
-			t.Errorf("%s is still there after two more exports", name)
+			t.Errorf("%s was not removed by two more exports", name)
 		}
 	}
 	d.leaveExports(t, export, func(hours int) { step += hours })
 	published()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
-	if err := export(); code(t, err) != ledger.Misused.ExitCode() {
+	if err := export(); exitCodeOf(t, err) != ledger.Misused.ExitCode() {
 		t.Errorf("a manifest of another program: %v", err)
 	}
 	if strings.Contains(d.out.String(), s3sim.SecretKey) {

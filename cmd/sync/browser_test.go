@@ -25,12 +25,12 @@ type browser struct {
 	// origin is the server of the page. Empty means that the page is a file.
 	origin string
 	calls  int
-	// problems are errors on the console, requests for anything but the file,
-	// and breaches of the page's policy.
+	// problems are errors on the console, requests to other addresses, and violations of the
+	// page's content security policy.
 	problems []string
 }
 
-// startBrowser skips the test where there is no Chromium.
+// startBrowser starts Chromium. It skips the test if there is none.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := chromium()
@@ -39,7 +39,7 @@ func startBrowser(t *testing.T) *browser {
 	}
 	toRead, toWrite := pipe(t)
 	fromRead, fromWrite := pipe(t)
-	// This also ends a test whose page never draws its charts.
+	// The timeout also ends a test whose page does not draw its charts.
 	const patience = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -91,7 +91,7 @@ func (b *browser) openTab() {
 	}
 }
 
-// protocolMessage is an answer or an event of the protocol.
+// protocolMessage is a response or an event of the DevTools protocol.
 type protocolMessage struct {
 	ID     int
 	Method string
@@ -100,7 +100,7 @@ type protocolMessage struct {
 	Error  *struct{ Message string }
 }
 
-// call sends a command and waits for its answer.
+// call sends a command and waits for its response.
 func (b *browser) call(method string, params map[string]any, result any) {
 	b.t.Helper()
 	b.calls++
@@ -147,18 +147,18 @@ func (b *browser) next() protocolMessage {
 		b.problems = append(b.problems, string(m.Params))
 	case "Network.requestWillBeSent":
 		var sent struct{ Request struct{ URL string } }
-		if err := json.Unmarshal(m.Params, &sent); err != nil || !b.mayAsk(sent.Request.URL) {
+		if err := json.Unmarshal(m.Params, &sent); err != nil || !b.isAllowed(sent.Request.URL) {
 			b.problems = append(b.problems, "a request for "+sent.Request.URL)
 		}
 	}
 	return m
 }
 
-func (b *browser) mayAsk(url string) bool {
+func (b *browser) isAllowed(url string) bool {
 	return b.origin == "" && strings.HasPrefix(url, "file:") || b.origin != "" && strings.HasPrefix(url, b.origin+"/")
 }
 
-// visitPage opens a URL in a window of a size, with a color scheme.
+// visitPage opens a URL in a window of the given size and color scheme.
 func (b *browser) visitPage(url string, width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
@@ -179,7 +179,7 @@ func (b *browser) visit(file string, width, height int, scheme string) {
 	})`, nil)
 }
 
-// eval evaluates an expression, which may be a promise.
+// eval evaluates an expression into value. If the result is a promise, eval waits for it.
 func (b *browser) eval(expression string, value any) {
 	b.t.Helper()
 	var answer struct {
@@ -198,9 +198,9 @@ func (b *browser) eval(expression string, value any) {
 	}
 }
 
-// pictures saves screenshots of the page and its printed form, for a person to look at, if
-// PLACEMENTSYNC_PICTURES names a folder.
-func (b *browser) pictures(name string, width int) {
+// saveScreenshots saves screenshots of the page and of its printed form to the folder
+// PLACEMENTSYNC_PICTURES, if it is set.
+func (b *browser) saveScreenshots(name string, width int) {
 	b.t.Helper()
 	dir := os.Getenv("PLACEMENTSYNC_PICTURES")
 	if dir == "" {

@@ -93,8 +93,8 @@ type probe struct {
 	Exec    struct{ Command []string }
 }
 
-// documents reads the documents of a YAML file.
-func documents[T any](t *testing.T, file string) []T {
+// readDocuments reads the documents of a YAML file.
+func readDocuments[T any](t *testing.T, file string) []T {
 	t.Helper()
 	var all []T
 	decoder := yaml.NewDecoder(strings.NewReader(read(t, file)))
@@ -110,8 +110,8 @@ func documents[T any](t *testing.T, file string) []T {
 	}
 }
 
-// kubernetes reads the documents of all files for Kubernetes.
-func kubernetes[T any](t *testing.T) map[string][]T {
+// readKubernetes reads the documents of all files for Kubernetes, by file.
+func readKubernetes[T any](t *testing.T) map[string][]T {
 	t.Helper()
 	files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
 	if err != nil || len(files) < 4 {
@@ -119,17 +119,17 @@ func kubernetes[T any](t *testing.T) map[string][]T {
 	}
 	all := map[string][]T{}
 	for _, file := range files {
-		all[file] = documents[T](t, file)
+		all[file] = readDocuments[T](t, file)
 	}
 	return all
 }
 
-// TestContainerFileSchemas compares them with deploy/schemas.
+// TestContainerFileSchemas checks the files for containers against deploy/schemas.
 func TestContainerFileSchemas(t *testing.T) {
 	t.Parallel()
 	check := func(file, schema string, part map[string]any) {
 		t.Helper()
-		// Numbers as JSON has them.
+		// Marshal and unmarshal, so that numbers have the types of JSON.
 		text, err := json.Marshal(part)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -150,12 +150,12 @@ func TestContainerFileSchemas(t *testing.T) {
 			t.Errorf("%s: %s: %v", file, schema, err)
 		}
 	}
-	for file, parts := range kubernetes[map[string]any](t) {
+	for file, parts := range readKubernetes[map[string]any](t) {
 		for _, part := range parts {
 			check(file, strings.ToLower(part["kind"].(string)), part)
 		}
 	}
-	check(composeFile, "compose", documents[map[string]any](t, composeFile)[0])
+	check(composeFile, "compose", readDocuments[map[string]any](t, composeFile)[0])
 }
 
 // isServed reports whether the daemon serves a path to a probe.
@@ -220,7 +220,7 @@ func parseConfig(t *testing.T, file, text string, env map[string]string) config.
 	return cfg
 }
 
-// imageUser is the uid of the image.
+// imageUser returns the uid of the user of the image.
 func imageUser(t *testing.T) int {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
@@ -234,7 +234,7 @@ func imageUser(t *testing.T) int {
 	return n
 }
 
-// newestRelease is the newest version in CHANGELOG.md, or "" before the first release.
+// newestRelease returns the newest version in CHANGELOG.md, or "" before the first release.
 func newestRelease(t *testing.T) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^## \[?(\d+\.\d+\.\d+)`).FindStringSubmatch(read(t, "../../CHANGELOG.md"))
@@ -249,7 +249,7 @@ func newestRelease(t *testing.T) string {
 func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
-	for _, parts := range kubernetes[manifest](t) {
+	for _, parts := range readKubernetes[manifest](t) {
 		for _, m := range parts {
 			switch m.Kind {
 			case "ConfigMap":
@@ -262,7 +262,7 @@ func TestKubernetesFiles(t *testing.T) {
 		}
 	}
 	commands := map[string]int{}
-	for file, parts := range kubernetes[manifest](t) {
+	for file, parts := range readKubernetes[manifest](t) {
 		for _, m := range parts {
 			template := m.Spec.Template
 			if m.Kind == "CronJob" {
@@ -292,7 +292,7 @@ type kubernetesPod struct {
 	claims    map[string]bool
 }
 
-// check returns the name of the command.
+// check checks the container and returns the name of its command.
 func (p kubernetesPod) check() string {
 	t, security := p.t, p.pod.Spec.Security
 	if user := imageUser(t); security.User != user || security.Group != user || !security.NonRoot {
@@ -302,7 +302,7 @@ func (p kubernetesPod) check() string {
 		t.Errorf("%s runs %s, and the newest release is %s", p.file, p.container.Image, version)
 	}
 	if !p.pod.Spec.Shared {
-		t.Errorf("%s runs as process 1, where a crash ends with 2: set shareProcessNamespace", p.file)
+		t.Errorf("%s runs as process 1, in which a crash ends with exit code 2: set shareProcessNamespace", p.file)
 	}
 	name, configFile := readCommand(t, p.file, p.container.Args)
 	text, ok := p.readMounted(configFile)
@@ -321,7 +321,7 @@ func (p kubernetesPod) check() string {
 	if _, ok := p.readMounted(cfg.API.TokenFile); !ok && name != "prune" {
 		t.Errorf("%s: api.token_file %s is in no Secret", p.file, cfg.API.TokenFile)
 	}
-	if _, ok := p.mountOf(cfg.Warehouse.Dir); !ok {
+	if _, ok := p.fileInVolume(cfg.Warehouse.Dir); !ok {
 		t.Errorf("%s: warehouse.dir %s is on no volume", p.file, cfg.Warehouse.Dir)
 	}
 	for _, probe := range []probe{p.container.Startup, p.container.Liveness, p.container.Readiness} {
@@ -337,11 +337,11 @@ func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
 	}
 	if get := probe.HTTPGet; get.Path != "" {
 		if !isServed(p.t, get.Path) {
-			p.t.Errorf("%s asks for %s, which is not served", p.file, get.Path)
+			p.t.Errorf("%s probes %s, which is not served", p.file, get.Path)
 		}
 		at := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
 		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listened {
-			p.t.Errorf("%s asks port %q, and serve.listen is %s", p.file, get.Port, cfg.Serve.Listen)
+			p.t.Errorf("%s probes port %q, but serve.listen is %s", p.file, get.Port, cfg.Serve.Listen)
 		}
 	}
 	if command := probe.Exec.Command; len(command) > 0 {
@@ -355,8 +355,8 @@ func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
 	}
 }
 
-// mountOf returns the path of a file within its volume.
-func (p kubernetesPod) mountOf(file string) (inside string, ok bool) {
+// fileInVolume returns the path of a file within its volume.
+func (p kubernetesPod) fileInVolume(file string) (inside string, ok bool) {
 	for _, mount := range p.container.Mounts {
 		rest, below := strings.CutPrefix(file+"/", mount.Path+"/")
 		for _, volume := range p.pod.Spec.Volumes {
@@ -371,7 +371,7 @@ func (p kubernetesPod) mountOf(file string) (inside string, ok bool) {
 
 // readMounted reads a file of a ConfigMap or a Secret.
 func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
-	inside, _ := p.mountOf(file)
+	inside, _ := p.fileInVolume(file)
 	for _, mount := range p.container.Mounts {
 		if mount.Path != path.Dir(file) {
 			continue
@@ -387,8 +387,8 @@ func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
 	return text, ok
 }
 
-// TestComposeFile does the same for Docker Compose, which uses the configuration of the
-// image.
+// TestComposeFile checks the same facts of the file for Docker Compose, which uses the
+// configuration of the image.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	type service struct {
@@ -399,7 +399,7 @@ func TestComposeFile(t *testing.T) {
 		Ports       []string
 		Healthcheck struct{ Test []string }
 	}
-	file := documents[struct {
+	file := readDocuments[struct {
 		Services map[string]service
 		Secrets  map[string]any
 		Volumes  map[string]any
@@ -409,13 +409,13 @@ func TestComposeFile(t *testing.T) {
 		t.Fatalf("the services are %v", file.Services)
 	}
 	if !s.Init {
-		t.Error("the program runs as process 1, where a crash ends with 2: set init")
+		t.Error("the program runs as process 1, in which a crash ends with exit code 2: set init")
 	}
 	env := map[string]string{"PLACEMENTSYNC_BASE_URL": "https://api.example.com"}
 	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {
 		t.Errorf("the environment is %v", s.Environment)
 	}
-	// The environment of the image.
+	// The image expects these secrets.
 	var expected []string
 	for _, pair := range regexp.MustCompile(`"(PLACEMENTSYNC_\w+_FILE)=/run/secrets/(\w+)"`).FindAllStringSubmatch(read(t, imageSource+"image.go"), -1) {
 		env[pair[1]] = "/run/secrets/" + pair[2]

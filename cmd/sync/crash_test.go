@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// mainCrashing is a program that crashes in the way of its argument.
-func mainCrashing() {
+// mainCrash is a program that crashes. Its argument selects how.
+func mainCrash() {
 	how := os.Args[1]
 	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
 		crash(how)
@@ -46,7 +46,7 @@ func crash(how string) {
 		}
 		db.SetMaxOpenConns(1)
 		for _, text := range abortingSQL() {
-			_, _ = db.Exec(text) // the last one fails, too
+			_, _ = db.Exec(text) // the last statement fails, too
 		}
 		_ = db.Close()
 	case "abort from outside": // as the watchdog of systemd does
@@ -61,14 +61,15 @@ func crash(how string) {
 	}
 }
 
-// abortingSQL makes DuckDB throw an uncaught exception when it writes its log at its end.
+// abortingSQL returns statements after which DuckDB throws an uncaught exception when it is
+// closed and writes its log.
 func abortingSQL() []string {
 	return []string{"SET enable_external_access = false", "SET lock_configuration = true",
 		"FROM enable_logging(level='trace', storage='file', storage_path='/nowhere/log')", "SELECT 42"}
 }
 
-// TestCrashExitCode checks that a crash does not end with exit code 2, which means a wrong
-// configuration, so that systemd would not restart the daemon.
+// TestCrashExitCode checks that a crash does not end with exit code 2. This code means a wrong
+// configuration, and systemd would not restart the daemon.
 func TestCrashExitCode(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -90,20 +91,20 @@ func TestCrashExitCode(t *testing.T) {
 			cmd.Stderr = &stderr
 			ended, ok := errors.AsType[*exec.ExitError](cmd.Run())
 			if !ok {
-				t.Fatal("it did not crash")
+				t.Fatal("the program did not crash")
 			}
 			status := ended.Sys().(syscall.WaitStatus)
 			// Go sends SIGQUIT to its other threads to get their stacks. If a thread of DuckDB
 			// receives it first, the process ends with that signal instead.
 			expected := status.Signal() == syscall.SIGABRT || how == "abort in C" && status.Signal() == syscall.SIGQUIT
 			if !status.Signaled() || !expected || status.CoreDump() {
-				t.Errorf("it ended with %v, want SIGABRT without a core", ended)
+				t.Errorf("the program ended with %v, want SIGABRT without a core file", ended)
 			}
 			if !strings.Contains(stderr.String(), want) {
 				t.Errorf("stderr is\n%.2000s\nwant %q", stderr.String(), want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(cmd.Dir, "*")); len(left) > 0 {
-				t.Errorf("it left %v", left)
+				t.Errorf("the program left %v", left)
 			}
 		})
 	}

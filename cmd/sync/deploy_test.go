@@ -21,7 +21,7 @@ func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("there is no systemd-analyze")
+		t.Skip("systemd-analyze is not installed")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestUnitsAreValid(t *testing.T) {
 		}
 	}
 	systemd("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
-	// systemd calls 2.0 of 10 safe. A sync needs the network, so it cannot be lower.
+	// The exposure level is from 0 (safe) to 10. A sync needs the network, so it cannot be lower.
 	systemd("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
 }
 
@@ -55,7 +55,7 @@ func TestDeployedCommands(t *testing.T) {
 	for file, want := range map[string]string{"placementsync.service": "serve", "placementsync-run.service": "run", "crontab": "run"} {
 		found := commands.FindStringSubmatch(read(t, "../../deploy/"+file))
 		if found == nil {
-			t.Errorf("deploy/%s calls nothing", file)
+			t.Errorf("deploy/%s calls no command", file)
 			continue
 		}
 		cmd, rest, err := newRoot(&globals{}).Find(strings.Fields(found[1]))
@@ -69,8 +69,8 @@ func TestDeployedCommands(t *testing.T) {
 	}
 }
 
-// TestOperationsAreCurrent compares docs/operations.md with the code: it has a section for
-// each exit code, alert and gate, and names no unknown metric. docs/metrics.md is generated.
+// TestOperationsAreCurrent checks that docs/operations.md has a section for each exit code,
+// alert and gate, and names no unknown metric.
 func TestOperationsAreCurrent(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/operations.md")
@@ -85,10 +85,10 @@ func TestOperationsAreCurrent(t *testing.T) {
 	for _, row := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(exitCodes(), -1) {
 		codes = append(codes, row[1])
 	}
-	same(t, "exit codes", codes, headings(`Exit code (\d+)`))
-	same(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Held, notify.Damaged, notify.Unverified, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
+	compareNames(t, "exit codes", codes, headings(`Exit code (\d+)`))
+	compareNames(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Held, notify.Damaged, notify.Unverified, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
 	known := metricLabels(t)
-	for _, name := range mentioned(text) {
+	for _, name := range metricsIn(text) {
 		if known[name] == nil {
 			t.Errorf("docs/operations.md names the unknown metric %s", name)
 		}
@@ -99,21 +99,21 @@ func TestOperationsAreCurrent(t *testing.T) {
 		"verification": &warehouse.VerifyError{Run: "r", Table: "orders", Problem: "p"},
 		"nothing read": &pipeline.NoDataError{},
 	} {
-		section, _, _ := strings.Cut(after(text, "### Gate: "+gate+"\n"), "\n### ")
+		section, _, _ := strings.Cut(textAfter(text, "### Gate: "+gate+"\n"), "\n### ")
 		quoted := regexp.MustCompile("`([^`]*nothing was published[^`]*)`").FindStringSubmatch(section)
 		if quoted == nil || !strings.Contains(err.Error(), quoted[1]) {
-			t.Errorf("the section of the gate %s quotes %q, which is not in %q", gate, quoted, err)
+			t.Errorf("the section of the gate %q quotes %q, which is not in the error %q", gate, quoted, err)
 		}
 	}
 }
 
-func after(text, mark string) string {
+func textAfter(text, mark string) string {
 	_, rest, _ := strings.Cut(text, mark)
 	return rest
 }
 
-// same compares the names in the code with those on the page, in any order.
-func same(t *testing.T, what string, code, page []string) {
+// compareNames compares the names in the code with those on the page, in any order.
+func compareNames(t *testing.T, what string, code, page []string) {
 	t.Helper()
 	missing := func(from, in []string, complaint string) {
 		has := map[string]bool{}
@@ -130,17 +130,17 @@ func same(t *testing.T, what string, code, page []string) {
 	missing(page, code, "the code does not know")
 }
 
-// mentioned returns the metrics in a text.
-func mentioned(text string) []string {
+// metricsIn returns the names of metrics in a text.
+func metricsIn(text string) []string {
 	return regexp.MustCompile(`placementsync_[a-z_]+`).FindAllString(text, -1)
 }
 
-// TestVersionOfShallowClone checks that deploy/version.sh does not take the last commit of a
-// shallow clone for a release, and that it reports repositories that git rejects.
+// TestVersionOfShallowClone checks that deploy/version.sh does not report the last commit of a
+// shallow clone as a release, and that it reports repositories that git rejects.
 func TestVersionOfShallowClone(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
+		t.Skip("git is not installed")
 	}
 	const script = `set -e
 mkdir -p source/deploy && cp "$1" source/deploy/ && cd source
@@ -172,7 +172,7 @@ func TestPackageTranscript(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
 	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
 	if len(shown) < 10 || len(shown) != len(typed) {
-		t.Errorf("the transcript shows %d commands, and the script types %d: run make ship", len(shown), len(typed))
+		t.Errorf("the transcript has %d commands, and the script %d: run make ship", len(shown), len(typed))
 	}
 	at := 0
 	for _, command := range shown {
@@ -180,7 +180,7 @@ func TestPackageTranscript(t *testing.T) {
 			at++
 		}
 		if at++; at > len(typed) {
-			t.Fatalf("the transcript shows %q here, which is not in the script: run make ship", command[1])
+			t.Fatalf("the transcript has %q at this place, but the script has not: run make ship", command[1])
 		}
 	}
 }

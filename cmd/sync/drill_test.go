@@ -19,51 +19,51 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md. The
-// restored warehouse gives the same results of all named queries as the lost one, for the
-// newest and for an earlier night, and the same report.
+// TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md.
+// The restored warehouse must give the results of the lost one: for all named queries, in the
+// newest and in an earlier night, and for the report.
 func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDrill(t)
+	d := newRestoreMachine(t)
 	before := map[string]string{}
-	for _, line := range d.lines(t) {
+	for _, line := range d.commands(t) {
 		if strings.HasPrefix(line, "rm ") {
-			before = d.answers(t)
+			before = d.queryResults(t)
 		}
 		if strings.HasPrefix(line, "placementsync run ") {
-			if diff := cmp.Diff(before, d.answers(t)); diff != "" {
+			if diff := cmp.Diff(before, d.queryResults(t)); diff != "" {
 				t.Errorf("the restored warehouse has other results (-before +after):\n%s", diff)
 			}
 		}
 		d.run(t, line)
 	}
 	if len(before) < 70 {
-		t.Errorf("only %d answers were compared", len(before))
+		t.Errorf("only %d results were compared", len(before))
 	}
 }
 
-// drill is a separate machine for the commands of the page.
-type drill struct {
+// restoreMachine runs the commands of the page as on a separate machine: in its own folder.
+type restoreMachine struct {
 	root, bin string
 	g         *globals
 }
 
-func newDrill(t *testing.T) drill {
+func newRestoreMachine(t *testing.T) restoreMachine {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 10, Listings: 30, Profiles: 3, Campaigns: 6, Orders: 25, Files: 5, Folders: 2})
 	base, stop, err := service.Serve(t.Context(), "")
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, stop()) })
-	d := drill{root: t.TempDir(), bin: t.TempDir()}
+	must(t, err)
+	t.Cleanup(func() { must(t, stop()) })
+	d := restoreMachine{root: t.TempDir(), bin: t.TempDir()}
 	self, err := os.Executable()
-	fatal(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
+	must(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
 	for _, dir := range []string{"etc/placementsync", "var/lib/placementsync", "backup"} {
-		fatal(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
+		must(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
 	}
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0}\nwarehouse: {dir: %s, threads: 1}\n", base, demoToken,
 		filepath.Join(d.root, "var/lib/placementsync/warehouse"))
-	fatal(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
+	must(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "etc/placementsync/config.yaml"), Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	d.g = g
@@ -71,23 +71,23 @@ func newDrill(t *testing.T) drill {
 		service.Advance(1)
 		night := service.Now().Add(2 * time.Hour)
 		g.Now = func() time.Time { return night }
-		fatal(t, runNight(t.Context(), g, runOptions{}))
+		must(t, runNight(t.Context(), g, runOptions{}))
 	}
 	return d
 }
 
-func fatal(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// lines returns the commands in the blocks of the section.
-func (d drill) lines(t *testing.T) []string {
+// commands returns the commands in the code blocks of the section.
+func (d restoreMachine) commands(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guide/recovery.md")
-	fatal(t, err)
+	must(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Backup and restore\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var lines []string
@@ -96,13 +96,13 @@ func (d drill) lines(t *testing.T) []string {
 		lines = append(lines, strings.Split(strings.TrimSpace(block), "\n")...)
 	}
 	if !found || len(lines) < 8 {
-		t.Fatalf("the page has %d lines to walk through", len(lines))
+		t.Fatalf("the section has only %d commands", len(lines))
 	}
 	return lines
 }
 
 // run runs one command of the page on this machine.
-func (d drill) run(t *testing.T, line string) {
+func (d restoreMachine) run(t *testing.T, line string) {
 	t.Helper()
 	for _, dir := range []string{"/var/lib/placementsync", "/etc/placementsync", "/backup"} {
 		line = strings.ReplaceAll(line, dir, d.root+dir)
@@ -116,31 +116,31 @@ func (d drill) run(t *testing.T, line string) {
 	}
 }
 
-// answers returns the results of all named queries on the newest and the first snapshot, and
-// the report.
-func (d drill) answers(t *testing.T) map[string]string {
+// queryResults returns the results of all named queries on the newest and the first snapshot,
+// and the report.
+func (d restoreMachine) queryResults(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	queries, err := query.List()
-	fatal(t, err)
+	must(t, err)
 	for _, asOf := range []string{"", "2026-11-02"} {
 		db, err := openCatalog(t.Context(), d.g, query.Options{AsOf: asOf})
-		fatal(t, err)
+		must(t, err)
 		for _, q := range queries {
 			var text bytes.Buffer
 			w, err := query.NewWriter(query.CSV, &text, query.Screen{})
-			fatal(t, err)
+			must(t, err)
 			_, err = db.Run(t.Context(), q, nil, w)
 			all[q.Name+" "+asOf] = fmt.Sprint(text.String(), err)
 		}
-		fatal(t, db.Close())
+		must(t, db.Close())
 	}
 	quiet := *d.g
 	var report, diff bytes.Buffer
 	quiet.stdout = &report
-	fatal(t, runReport(t.Context(), &quiet, "-", "", ""))
+	must(t, runReport(t.Context(), &quiet, "-", "", ""))
 	quiet.stdout = &diff
-	fatal(t, runDiff(t.Context(), &quiet, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
+	must(t, runDiff(t.Context(), &quiet, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()
 	return all
 }

@@ -19,8 +19,8 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestTrialExploreInChromium uses the catalog of a demo like a person: it types, filters, sorts and
-// pages, in both themes and on wide and narrow screens.
+// TestTrialExploreInChromium uses the catalog page of a demo in a browser: it types, filters,
+// sorts and turns pages, in both themes and on wide and narrow screens.
 func TestTrialExploreInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
@@ -41,13 +41,13 @@ func TestTrialExploreInChromium(t *testing.T) {
 			b.visitPage(site.url+"/explore/catalog", view.width, view.height, view.scheme)
 			checkWidth(t, b, view.width)
 			checkAccess(t, b, site)
-			b.pictures(view.name, view.width)
+			b.saveScreenshots(view.name, view.width)
 		})
 	}
 	t.Run("steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })
 	b.t = t
 	if len(b.problems) > 0 {
-		t.Errorf("the pages broke the policy or logged errors:\n%q", b.problems)
+		t.Errorf("the pages violated their policy or logged errors:\n%q", b.problems)
 	}
 }
 
@@ -62,21 +62,21 @@ func exploreDemo(t *testing.T) demoSite {
 	t.Helper()
 	site := demoSite{config: demoOfThreeNights(t)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal(t, err)
+	must(t, err)
 	site.url = "http://" + listener.Addr().String()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
-	fatal(t, err)
+	must(t, err)
 	var queries atomic.Pointer[string]
 	queries.Store(&cfg.Queries.Dir)
 	pages, err := newExplorer(g, cfg, published{wh, &queries, false})
-	fatal(t, err)
+	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()
 	t.Cleanup(func() {
-		fatal(t, <-done)
-		fatal(t, pages.Close())
+		must(t, <-done)
+		must(t, pages.Close())
 	})
 	site.axe = axeCore(t)
 	return site
@@ -86,13 +86,13 @@ func exploreDemo(t *testing.T) demoSite {
 func axeCore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	fatal(t, os.CopyFS(dir, os.DirFS("testdata/axe")))
+	must(t, os.CopyFS(dir, os.DirFS("testdata/axe")))
 	if err := pinned.InstallNode(t.Context(), dir); err != nil {
-		t.Logf("axe-core is not asked: %v", err)
+		t.Logf("axe-core is not used: %v", err)
 		return ""
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "node_modules/axe-core/axe.min.js"))
-	fatal(t, err)
+	must(t, err)
 	return string(text)
 }
 
@@ -112,9 +112,9 @@ func checkAccess(t *testing.T, b *browser, site demoSite) {
 	}
 }
 
-// settled waits until the catalog shows the result of a URL: the text of the summary has
-// changed, and no request is running.
-const settled = `new Promise((done) => {
+// waitForResult waits until the catalog shows the result of an action: the text of the summary
+// has changed, and no request is running.
+const waitForResult = `new Promise((done) => {
 	const look = () => {
 		const status = document.querySelector("[role=status]");
 		if (location.search.includes(%q) && status && !document.querySelector(".htmx-request")) return done(status.textContent);
@@ -130,12 +130,12 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 		t.Helper()
 		b.eval(do, nil)
 		var status string
-		b.eval(fmt.Sprintf(settled, address), &status)
+		b.eval(fmt.Sprintf(waitForResult, address), &status)
 		var shown, sql, search string
 		b.eval(`document.querySelector("#statement").textContent`, &sql)
 		b.eval("location.search", &search)
 		b.eval(`[...document.querySelectorAll("#listings tbody tr td:first-child")].map((c) => c.textContent).join("\n")`, &shown)
-		// The page, the shown command line and the CSV have the same rows.
+		// The page, the command line that it shows and the CSV must have the same rows.
 		records := readCSV(t, mustRun(t, "query", "--config", site.config, "--format", "csv", "--quiet", sql))
 		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
 			t.Errorf("%s: the page shows %q for %d records", what, status, len(records)-1)
@@ -154,7 +154,7 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 	var focused string
 	b.eval("document.activeElement.id", &focused)
 	if focused != "q" {
-		t.Errorf("after a search %q has the focus", focused)
+		t.Errorf("the focus after a search is on %q", focused)
 	}
 	step("facet", `document.querySelector("[name=currency][value=USD]").click()`, "currency=USD")
 	step("range", `const f = document.getElementById("price_max"); f.focus(); f.value = "5000"; f.dispatchEvent(new InputEvent("input", {bubbles: true}))`, "price_max=5000")
@@ -165,18 +165,18 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 	for b.next().Method != "Page.loadEventFired" {
 	}
 	var status string
-	b.eval(strings.Replace(fmt.Sprintf(settled, "sort=price"), `location.search`, `!location.search.includes("page=") && location.search`, 1), &status)
+	b.eval(strings.Replace(fmt.Sprintf(waitForResult, "sort=price"), `location.search`, `!location.search.includes("page=") && location.search`, 1), &status)
 	if !strings.Contains(status, ", 1 to 50") {
-		t.Errorf("back is %q", status)
+		t.Errorf("after going back the page shows %q", status)
 	}
 }
 
 func readCSV(t *testing.T, text string) [][]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	fatal(t, err)
+	must(t, err)
 	for _, r := range records {
-		for i, cell := range r { // what a download defuses
+		for i, cell := range r { // a download prefixes cells that a spreadsheet would execute
 			if len(cell) > 1 && cell[0] == '\'' && strings.ContainsRune("=+-@", rune(cell[1])) {
 				r[i] = cell[1:]
 			}
@@ -188,10 +188,10 @@ func readCSV(t *testing.T, text string) [][]string {
 func fetchText(t *testing.T, url string) string {
 	t.Helper()
 	res, err := http.Get(url)
-	fatal(t, err)
+	must(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	fatal(t, err)
+	must(t, err)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%s answered %s: %s", url, res.Status, text)
 	}

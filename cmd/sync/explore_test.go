@@ -15,26 +15,26 @@ import (
 func TestExploreChecksHostFirst(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal(t, err)
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") })
 	go func() { done <- servePages(ctx, slog.New(slog.DiscardHandler), listener, pages) }()
 	t.Cleanup(func() {
 		stop()
-		fatal(t, <-done)
+		must(t, <-done)
 	})
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	ask := func(host, path string) (status int, body string) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)
-		fatal(t, err)
+		must(t, err)
 		req.Host = host
 		got, err := client.Do(req)
-		fatal(t, err)
+		must(t, err)
 		defer got.Body.Close()
 		text, err := io.ReadAll(got.Body)
-		fatal(t, err)
+		must(t, err)
 		return got.StatusCode, string(text)
 	}
 	for _, path := range []string{"/explore", "/explore/", "/", "//explore", "/nosuch"} {

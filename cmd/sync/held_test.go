@@ -20,7 +20,7 @@ import (
 // takes a value of it, not even when a person starts them. After its publish they all run.
 func TestHeldNightIsNotFollowed(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newBucketHarness(t)
 	var mu sync.Mutex
 	var messages []string
 	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -31,23 +31,23 @@ func TestHeldNightIsNotFollowed(t *testing.T) {
 	}))
 	t.Cleanup(chat.Close)
 	before, err := os.ReadFile(d.g.Config)
-	fatal(t, err)
+	must(t, err)
 	// The program of the lake does not exist, so each attempt is a failure in the ledger.
-	fatal(t, os.WriteFile(d.g.Config, fmt.Appendf(before, `
+	must(t, os.WriteFile(d.g.Config, fmt.Appendf(before, `
 lake: {catalog: sqlite, warehouse: ./lake}
 checks: {dir: checks, rules: {dates_implausible: {severity: off}}}
 notify: {channels: [{name: chat, type: webhook, url: "%s"}]}
 watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], send: [chat]}]
 `, chat.URL), 0o600))
-	fatal(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
-	fatal(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
+	must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
+	must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
 		"SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1"), 0o600))
 	// follows returns the kinds and versions of the work in the ledger.
 	follows := func() (all []string) {
 		wh, _, err := d.g.openWarehouse()
-		fatal(t, err)
+		must(t, err)
 		entries, err := wh.Ledger.Entries()
-		fatal(t, err)
+		must(t, err)
 		for _, r := range entries {
 			if r.IsFollow() {
 				all = append(all, strings.TrimSpace(r.Kind+" "+r.Version))
@@ -55,29 +55,29 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		}
 		return all
 	}
-	if err := d.night(t); code(t, err) != ledger.Partial.ExitCode() {
+	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
 		t.Fatalf("first night: %v\n%s", err, d.out)
 	}
 	wh, _, err := d.g.openWarehouse()
-	fatal(t, err)
+	must(t, err)
 	first, _, err := wh.Versions.Latest()
-	fatal(t, err)
+	must(t, err)
 	after := follows()
 	if want := []string{"watch " + first, "lake", "backup " + first}; !slices.Equal(after, want) || len(messages) != 1 {
 		t.Fatalf("work after the first night: %q, %d messages, want %q and one", after, len(messages), want)
 	}
 
-	if err := d.night(t); code(t, err) != ledger.Failed.ExitCode() {
+	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
 		t.Fatalf("second night: %v\n%s", err, d.out)
 	}
 	h, err := findHeld(wh)
-	fatal(t, err)
+	must(t, err)
 	held := h.Manifest.RunID
 	if got := follows(); !slices.Equal(got, after) || len(messages) != 1 {
 		t.Errorf("work after the held night: %q, messages %q", got, messages)
 	}
-	fatal(t, runWatch(t.Context(), d.g, nil, false))
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runWatch(t.Context(), d.g, nil, false))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	if len(messages) != 1 {
 		t.Errorf("a watch sent a message about the held night: %q", messages)
 	}
@@ -88,9 +88,9 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	}
 	// The lake publishes the versions of this line.
 	latest, _, err := wh.Versions.Latest()
-	fatal(t, err)
+	must(t, err)
 	line, err := wh.Versions.Lineage(latest)
-	fatal(t, err)
+	must(t, err)
 	if len(line) != 1 || line[0].RunID != first || latest != first {
 		t.Errorf("readers see %s, the line is %+v", latest, line)
 	}

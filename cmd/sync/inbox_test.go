@@ -35,12 +35,12 @@ func TestDefaultInboxLimit(t *testing.T) {
 	}
 }
 
-// TestConfiguredInboxLimit checks that serve.inbox_max is used as it is, and that an
-// unreadable disk has the limit of an unknown one.
+// TestConfiguredInboxLimit checks that serve.inbox_max is used unchanged, and that without it
+// the limit on an unreadable disk is 1 GB.
 func TestConfiguredInboxLimit(t *testing.T) {
 	t.Parallel()
 	wh, err := warehouse.Open(warehouse.Config{Dir: filepath.Join(t.TempDir(), "missing"), KeepVersions: 1})
-	fatal(t, err)
+	must(t, err)
 	h := &hooks{wh: wh}
 	if got := h.inboxLimit(0); got != 1e9 {
 		t.Errorf("on an unreadable disk: got %d bytes, want 1e9", got)

@@ -21,17 +21,17 @@ import (
 	"placementsync/internal/sim"
 )
 
-// initiation is a run of init.
-type initiation struct {
+// initRun is the result of a run of init.
+type initRun struct {
 	code           int
 	stdout, stderr bytes.Buffer
 	screen         bytes.Buffer // of the questions
 }
 
 // initWith runs init with typed answers.
-func initWith(t *testing.T, answers string, args ...string) *initiation {
+func initWith(t *testing.T, answers string, args ...string) *initRun {
 	t.Helper()
-	var run initiation
+	var run initRun
 	p := process{stdout: &run.stdout, stderr: &run.stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
 		ask: newAsker(strings.NewReader(answers), &run.screen, func() (func(), error) { return func() {}, nil })}
 	run.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
@@ -42,7 +42,7 @@ func initWith(t *testing.T, answers string, args ...string) *initiation {
 func smallService(t *testing.T) (base string) {
 	t.Helper()
 	base, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve(context.WithoutCancel(t.Context()), "")
-	fatal(t, err)
+	must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	return base
 }
@@ -67,11 +67,11 @@ func changedLines(t *testing.T, file string) []string {
 func modeOf(t *testing.T, file string) fs.FileMode {
 	t.Helper()
 	info, err := os.Stat(file)
-	fatal(t, err)
+	must(t, err)
 	return info.Mode()
 }
 
-// TestInitRepeatsQuestions types wrong addresses and tokens first.
+// TestInitRepeatsQuestions types wrong addresses and tokens before the right ones.
 func TestInitRepeatsQuestions(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
@@ -84,7 +84,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 	cfg, err := config.Load(file, nil)
-	fatal(t, err)
+	must(t, err)
 	want := config.Default()
 	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = base, token, filepath.Join(dir, "warehouse")
 	if diff := cmp.Diff(want, cfg); diff != "" {
@@ -104,11 +104,11 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	}
 	for _, want := range []string{"is not an absolute http or https address", "with --allow-insecure", "api.token is empty", "api.token contains white space"} {
 		if strings.Count(run.stderr.String(), want) != 1 {
-			t.Errorf("the answers are not refused with %q:\n%s", want, &run.stderr)
+			t.Errorf("stderr does not contain %q:\n%s", want, &run.stderr)
 		}
 	}
 	if all := run.stdout.String() + run.stderr.String(); strings.Contains(all, "pc_demo") || strings.Contains(all, "pc demo") {
-		t.Errorf("the token is shown:\n%s", all)
+		t.Errorf("the output contains the token:\n%s", all)
 	}
 }
 
@@ -122,28 +122,28 @@ func TestInitWithoutAnswer(t *testing.T) {
 			t.Errorf("%s: ended with %d: %s", name, run.code, &run.stderr)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			t.Errorf("%s: something was written (%v)", name, err)
+			t.Errorf("%s: a file was written (%v)", name, err)
 		}
 	}
 }
 
-// TestInitFillsInPackageExample checks that the example of a package, with its own values and
-// mode, is filled in once, and that the token file has the same group as the example.
+// TestInitFillsInPackageExample checks that the example of a package is filled in once and keeps
+// its values and its mode, and that the token file has the group of the example.
 func TestInitFillsInPackageExample(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("modes say nothing about others there")
+		t.Skip("file modes have no groups on this system")
 	}
 	base, dir := smallService(t), t.TempDir()
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
-	fatal(t, err)
-	fatal(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
+	must(t, err)
+	must(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
 	const group = 12345
 	if os.Geteuid() == 0 {
-		fatal(t, os.Chown(file, 0, group))
+		must(t, os.Chown(file, 0, group))
 	}
-	fatal(t, os.Chmod(file, 0o640))
+	must(t, os.Chmod(file, 0o640))
 
 	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
 		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
@@ -154,13 +154,13 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	}
 	for _, name := range []string{file, token} {
 		info, err := os.Stat(name)
-		fatal(t, err)
+		must(t, err)
 		if _, gid, _ := durable.Owner(info); info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
 			t.Errorf("%s has the rights %v and the group %d", name, info.Mode(), gid)
 		}
 	}
 	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "is already filled in") {
-		t.Errorf("a second time ended with %d: %s", run.code, &run.stderr)
+		t.Errorf("a second init ended with %d: %s", run.code, &run.stderr)
 	}
 }
 
@@ -174,8 +174,8 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	const daemon = 1
 	base, dir := smallService(t), t.TempDir()
 	state := filepath.Join(dir, "state")
-	fatal(t, os.Mkdir(state, 0o700))
-	fatal(t, os.Chown(state, daemon, daemon))
+	must(t, os.Mkdir(state, 0o700))
+	must(t, os.Chown(state, daemon, daemon))
 	file := filepath.Join(dir, "config.yaml")
 	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
 	if run.code != 0 || !strings.Contains(run.stdout.String(), "next: runuser -u daemon -- placementsync run") {
@@ -183,7 +183,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	}
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
-		fatal(t, err)
+		must(t, err)
 		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != daemon {
 			t.Errorf("%s has the rights %v, the owner %d and the group %d", name, info.Mode(), uid, gid)
 		}
@@ -196,9 +196,9 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	base, dir := smallService(t), t.TempDir()
 	file, other := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "pc_demo"})
-	fatal(t, err)
-	fatal(t, os.WriteFile(file, text, 0o600))
-	fatal(t, os.WriteFile(other, []byte("pc_other"), 0o600))
+	must(t, err)
+	must(t, os.WriteFile(file, text, 0o600))
+	must(t, os.WriteFile(other, []byte("pc_other"), 0o600))
 	for _, flag := range []string{"--token-file=" + other, "--token-env=OTHER"} {
 		run := initWith(t, "", "--config", file, "--base-url", base, flag)
 		if run.code != 2 || !strings.Contains(run.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
@@ -218,7 +218,7 @@ func TestInitKeepsInlineToken(t *testing.T) {
 func TestInitChecksFilesBeforeQuestions(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("needs a folder in which root, too, makes no file")
+		t.Skip("needs a folder in which even root can create no file")
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -233,7 +233,7 @@ func TestInitChecksFilesBeforeQuestions(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("something was written (%v)", err)
+		t.Errorf("a file was written (%v)", err)
 	}
 }
 
@@ -244,24 +244,24 @@ func TestInitLineEndings(t *testing.T) {
 	base, dir := smallService(t), t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	marked := "\ufeff" + string(placementsync.ExampleConfig)
-	fatal(t, os.WriteFile(file, []byte(marked), 0o600))
+	must(t, os.WriteFile(file, []byte(marked), 0o600))
 	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base)
 	if run.code != 2 || !strings.Contains(run.stderr.String(), "begins with a byte order mark") || read(t, file) != marked {
-		t.Errorf("with a mark: ended with %d: %s", run.code, &run.stderr)
+		t.Errorf("with a byte order mark: ended with %d: %s", run.code, &run.stderr)
 	}
-	fatal(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
 	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
 		t.Fatalf("with \\r\\n: ended with %d:\n%s", run.code, &run.stderr)
 	}
 	text := read(t, file)
-	fatal(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
 	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 }
 
-// TestInitAdvisesRootToUseRunuser checks the advice for root, whose runs would create files
-// that the user of the service cannot write.
+// TestInitAdvisesRootToUseRunuser checks the command that init advises to root. Runs of root
+// would create files that the user of the service cannot write.
 func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -269,7 +269,7 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
-	fatal(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
+	must(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
 	g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}}
 	g.Config = file
 	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
@@ -280,31 +280,31 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 		t.Errorf("with a blank: got %s, want %s", got, want)
 	}
 	g.Config = file
-	const daemon = 1 // on every system of this kind
-	fatal(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
-	fatal(t, os.Chown(filepath.Join(dir, "a"), daemon, daemon))
+	const daemon = 1 // the user daemon of every Unix system
+	must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	must(t, os.Chown(filepath.Join(dir, "a"), daemon, daemon))
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of another user: got %s, want %s", got, want)
 	}
 }
 
-// TestInitWarnsOfUnreadableToken has a token file of root next to a configuration for the
+// TestInitWarnsOfUnreadableToken runs init with a token file of root and a configuration for the
 // group of the service.
 func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")
 	}
-	const daemon = 1 // on every system of this kind
+	const daemon = 1 // the user daemon of every Unix system
 	dir := t.TempDir()
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token})
-	fatal(t, err)
-	fatal(t, os.WriteFile(file, text, 0o640))
-	fatal(t, os.Chmod(file, 0o640))
-	fatal(t, os.Chown(file, 0, daemon))
-	fatal(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o700))
-	fatal(t, os.Chown(filepath.Join(dir, "warehouse"), daemon, daemon))
+	must(t, err)
+	must(t, os.WriteFile(file, text, 0o640))
+	must(t, os.Chmod(file, 0o640))
+	must(t, os.Chown(file, 0, daemon))
+	must(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o700))
+	must(t, os.Chown(filepath.Join(dir, "warehouse"), daemon, daemon))
 
 	var out, problems bytes.Buffer
 	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
@@ -312,15 +312,15 @@ func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	if want := "(install -m 0640 -g daemon /dev/stdin '" + token + "')"; !strings.Contains(problems.String(), want) {
 		t.Errorf("init prints %s, want %s", &problems, want)
 	}
-	fatal(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
+	must(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
 	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
 	for _, c := range []struct {
 		mode  fs.FileMode
 		group int
 		warns bool
 	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, daemon, false}} {
-		fatal(t, os.Chown(token, 0, c.group))
-		fatal(t, os.Chmod(token, c.mode))
+		must(t, os.Chown(token, 0, c.group))
+		must(t, os.Chmod(token, c.mode))
 		out.Reset()
 		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)
 		if got := strings.Contains(out.String(), "warning        ") && strings.Contains(out.String(), warning); got != c.warns {

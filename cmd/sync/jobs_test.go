@@ -21,23 +21,23 @@ import (
 func newTestJobs(t *testing.T, g *globals) (*service, *jobs) {
 	t.Helper()
 	cfg, err := g.loadConfig()
-	fatal(t, err)
+	must(t, err)
 	s, err := newService(g, cfg)
-	fatal(t, err)
+	must(t, err)
 	set, err := s.newSettings(cfg)
-	fatal(t, err)
+	must(t, err)
 	return s, set.Jobs.(*jobs)
 }
 
 // TestTrialInspection compares an inspection with the results of queries and commands. Then it
-// removes the sources one by one.
+// removes the files that the inspection reads, one by one.
 func TestTrialInspection(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDrill(t)
+	d := newRestoreMachine(t)
 	s, j := newTestJobs(t, d.g)
 	folder := s.wh.Folder
-	fatal(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
+	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
 	got := j.Inspect(t.Context())
 	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.Free <= 0 || got.Needed <= 0 || len(got.Verified) > 0 || len(got.Watches) > 0 {
 		t.Errorf("got %+v", got)
@@ -48,7 +48,7 @@ func TestTrialInspection(t *testing.T) {
 	for _, table := range got.Tables {
 		text := mustRun(t, "query", "--config", d.g.Config, "--quiet", "--format", "csv", "SELECT count(*) FROM "+table.Name)
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		fatal(t, err)
+		must(t, err)
 		if want := rows[1][0]; strconv.FormatInt(table.Rows, 10) != want {
 			t.Errorf("%s has %d rows in the metrics and %s in a query", table.Name, table.Rows, want)
 		}
@@ -70,17 +70,17 @@ func TestTrialInspection(t *testing.T) {
 		{func() error { return os.Remove(filepath.Join(dir, "latest")) }, daemon.SourceVersion},
 		{func() error { return os.RemoveAll(folder.InboxPath()) }, daemon.SourceInbox},
 	} {
-		fatal(t, loss.do())
+		must(t, loss.do())
 		if got = j.Inspect(t.Context()); got.Errors[loss.source] == nil {
-			t.Errorf("the loss of %s is not noticed: %+v", loss.source, got)
+			t.Errorf("the inspection has values of the lost %s: %+v", loss.source, got)
 		}
 	}
-	fatal(t, os.Rename(dir, dir+".away"))
-	fatal(t, os.Mkdir(dir, 0o700)) // the mount point without its disk
+	must(t, os.Rename(dir, dir+".away"))
+	must(t, os.Mkdir(dir, 0o700)) // the mount point without its disk
 	got = j.Inspect(t.Context())
 	for _, source := range []string{daemon.SourceVersion, daemon.SourceFree, daemon.SourceUsage, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
 		if got.Errors[source] == nil {
-			t.Errorf("%s is read from an unmounted disk: %+v", source, got)
+			t.Errorf("the inspection has values of %s on an unmounted disk: %+v", source, got)
 		}
 	}
 	if entries, err := s.Runs(); err == nil {
@@ -92,11 +92,11 @@ func TestTrialInspection(t *testing.T) {
 func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDrill(t)
+	d := newRestoreMachine(t)
 	s, j := newTestJobs(t, d.g)
 	dir := s.wh.Folder.Dir()
-	fatal(t, os.Rename(dir, dir+".away"))
-	fatal(t, os.Mkdir(dir, 0o700))
+	must(t, os.Rename(dir, dir+".away"))
+	must(t, os.Mkdir(dir, 0o700))
 	if r, err := j.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "is its disk mounted") || r.Outcome != ledger.Failed {
 		t.Errorf("the night ended with %v: %+v", err, r)
 	}
@@ -104,29 +104,30 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 		t.Errorf("the verification ended with %v: %+v", err, v)
 	}
 	if _, err := pastRuns(command.WarehouseConfig(j.cfg, version)); err == nil {
-		t.Error("the runs of an unmounted disk are known")
+		t.Error("the runs on an unmounted disk could be listed")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("the mount point contains %v, %v", entries, err)
 	}
 }
 
-// TestTrialFailedVerifyKeepsDamage finds damage, then a held lock, then fails.
+// TestTrialFailedVerifyKeepsDamage runs verify three times: it finds damage, it finds the lock
+// held, and it fails. The inspection must still report the damage.
 func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDrill(t)
+	d := newRestoreMachine(t)
 	s, j := newTestJobs(t, d.g)
-	fatal(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.Damaged, Damaged: []string{"a"}}))
+	must(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.Damaged, Damaged: []string{"a"}}))
 	lock, err := s.wh.LockExisting("other", d.g.Now())
-	fatal(t, err)
+	must(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
-		t.Errorf("with a held lock it ended with %v: %+v", err, v)
+		t.Errorf("with a held lock the verify ended with %v: %+v", err, v)
 	}
-	fatal(t, lock.Release())
+	must(t, lock.Release())
 	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
 	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.Damaged || len(v.Damaged) != 1 {
-		t.Errorf("a failure hides damage: %+v", v)
+		t.Errorf("a failed verify hides the damage: %+v", v)
 	}
 	if v, _, err := integrity.LastRecord(s.wh.Folder, false); err != nil || v.Result != integrity.Damaged || v.Error != "" {
 		t.Errorf("the record of names and sizes is %+v, %v", v, err)

@@ -11,7 +11,7 @@ import (
 
 // installLake puts the program of the lake into PATH.
 func installLake(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && len(args) == 0, "install-lake")
+	requireUsage(ts, !neg && len(args) == 0, "install-lake")
 	dir, err := shared.lake()
 	ts.Check(err)
 	ts.Setenv("PATH", dir+string(os.PathListSeparator)+ts.Getenv("PATH"))

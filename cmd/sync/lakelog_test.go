@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLakeError checks the error of the program of the lake in each format of the log, and
-// after a crash. All other lines are copied.
+// TestLakeError checks that the error of the lake program is found in each format of its log,
+// and after a crash. All other lines must be copied.
 func TestLakeError(t *testing.T) {
 	const line = "time=x level=INFO msg=\"a night\"\n"
 	for _, c := range []struct{ lines, problem, log string }{
@@ -22,7 +22,7 @@ func TestLakeError(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		l := &lakeLog{to: &out}
-		for part := range strings.SplitSeq(c.lines, " ") { // as a pipe may cut it
+		for part := range strings.SplitSeq(c.lines, " ") { // in parts, as from a pipe
 			fmt.Fprint(l, part+" ")
 		}
 		l.rest = bytes.TrimSuffix(l.rest, []byte(" "))
@@ -30,7 +30,7 @@ func TestLakeError(t *testing.T) {
 			t.Errorf("%q: the error is %q", c.lines, got)
 		}
 		if out.String() != c.log {
-			t.Errorf("%q: passed on %q", c.lines, out.String())
+			t.Errorf("%q: copied %q", c.lines, out.String())
 		}
 	}
 }
@@ -42,6 +42,6 @@ func TestLakeLogPriorities(t *testing.T) {
 	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")
 	const want = "<4>time=x level=WARN msg=slow\n<3>{\"level\":\"ERROR\",\"msg\":\"no\"}\n<6>plain\n"
 	if got := out.String(); got != want {
-		t.Errorf("passed on %q, want %q", got, want)
+		t.Errorf("copied %q, want %q", got, want)
 	}
 }

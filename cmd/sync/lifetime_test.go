@@ -30,39 +30,39 @@ import (
 // interrupted.
 const fixtureNights = 3
 
-// lifetime is a warehouse with nights of a demo service, whose data depends only on the day.
-// Commands run with its configuration and its clock.
-type lifetime struct {
+// testWarehouse is a warehouse with nights of a demo service. The data depends only on the day.
+// Commands run with the configuration and the clock of the warehouse.
+type testWarehouse struct {
 	*testing.T
 	service *sim.Service
-	// asked counts the requests. cut, if set, is called by the first request for records of a
-	// campaign.
-	asked atomic.Int64
-	cut   atomic.Pointer[context.CancelFunc]
+	// requestCount counts the requests. cut, if set, is called by the first request for
+	// records of a campaign.
+	requestCount atomic.Int64
+	cut          atomic.Pointer[context.CancelFunc]
 
 	base, config string
 	now          time.Time
 }
 
-// newLifetime opens or creates the warehouse in a folder.
-func newLifetime(t *testing.T, dir string) *lifetime {
+// newTestWarehouse opens or creates the warehouse in a folder.
+func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 	t.Helper()
-	l := &lifetime{T: t, config: filepath.Join(t.TempDir(), "config.yaml")}
+	l := &testWarehouse{T: t, config: filepath.Join(t.TempDir(), "config.yaml")}
 	l.service = sim.New(sim.Options{Seed: 21, Token: demoToken, Outlets: 5, Listings: 16, Profiles: 3, Campaigns: 5, Orders: 12,
 		Files: 6, Folders: 2, ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}, FaultFunc: l.countRequest})
 	var stop func() error
 	var err error
 	l.base, stop, err = l.service.Serve(t.Context(), "")
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, stop()) })
+	must(t, err)
+	t.Cleanup(func() { must(t, stop()) })
 	text := fmt.Sprintf("api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0}\n"+
 		"warehouse: {dir: '%s', keep_versions: 9, threads: 1}\n", l.base, dir)
-	fatal(t, os.WriteFile(l.config, []byte(text), 0o600))
+	must(t, os.WriteFile(l.config, []byte(text), 0o600))
 	return l
 }
 
-func (l *lifetime) countRequest(r *http.Request, _ int) *sim.Fault {
-	l.asked.Add(1)
+func (l *testWarehouse) countRequest(r *http.Request, _ int) *sim.Fault {
+	l.requestCount.Add(1)
 	if cut := l.cut.Load(); cut != nil && strings.HasPrefix(r.URL.Path, "/campaigns/") {
 		(*cut)()
 	}
@@ -70,7 +70,7 @@ func (l *lifetime) countRequest(r *http.Request, _ int) *sim.Fault {
 }
 
 // execute runs a command with the given variables in its environment.
-func (l *lifetime) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, problems string) {
+func (l *testWarehouse) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, problems string) {
 	l.Helper()
 	var stderr bytes.Buffer
 	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, Host: command.Host{Now: func() time.Time { return l.now },
@@ -83,59 +83,59 @@ func (l *lifetime) execute(ctx context.Context, env map[string]string, stdout io
 }
 
 // mustRun runs a command, which must succeed.
-func (l *lifetime) mustRun(hasToken bool, args ...string) string {
+func (l *testWarehouse) mustRun(hasToken bool, args ...string) string {
 	l.Helper()
 	env := map[string]string{}
 	if hasToken {
 		env["PLACEMENTSYNC_TOKEN"] = demoToken
 	}
 	var out bytes.Buffer
-	before := l.asked.Load()
+	before := l.requestCount.Load()
 	if code, problems := l.execute(l.Context(), env, &out, args...); code != 0 {
 		l.Fatalf("%q ended with %d:\n%s%s", args, code, &out, problems)
 	}
-	if !hasToken && l.asked.Load() > before {
-		l.Errorf("%q asked the service %d times", args, l.asked.Load()-before)
+	if !hasToken && l.requestCount.Load() > before {
+		l.Errorf("%q sent %d requests to the service", args, l.requestCount.Load()-before)
 	}
 	return out.String()
 }
 
 // advance advances the clock by days, to the hour of the night.
-func (l *lifetime) advance(days int) {
+func (l *testWarehouse) advance(days int) {
 	l.service.Advance(days)
 	l.now = l.service.Now().Add(2 * time.Hour)
 }
 
 // night advances the clock by a day and runs a night.
-func (l *lifetime) night() {
+func (l *testWarehouse) night() {
 	l.Helper()
 	l.advance(1)
 	l.mustRun(true, "run")
 }
 
-// beginLife runs the nights of a fixture, and then receives webhook events.
-func (l *lifetime) beginLife() {
+// runFixtureNights runs the nights of a fixture, and then receives webhook events.
+func (l *testWarehouse) runFixtureNights() {
 	l.Helper()
 	for range fixtureNights {
 		l.night()
 	}
 	article := strings.TrimSpace(l.mustRun(false, "query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
 	var row struct{ ID string }
-	fatal(l.T, json.Unmarshal([]byte(article), &row))
+	must(l.T, json.Unmarshal([]byte(article), &row))
 	status, err := l.service.StatusChange(row.ID)
 	comment, commentErr := l.service.CommentChange("comment.created", row.ID, 0)
-	fatal(l.T, errors.Join(err, commentErr))
+	must(l.T, errors.Join(err, commentErr))
 	l.deliver(status, comment)
 }
 
 // deliver stores webhook events in the inbox for the next night.
-func (l *lifetime) deliver(events ...sim.Delivery) {
+func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	l.Helper()
 	const secret = "whsec-of-the-lifetime"
 	inbox, err := l.open().Folder.MakeInbox()
-	fatal(l.T, err)
+	must(l.T, err)
 	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
-	fatal(l.T, err)
+	must(l.T, err)
 	ctx, stop := context.WithCancel(l.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
@@ -148,11 +148,11 @@ func (l *lifetime) deliver(events ...sim.Delivery) {
 	}
 	server.Close()
 	stop()
-	fatal(l.T, <-ended)
+	must(l.T, <-ended)
 }
 
-// cutNight advances the clock by a day and interrupts a night while it reads records.
-func (l *lifetime) cutNight() {
+// interruptNight advances the clock by a day and interrupts a night while it reads records.
+func (l *testWarehouse) interruptNight() {
 	l.Helper()
 	l.advance(1)
 	ctx, cut := context.WithCancel(l.Context())
@@ -160,51 +160,51 @@ func (l *lifetime) cutNight() {
 	l.cut.Store(&cut)
 	defer l.cut.Store(nil)
 	if code, problems := l.execute(ctx, map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, io.Discard, "run"); code != 130 {
-		l.Fatalf("the night was not cut off, it ended with %d:\n%s", code, problems)
+		l.Fatalf("the night was not interrupted, it ended with %d:\n%s", code, problems)
 	}
 }
 
 // open opens the warehouse like the program.
-func (l *lifetime) open() *warehouse.Warehouse {
+func (l *testWarehouse) open() *warehouse.Warehouse {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config}}
 	wh, _, err := g.openWarehouse()
-	fatal(l.T, err)
+	must(l.T, err)
 	return wh
 }
 
-// adoptNote changes the address of the service in the interrupted run to that of this
-// service, and returns the id of the run.
-func (l *lifetime) adoptNote() string {
+// pointUnfinishedRunHere changes the address of the service in the unfinished-run file to that
+// of this service, and returns the id of the run.
+func (l *testWarehouse) pointUnfinishedRunHere() string {
 	l.Helper()
 	wh := l.open()
 	note, ok, err := wh.Ledger.Unfinished()
 	if err != nil || !ok {
-		l.Fatalf("no run waits to be resumed: %v", err)
+		l.Fatalf("no run can be resumed: %v", err)
 	}
 	note.Source = l.base
 	lock, err := wh.Lock(note.Run, l.now)
-	fatal(l.T, err)
-	fatal(l.T, errors.Join(wh.Ledger.Start(note), lock.Release()))
+	must(l.T, err)
+	must(l.T, errors.Join(wh.Ledger.Start(note), lock.Release()))
 	return note.Run
 }
 
 // readHistory reads all current and closed rows of all tables as lines of JSON.
-func (l *lifetime) readHistory() map[string]string {
+func (l *testWarehouse) readHistory() map[string]string {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config, Quiet: true}}
 	db, err := openCatalog(l.Context(), g, query.Options{})
-	fatal(l.T, err)
+	must(l.T, err)
 	defer db.Close()
 	tables := map[string]string{}
 	for _, t := range stream.Tables(stream.AllWithEvents()) {
 		q, err := query.Resolve("SELECT * FROM history." + t.Name)
-		fatal(l.T, err)
+		must(l.T, err)
 		var text bytes.Buffer
 		w, err := query.NewWriter(query.JSONL, &text, query.Screen{})
-		fatal(l.T, err)
+		must(l.T, err)
 		_, err = db.Run(l.Context(), q, nil, w)
-		fatal(l.T, err)
+		must(l.T, err)
 		tables[t.Name] = text.String()
 	}
 	return tables
@@ -218,13 +218,12 @@ func readRows(t *testing.T, lines string) []row {
 	var rows []row
 	for line := range strings.Lines(lines) {
 		var r row
-		fatal(t, json.Unmarshal([]byte(line), &r))
+		must(t, json.Unmarshal([]byte(line), &r))
 		rows = append(rows, r)
 	}
 	return rows
 }
 
-// isCurrent reports whether the row is not closed.
 func (r row) isCurrent() bool { return string(r["valid_to"]) == "null" }
 
 // textOf returns a comparable text of the row with the given columns.
@@ -235,7 +234,7 @@ func (r row) textOf(t *testing.T, columns []string) string {
 		some[column] = r[column]
 	}
 	text, err := json.Marshal(some)
-	fatal(t, err)
+	must(t, err)
 	return string(text)
 }
 

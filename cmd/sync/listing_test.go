@@ -36,13 +36,13 @@ func TestLedgerFitsTerminal(t *testing.T) {
 		}
 		for _, one := range want {
 			if !strings.Contains(text, one) {
-				t.Errorf("at %d there is no %q in\n%s", width, one, text)
+				t.Errorf("with width %d the ledger does not contain %q:\n%s", width, one, text)
 			}
 		}
 	}
-	// Empty columns are left out first, so that a ledger of complete nights shows changes.
+	// Empty columns are omitted first, so that the ledger of complete nights shows changes.
 	if text := listRuns([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
-		t.Errorf("good nights are shown as\n%s", text)
+		t.Errorf("the ledger of complete nights is\n%s", text)
 	}
 }
 

@@ -22,24 +22,17 @@ import (
 	"placementsync/internal/sim"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // worldSize is the size of the demo service of a trial.
 type worldSize struct{ Listings, Campaigns, Orders int }
 
-// service is a demo service of that size that starts today, so that some of its data is
+// service returns a demo service of this size that starts today, so that some of its data is
 // live.
 func (w worldSize) service() *sim.Service {
 	return sim.New(sim.Options{Listings: w.Listings, Campaigns: w.Campaigns, Orders: w.Orders, Token: demoToken,
 		Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -7)})
 }
 
-// articles are the ids of the first day. The events refer to them.
+// articles returns the ids of the articles of the first day. The events refer to them.
 func (w worldSize) articles(t *testing.T) []string {
 	t.Helper()
 	type record struct {
@@ -83,7 +76,7 @@ func mainService() {
 	_ = stop() // the parent has closed the input
 }
 
-// demoService is the handle of that process. Each line of input advances its clock by a day.
+// demoService is a process that runs mainService.
 type demoService struct {
 	url   string
 	input io.WriteCloser
@@ -114,15 +107,16 @@ func startService(t *testing.T, size worldSize) *demoService {
 	return s
 }
 
-// age advances the service by a day repeatedly until the returned function is called.
-func (s *demoService) age(ctx context.Context, every time.Duration) (stop func()) {
-	return during(ctx, func(ctx context.Context) {
-		eachTime(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // if the service has ended, the nights fail
+// advanceRepeatedly advances the service by a day at each interval until ctx ends. wait waits
+// for its end.
+func (s *demoService) advanceRepeatedly(ctx context.Context, every time.Duration) (wait func()) {
+	return runUntilDone(ctx, func(ctx context.Context) {
+		repeat(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // if the service has ended, the nights fail
 	})
 }
 
-// during runs work until ctx ends. wait waits for its end.
-func during(ctx context.Context, work func(context.Context)) (wait func()) {
+// runUntilDone runs work until ctx ends. wait waits for its end.
+func runUntilDone(ctx context.Context, work func(context.Context)) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -131,7 +125,7 @@ func during(ctx context.Context, work func(context.Context)) (wait func()) {
 	return func() { <-done }
 }
 
-func eachTime(ctx context.Context, every time.Duration, do func()) {
+func repeat(ctx context.Context, every time.Duration, do func()) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -144,8 +138,8 @@ func eachTime(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// served is serve as a separate process.
-type served struct {
+// serveProcess is serve as a separate process.
+type serveProcess struct {
 	cmd    *exec.Cmd
 	dir    string
 	url    string
@@ -157,9 +151,9 @@ type served struct {
 const loadSecret = "whsec-of-the-trial"
 
 // startServe starts serve on an empty warehouse. A night is due every second.
-func startServe(t *testing.T, service string) *served {
+func startServe(t *testing.T, service string) *serveProcess {
 	t.Helper()
-	p := &served{dir: t.TempDir(), stderr: output{more: make(chan struct{}, 1)}, done: make(chan struct{})}
+	p := &serveProcess{dir: t.TempDir(), stderr: output{more: make(chan struct{}, 1)}, done: make(chan struct{})}
 	config := fmt.Sprintf("api: {base_url: %q, token: %s, requests_per_second: 0}\nschedule: {cron: '@every 1s'}\n"+
 		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", service, demoToken, loadSecret)
 	must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
@@ -168,9 +162,9 @@ func startServe(t *testing.T, service string) *served {
 	must(t, p.cmd.Start())
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // end looks at how it ended
+		_ = p.cmd.Wait() // stop checks the exit code
 	}()
-	t.Cleanup(func() { // of a trial that failed meanwhile
+	t.Cleanup(func() { // if the test failed before stop
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	})
@@ -178,8 +172,8 @@ func startServe(t *testing.T, service string) *served {
 	return p
 }
 
-// command is the program, with the configuration of this warehouse.
-func (p *served) command(t *testing.T, args ...string) *exec.Cmd {
+// command returns a command of the program with the configuration of this warehouse.
+func (p *serveProcess) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("placementsync")
 	must(t, err)
@@ -189,10 +183,10 @@ func (p *served) command(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // await waits until the log matches, and returns the last group.
-func (p *served) await(t *testing.T, expression string) (group string) {
+func (p *serveProcess) await(t *testing.T, expression string) (group string) {
 	t.Helper()
 	pattern := regexp.MustCompile("(?m)" + expression)
-	p.until(t, expression, func(log string) bool {
+	p.waitUntil(t, expression, func(log string) bool {
 		found := pattern.FindStringSubmatch(log)
 		if found != nil {
 			group = found[len(found)-1]
@@ -203,14 +197,14 @@ func (p *served) await(t *testing.T, expression string) (group string) {
 }
 
 // awaitNights waits until n nights have ended.
-func (p *served) awaitNights(t *testing.T, n int) {
+func (p *serveProcess) awaitNights(t *testing.T, n int) {
 	t.Helper()
-	p.until(t, fmt.Sprintf("%d nights", n), func(log string) bool { return strings.Count(log, `msg="night ended"`) >= n })
+	p.waitUntil(t, fmt.Sprintf("%d nights", n), func(log string) bool { return strings.Count(log, `msg="night ended"`) >= n })
 }
 
-func (p *served) until(t *testing.T, what string, holds func(log string) bool) {
+func (p *serveProcess) waitUntil(t *testing.T, what string, isMet func(log string) bool) {
 	t.Helper()
-	for !holds(p.stderr.String()) {
+	for !isMet(p.stderr.String()) {
 		select {
 		case <-p.stderr.more:
 		case <-p.done:
@@ -219,26 +213,26 @@ func (p *served) until(t *testing.T, what string, holds func(log string) bool) {
 	}
 }
 
-// nights is the number of started nights.
-func (p *served) nights() int { return strings.Count(p.stderr.String(), `msg="night started"`) }
+// nights returns the number of started nights.
+func (p *serveProcess) nights() int { return strings.Count(p.stderr.String(), `msg="night started"`) }
 
-// demandCounts compares the metrics of serve with the sent deliveries.
-func (p *served) demandCounts(t *testing.T, s *senders) {
+// checkCounts compares the metrics of serve with the sent deliveries.
+func (p *serveProcess) checkCounts(t *testing.T, s *senders) {
 	t.Helper()
 	response, err := http.Get(p.url + "/metrics")
 	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	must(t, err)
-	for result, want := range s.results() {
+	for result, want := range s.wantCounts() {
 		if line := fmt.Sprintf("placementsync_webhook_results_total{result=%q} %d\n", result, want); !strings.Contains(string(text), line) {
-			t.Errorf("the metrics do not say %s", line)
+			t.Errorf("the metrics do not contain %s", line)
 		}
 	}
 }
 
-// end stops serve gracefully.
-func (p *served) end(t *testing.T) {
+// stop stops serve gracefully and checks its exit code and its log.
+func (p *serveProcess) stop(t *testing.T) {
 	t.Helper()
 	must(t, p.cmd.Process.Signal(os.Interrupt))
 	<-p.done
@@ -253,7 +247,7 @@ func (p *served) end(t *testing.T) {
 }
 
 // run runs the program and returns its output.
-func (p *served) run(t *testing.T, args ...string) []byte {
+func (p *serveProcess) run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := p.command(t, args...)
@@ -265,7 +259,7 @@ func (p *served) run(t *testing.T, args ...string) []byte {
 }
 
 // events counts the rows of each event in the warehouse.
-func (p *served) events(t *testing.T) map[string]int {
+func (p *serveProcess) events(t *testing.T) map[string]int {
 	t.Helper()
 	text := p.run(t, "query", "--format", "csv", "SELECT event_id, count(*) FROM meta.webhook_events GROUP BY 1")
 	records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()

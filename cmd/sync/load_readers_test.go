@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// readings are the results of all requests of the readers.
-type readings struct {
+// readerResults are the results of all requests of the readers.
+type readerResults struct {
 	Pages, Metrics int
-	// Bad counts responses with another status or content.
-	Bad      int
+	// Failed counts the responses with an unexpected status or content.
+	Failed   int
 	Problems []string
 	P50, P99 time.Duration
 	Longest  time.Duration
@@ -31,12 +31,12 @@ type readers struct {
 
 	mu    sync.Mutex
 	times []time.Duration
-	seen  readings
+	seen  readerResults
 }
 
 // readAll runs n readers until ctx ends. Each sends one request a second, evenly spread. The
 // returned function waits for the last response.
-func readAll(ctx context.Context, url string, n int) func() readings {
+func readAll(ctx context.Context, url string, n int) func() readerResults {
 	r := &readers{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}}
 	var all sync.WaitGroup
 	for i := range n {
@@ -46,13 +46,13 @@ func readAll(ctx context.Context, url string, n int) func() readings {
 			case <-ctx.Done():
 			}
 			turn := i
-			eachTime(ctx, time.Second, func() { r.read(turn); turn++ })
+			repeat(ctx, time.Second, func() { r.read(turn); turn++ })
 		})
 	}
-	return func() readings {
+	return func() readerResults {
 		all.Wait()
 		r.client.CloseIdleConnections()
-		r.seen.P50, r.seen.P99, r.seen.Longest = shares(r.times)
+		r.seen.P50, r.seen.P99, r.seen.Longest = latencyPercentiles(r.times)
 		return r.seen
 	}
 }
@@ -75,8 +75,8 @@ func (r *readers) read(turn int) {
 		r.seen.Metrics++
 	}
 	if err != nil {
-		r.seen.Bad++
-		r.seen.Problems = problem(r.seen.Problems, err.Error())
+		r.seen.Failed++
+		r.seen.Problems = appendProblem(r.seen.Problems, err.Error())
 	}
 }
 
@@ -93,58 +93,59 @@ func (r *readers) ask(path string, mark []byte) error {
 	return err
 }
 
-// memory samples what a process holds, until the context of watch ends.
-type memory struct {
+// memorySampler contains samples of the resident memory of a process.
+type memorySampler struct {
 	mu      sync.Mutex
 	samples []float64
 }
 
-func watchMemory(ctx context.Context, pid int) *memory {
-	m := &memory{}
-	during(ctx, func(ctx context.Context) {
-		eachTime(ctx, 100*time.Millisecond, func() {
+// watchMemory samples the memory of a process until ctx ends.
+func watchMemory(ctx context.Context, pid int) *memorySampler {
+	m := &memorySampler{}
+	runUntilDone(ctx, func(ctx context.Context) {
+		repeat(ctx, 100*time.Millisecond, func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.samples = append(m.samples, resident(pid))
+			m.samples = append(m.samples, residentMemory(pid))
 		})
 	})
 	return m
 }
 
-// level is the resident memory of a period in bytes: between nights, and at most during a
-// night.
-type level struct{ Low, Most float64 }
+// memoryRange is the range of the resident memory in a period in bytes. The minimum occurs
+// between nights, the maximum during a night.
+type memoryRange struct{ Low, Most float64 }
 
-// phase returns the level of a part of the samples since the last phase, and starts another
-// phase.
-func (m *memory) phase(shares ...[2]float64) []level {
+// endPhase starts another phase. It returns the memory in parts of the last phase. Each part is
+// given by its beginning and its end, as shares of the phase.
+func (m *memorySampler) endPhase(shares ...[2]float64) []memoryRange {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	levels := make([]level, len(shares))
+	ranges := make([]memoryRange, len(shares))
 	for i, s := range shares {
 		n := float64(len(m.samples))
 		if part := m.samples[int(n*s[0]):int(n*s[1])]; len(part) > 0 {
-			levels[i] = level{slices.Min(part), slices.Max(part)}
+			ranges[i] = memoryRange{slices.Min(part), slices.Max(part)}
 		}
 	}
 	m.samples = nil
-	return levels
+	return ranges
 }
 
-// growth is the memory before the load, in its first and last third, and after it.
-type growth struct{ Before, First, Last, After level }
+// memoryPhases is the memory before the load, in its first and last third, and after it.
+type memoryPhases struct{ Before, First, Last, After memoryRange }
 
-func (g growth) String() string {
+func (g memoryPhases) String() string {
 	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last, %v after it", g.Before, g.First, g.Last, g.After)
 }
 
-func (l level) String() string {
+func (l memoryRange) String() string {
 	const mib = 1 << 20
 	return fmt.Sprintf("%.0f to %.0f MiB", l.Low/mib, l.Most/mib)
 }
 
-// resident is the resident memory of a process, or 0 if it is unknown.
-func resident(pid int) float64 {
+// residentMemory returns the resident memory of a process in bytes, or 0 if it is unknown.
+func residentMemory(pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
@@ -161,16 +162,16 @@ func resident(pid int) float64 {
 }
 
 // String formats the figures of a load test in readable form.
-func (f figures) String() string {
+func (f loadResults) String() string {
 	d, p := f.Deliveries, f.Pages
 	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d refused as they deserve, %d answered otherwise (%d with 5xx), %d not at all
 answer to a delivery: p50 %v, p99 %v, at most %v
 %d pages and %d metrics by %d readers: %d not served; p50 %v, p99 %v, at most %v
 beside %d nights and %d stalled senders
 %d events acknowledged: %d lost, %d twice, %d that must not be there
-memory: %v`, d.Sent, d.Rate, d.Accepted, d.Refused, d.Wrong, d.Fives, d.Broken, round(d.P50), round(d.P99), round(d.Longest),
-		p.Pages, p.Metrics, f.Readers, p.Bad, round(p.P50), round(p.P99), round(p.Longest), f.Nights, f.Stallers,
-		f.Events, f.Lost, f.Twice, f.Strange, f.Memory)
+memory: %v`, d.Sent, d.Rate, d.Accepted, d.Refused, d.Wrong, d.ServerErrors, d.Broken, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
+		p.Pages, p.Metrics, f.Readers, p.Failed, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), f.Nights, f.Stallers,
+		f.Events, f.Lost, f.Duplicates, f.Unexpected, f.Memory)
 }
 
-func round(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+func roundDuration(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }

@@ -15,18 +15,18 @@ import (
 	"placementsync/internal/sim"
 )
 
-// sending is one webhook delivery of a load test.
-type sending struct {
+// delivery is one webhook delivery of a load test.
+type delivery struct {
 	delivery sim.Delivery
 	secrets  []string
-	// deserves is the expected status of the response.
-	deserves int
-	// replays is set if the event was sent before.
-	replays bool
+	// wantStatus is the expected status of the response.
+	wantStatus int
+	// isRepeated is set if the event was sent before.
+	isRepeated bool
 
-	status int
-	err    error
-	took   time.Duration // from when it was due, not from when its turn came
+	status  int
+	err     error
+	latency time.Duration // from the time when it was due, even if it was sent later
 }
 
 // senders send the deliveries of a trial on time.
@@ -34,32 +34,32 @@ type senders struct {
 	url    string
 	client *http.Client
 	gap    time.Duration
-	all    []sending
+	all    []delivery
 }
 
-func newSenders(b burden, url string, articles []string) *senders {
+func newSenders(b loadPlan, url string, articles []string) *senders {
 	s := &senders{url: url + "/hooks", gap: time.Second / time.Duration(b.Rate),
 		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}}
 	for i := range int(b.Lasts / s.gap) {
-		s.all = append(s.all, newSending(i, articles[i%len(articles)]))
+		s.all = append(s.all, newDelivery(i, articles[i%len(articles)]))
 	}
 	return s
 }
 
-// newSending returns the i-th delivery. Of a hundred, two have an invalid signature, and two
+// newDelivery returns the i-th delivery. Of a hundred, two have an invalid signature, and two
 // repeat an event: a recent one and an old one.
-func newSending(i int, article string) sending {
-	s := sending{secrets: []string{loadSecret}, deserves: http.StatusNoContent}
+func newDelivery(i int, article string) delivery {
+	s := delivery{secrets: []string{loadSecret}, wantStatus: http.StatusNoContent}
 	event := i
 	switch i % 100 {
 	case 13:
-		s.secrets, s.deserves = nil, http.StatusUnauthorized
+		s.secrets, s.wantStatus = nil, http.StatusUnauthorized
 	case 47:
-		s.secrets, s.deserves = []string{"another"}, http.StatusUnauthorized
+		s.secrets, s.wantStatus = []string{"another"}, http.StatusUnauthorized
 	case 71:
-		event, s.replays = i-1, true
+		event, s.isRepeated = i-1, true
 	case 91:
-		event, s.replays = i-60, true
+		event, s.isRepeated = i-60, true
 	}
 	body := fmt.Sprintf(`{"article_id":%q,"status":{"id":"st-%d","prefix":"published"},"effective_at":"2026-11-20T02:00:00Z","notes":%q}`,
 		article, event, strings.Repeat("note ", 40))
@@ -68,7 +68,7 @@ func newSending(i int, article string) sending {
 }
 
 // send sends all deliveries and waits for the responses.
-func (s *senders) send(ctx context.Context) sendings {
+func (s *senders) send(ctx context.Context) deliveryResults {
 	defer s.client.CloseIdleConnections()
 	tick := time.NewTicker(max(s.gap, 2*time.Millisecond))
 	defer tick.Stop()
@@ -81,65 +81,66 @@ func (s *senders) send(ctx context.Context) sendings {
 		}
 	}
 	answered.Wait()
-	return s.sum(time.Since(start))
+	return s.summarize(time.Since(start))
 }
 
-func (one *sending) send(ctx context.Context, s *senders, due time.Time) {
+func (one *delivery) send(ctx context.Context, s *senders, due time.Time) {
 	one.delivery.SentAt = due
 	one.status, one.err = sim.Deliver(ctx, s.client, s.url, one.delivery, one.secrets...)
-	one.took = time.Since(due)
+	one.latency = time.Since(due)
 }
 
-// sendings are the results of all deliveries.
-type sendings struct {
+// deliveryResults are the results of all deliveries.
+type deliveryResults struct {
 	Sent, Accepted, Refused int
 	// Rate is the actual number of deliveries a second.
 	Rate float64
-	// Wrong counts responses with an unexpected status, Broken connections that were
-	// refused, reset or timed out.
-	Wrong, Broken int
-	// Fives counts the responses with status 5xx among them.
-	Fives    int
-	Problems []string
-	P50, P99 time.Duration
-	Longest  time.Duration
+	// Wrong counts the responses with an unexpected status.
+	Wrong int
+	// Broken counts the connections that were refused, reset or timed out.
+	Broken int
+	// ServerErrors counts the responses with status 5xx, which are also in Wrong.
+	ServerErrors int
+	Problems     []string
+	P50, P99     time.Duration
+	Longest      time.Duration
 }
 
-func (s *senders) sum(took time.Duration) sendings {
-	f := sendings{Sent: len(s.all), Rate: float64(len(s.all)) / took.Seconds()}
+func (s *senders) summarize(took time.Duration) deliveryResults {
+	f := deliveryResults{Sent: len(s.all), Rate: float64(len(s.all)) / took.Seconds()}
 	var times []time.Duration
 	for _, one := range s.all {
-		times = append(times, one.took)
+		times = append(times, one.latency)
 		switch {
 		case one.err != nil:
 			f.Broken++
-			f.Problems = problem(f.Problems, one.err.Error())
-		case one.status != one.deserves:
+			f.Problems = appendProblem(f.Problems, one.err.Error())
+		case one.status != one.wantStatus:
 			f.Wrong++
-			f.Problems = problem(f.Problems, fmt.Sprintf("%s was answered %d", one.delivery.ID, one.status))
+			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s was answered %d", one.delivery.ID, one.status))
 		case one.status == http.StatusNoContent:
 			f.Accepted++
 		default:
 			f.Refused++
 		}
 		if one.status >= 500 {
-			f.Fives++
+			f.ServerErrors++
 		}
 	}
-	f.P50, f.P99, f.Longest = shares(times)
+	f.P50, f.P99, f.Longest = latencyPercentiles(times)
 	return f
 }
 
-// problem keeps the first few problems.
-func problem(known []string, one string) []string {
+// appendProblem appends a problem unless there are five.
+func appendProblem(known []string, one string) []string {
 	if len(known) < 5 {
 		known = append(known, one)
 	}
 	return known
 }
 
-// shares are the median, the 99th of a hundred and the longest.
-func shares(times []time.Duration) (p50, p99, longest time.Duration) {
+// latencyPercentiles returns the median, the 99th percentile and the maximum.
+func latencyPercentiles(times []time.Duration) (p50, p99, longest time.Duration) {
 	if len(times) == 0 {
 		return 0, 0, 0
 	}
@@ -148,8 +149,8 @@ func shares(times []time.Duration) (p50, p99, longest time.Duration) {
 	return at(0.5), at(0.99), at(1)
 }
 
-// acknowledged are the events with a successful response.
-func (s *senders) acknowledged() map[string]bool {
+// acknowledgedEvents returns the events with a successful response.
+func (s *senders) acknowledgedEvents() map[string]bool {
 	ids := map[string]bool{}
 	for _, one := range s.all {
 		if one.status == http.StatusNoContent {
@@ -159,14 +160,14 @@ func (s *senders) acknowledged() map[string]bool {
 	return ids
 }
 
-// results are the expected counts of serve.
-func (s *senders) results() map[string]int {
+// wantCounts returns the expected metrics of serve, by result.
+func (s *senders) wantCounts() map[string]int {
 	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
 	for _, one := range s.all {
 		switch {
-		case one.deserves == http.StatusUnauthorized:
+		case one.wantStatus == http.StatusUnauthorized:
 			count["unsigned"]++
-		case one.replays:
+		case one.isRepeated:
 			count["replayed"]++
 		default:
 			count["stored"]++
@@ -175,23 +176,23 @@ func (s *senders) results() map[string]int {
 	return count
 }
 
-// stall keeps n connections open, each with an incomplete large delivery. A connection that
-// serve closes is replaced.
-func stall(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
+// holdConnections keeps n connections open, each with an incomplete large delivery. A
+// connection that serve closes is replaced.
+func holdConnections(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				stallOnce(ctx, address)
+				holdConnection(ctx, address)
 			}
 		})
 	}
 	return all.Wait
 }
 
-func stallOnce(ctx context.Context, address string) {
+func holdConnection(ctx context.Context, address string) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return
@@ -200,5 +201,5 @@ func stallOnce(ctx context.Context, address string) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_, _ = fmt.Fprintf(conn, "POST /hooks HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nX-Hook-Signature: v0=%s\r\n\r\n{",
 		address, 1<<20, strings.Repeat("0", 64))
-	_, _ = conn.Read(make([]byte, 1)) // the answer, or the end
+	_, _ = conn.Read(make([]byte, 1)) // returns at the response or when serve closes
 }

@@ -10,14 +10,16 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// burden is the load of a trial on serve, besides continuous nights.
-type burden struct {
+// loadPlan is the load on serve in a test, in addition to continuous nights.
+type loadPlan struct {
 	World worldSize
 	// Rate is the number of deliveries a second. They are sent on time, without waiting for
 	// earlier ones.
-	Rate  int
+	Rate int
+	// Lasts is the duration of the load.
 	Lasts time.Duration
-	// Readers request the status page and the metrics in turn, once a second each.
+	// Readers is the number of readers. Each requests the status page and the metrics in
+	// turn, once a second.
 	Readers int
 	// Before and After are the numbers of nights before and after the load. The first night
 	// needs less memory than later ones, because it closes no rows.
@@ -30,8 +32,8 @@ type burden struct {
 func TestTrialLoad(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	f := burden{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Lasts: 2 * time.Second, Readers: 10, Stallers: 40, Before: 1}.put(t)
-	f.demand(t)
+	f := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Lasts: 2 * time.Second, Readers: 10, Stallers: 40, Before: 1}.run(t)
+	f.check(t)
 }
 
 // TestTortureLoad checks that serve loses and rejects no event, and that its memory does not
@@ -41,89 +43,92 @@ func TestTortureLoad(t *testing.T) {
 		t.Skip("takes minutes: run by make torture")
 	}
 	begun := time.Now()
-	f := burden{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Lasts: time.Minute, Readers: 50, Stallers: 100, Before: 4, After: 2}.put(t)
-	f.demand(t)
+	f := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Lasts: time.Minute, Readers: 50, Stallers: 100, Before: 4, After: 2}.run(t)
+	f.check(t)
 	t.Log(f)
-	f.demandFlat(t)
+	f.checkMemory(t)
 	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
 		Name: "load", Fault: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
 		Runs: f.Deliveries.Sent, Outcome: strings.ReplaceAll(f.String(), "\n", "; ")}))
 }
 
-// figures are the measured results of a load test.
-type figures struct {
-	burden
-	Deliveries sendings
-	Pages      readings
-	Memory     growth
+// loadResults are the measured results of a load test.
+type loadResults struct {
+	loadPlan
+	Deliveries deliveryResults
+	Pages      readerResults
+	Memory     memoryPhases
 	// Nights is the number of nights that started during the load.
 	Nights int
-	// Lost counts acknowledged events that are missing in the warehouse, Twice events with
-	// several rows, Strange events that must not be in the warehouse.
-	Lost, Twice, Strange int
-	Events               int
+	// Lost counts the acknowledged events that are missing in the warehouse.
+	Lost int
+	// Duplicates counts the events with several rows.
+	Duplicates int
+	// Unexpected counts the events that must not be in the warehouse.
+	Unexpected int
+	// Events counts the acknowledged events.
+	Events int
 }
 
-// put runs serve under the burden, stops it, runs one more night for the rest of the inbox,
-// and compares the warehouse with the acknowledged events.
-func (b burden) put(t *testing.T) figures {
+// run runs serve under the load, stops it, runs one more night for the rest of the inbox, and
+// compares the warehouse with the acknowledged events.
+func (b loadPlan) run(t *testing.T) loadResults {
 	t.Helper()
-	f := figures{burden: b}
+	f := loadResults{loadPlan: b}
 	service := startService(t, b.World)
 	p := startServe(t, service.url)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	aged := service.age(ctx, 5*time.Second)
+	waitForService := service.advanceRepeatedly(ctx, 5*time.Second)
 	p.awaitNights(t, 1)
-	held := watchMemory(ctx, p.cmd.Process.Pid)
+	memory := watchMemory(ctx, p.cmd.Process.Pid)
 	p.awaitNights(t, b.Before)
 	before := p.nights()
-	f.Memory.Before = held.phase([2]float64{0, 1})[0]
-	loaded, unload := context.WithCancel(ctx)
-	defer unload()
-	seen := readAll(loaded, p.url, b.Readers)
-	stalled := stall(loaded, t, p.url, b.Stallers)
+	f.Memory.Before = memory.endPhase([2]float64{0, 1})[0]
+	loadCtx, stopLoad := context.WithCancel(ctx)
+	defer stopLoad()
+	waitForReaders := readAll(loadCtx, p.url, b.Readers)
+	waitForConnections := holdConnections(loadCtx, t, p.url, b.Stallers)
 	senders := newSenders(b, p.url, b.World.articles(t))
 	f.Deliveries = senders.send(t.Context())
 	f.Nights = p.nights() - before
-	thirds := held.phase([2]float64{0, 1. / 3}, [2]float64{2. / 3, 1})
+	thirds := memory.endPhase([2]float64{0, 1. / 3}, [2]float64{2. / 3, 1})
 	f.Memory.First, f.Memory.Last = thirds[0], thirds[1]
-	unload()
-	f.Pages = seen()
-	stalled()
+	stopLoad()
+	f.Pages = waitForReaders()
+	waitForConnections()
 	p.awaitNights(t, before+f.Nights+b.After)
-	f.Memory.After = held.phase([2]float64{0, 1})[0]
+	f.Memory.After = memory.endPhase([2]float64{0, 1})[0]
 	stop()
-	aged()
+	waitForService()
 	if f.Deliveries.Broken == 0 {
-		p.demandCounts(t, senders) // what was not answered may have come to anything
+		p.checkCounts(t, senders) // serve may or may not have stored an unanswered delivery
 	}
-	p.end(t)
+	p.stop(t)
 	p.run(t, "run", "--quiet")
-	f.compare(senders.acknowledged(), p.events(t))
+	f.compare(senders.acknowledgedEvents(), p.events(t))
 	return f
 }
 
-// demand checks the figures of any burden.
-func (f figures) demand(t *testing.T) {
+func (f loadResults) check(t *testing.T) {
 	t.Helper()
-	if f.Lost+f.Twice+f.Strange > 0 {
-		t.Errorf("of %d acknowledged events %d are lost, %d are there twice, and %d must not be there", f.Events, f.Lost, f.Twice, f.Strange)
+	if f.Lost+f.Duplicates+f.Unexpected > 0 {
+		t.Errorf("of %d acknowledged events %d are lost and %d have several rows; %d other events are stored", f.Events, f.Lost, f.Duplicates, f.Unexpected)
 	}
 	if f.Deliveries.Wrong > 0 || f.Deliveries.Broken > 0 {
-		t.Errorf("%d deliveries were answered otherwise than they deserve, %d not at all: %q", f.Deliveries.Wrong, f.Deliveries.Broken, f.Deliveries.Problems)
+		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.Wrong, f.Deliveries.Broken, f.Deliveries.Problems)
 	}
-	if f.Pages.Bad > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
-		t.Errorf("%d of %d pages were not served: %q", f.Pages.Bad, f.Pages.Pages+f.Pages.Metrics, f.Pages.Problems)
+	if f.Pages.Failed > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
+		t.Errorf("%d of %d page requests failed: %q", f.Pages.Failed, f.Pages.Pages+f.Pages.Metrics, f.Pages.Problems)
 	}
 	if f.Nights == 0 {
 		t.Error("no night began under the load")
 	}
 }
 
-// demandFlat compares the memory during and after the load with that before. The memory of a
+// checkMemory compares the memory during and after the load with that before. The memory of a
 // night varies with its changes and with the caches of DuckDB, within the configured limit.
-func (f figures) demandFlat(t *testing.T) {
+func (f loadResults) checkMemory(t *testing.T) {
 	t.Helper()
 	const share, slack, bound = 1.25, 64 << 20, (512 + 480) << 20
 	m := f.Memory
@@ -133,7 +138,7 @@ func (f figures) demandFlat(t *testing.T) {
 	}
 }
 
-func (f *figures) compare(acknowledged map[string]bool, stored map[string]int) {
+func (f *loadResults) compare(acknowledged map[string]bool, stored map[string]int) {
 	f.Events = len(acknowledged)
 	for id := range acknowledged {
 		if stored[id] == 0 {
@@ -142,10 +147,10 @@ func (f *figures) compare(acknowledged map[string]bool, stored map[string]int) {
 	}
 	for id, n := range stored {
 		if n > 1 {
-			f.Twice++
+			f.Duplicates++
 		}
 		if !acknowledged[id] {
-			f.Strange++
+			f.Unexpected++
 		}
 	}
 }

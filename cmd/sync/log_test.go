@@ -24,18 +24,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// loggingGlobals returns globals with a JSON log and a small service whose list of orders
-// fails. more is added to the configuration.
-func loggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *globals {
+// newLoggingGlobals returns globals with a JSON log and a small service whose list of orders
+// fails. more is appended to the configuration.
+func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *globals {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken,
 		Faults: []sim.Fault{{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"}}})
 	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
-	fatal(t, err)
+	must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
-	fatal(t, os.WriteFile(file, []byte(text+more), 0o644)) // open to others, which is a warning
+	must(t, os.WriteFile(file, []byte(text+more), 0o644)) // readable by others, which causes a warning
 	return &globals{process: process{stdout: stdout, stderr: stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
 		Flags: command.Flags{Config: file, LogFormat: "json"}}
 }
@@ -53,18 +53,18 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 	for line := range strings.Lines(text) {
 		var one map[string]any
 		if err := json.Unmarshal([]byte(line), &one); err != nil || !strings.HasSuffix(line, "}\n") {
-			t.Errorf("the line is no JSON object (%v): %s", err, line)
+			t.Errorf("the line is not a JSON object (%v): %s", err, line)
 			continue
 		}
 		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(one["time"])); err != nil || time.Since(at).Abs() > time.Hour {
-			t.Errorf("its time is %v: %s", one["time"], line)
+			t.Errorf("the time is %v: %s", one["time"], line)
 		}
 		if level := fmt.Sprint(one["level"]); one["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
-			t.Errorf("it has no level or no message: %s", line)
+			t.Errorf("the line has no level or no message: %s", line)
 		}
 		for key, value := range one {
 			if !slices.Contains(listed, key) || value == "" || value == nil {
-				t.Errorf("the key %q is not listed, or is empty: %s", key, line)
+				t.Errorf("the key %q is undocumented or empty: %s", key, line)
 			}
 		}
 		lines = append(lines, one)
@@ -72,13 +72,13 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 	return lines
 }
 
-// linesOf returns the lines with a message.
-func linesOf(lines []map[string]any, message string) []map[string]any {
+// linesWith returns the lines with a message.
+func linesWith(lines []map[string]any, message string) []map[string]any {
 	return slices.DeleteFunc(slices.Clone(lines), func(one map[string]any) bool { return one["msg"] != message })
 }
 
-// TestLogOfPartialNight checks that the JSON log of a partial night contains each stream once
-// and the night once, that it warns of failed streams, and that the alert is short.
+// TestLogOfPartialNight checks that the JSON log of a partial night has one line for each stream
+// and one for the night, that it warns of failed streams, and that the alert is short.
 func TestLogOfPartialNight(t *testing.T) {
 	t.Parallel()
 	alerts := make(chan []byte, 1)
@@ -88,13 +88,13 @@ func TestLogOfPartialNight(t *testing.T) {
 	}))
 	defer receiver.Close()
 	var shown, log bytes.Buffer
-	g := loggingGlobals(t, &shown, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
+	g := newLoggingGlobals(t, &shown, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
 	if err := runNight(t.Context(), g, runOptions{}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("the night ended with %v", err)
 	}
 	lines := logLines(t, log.String())
-	notRead := linesOf(lines, "stream not read")
-	if n := len(linesOf(lines, "stream read")) + len(notRead); n != len(stream.All()) {
+	notRead := linesWith(lines, "stream not read")
+	if n := len(linesWith(lines, "stream read")) + len(notRead); n != len(stream.All()) {
 		t.Errorf("%d lines for %d streams:\n%s", n, len(stream.All()), &log)
 	}
 	orders := slices.IndexFunc(notRead, func(one map[string]any) bool { return one["stream"] == "orders" })
@@ -102,7 +102,7 @@ func TestLogOfPartialNight(t *testing.T) {
 		!strings.Contains(fmt.Sprint(notRead[orders]["reason"]), `body begins "{\"error\":`) {
 		t.Errorf("the log lines of orders are %v", notRead)
 	}
-	night := linesOf(lines, "night ended")
+	night := linesWith(lines, "night ended")
 	if len(night) != 1 || night[0]["level"] != "WARN" || night[0]["outcome"] != "partial" || night[0]["version"] != night[0]["run"] ||
 		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: an injected fault") {
 		t.Errorf("the log lines of the night are %v", night)
@@ -110,13 +110,13 @@ func TestLogOfPartialNight(t *testing.T) {
 	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
 		t.Errorf("the night took %v seconds", night[0]["took"])
 	}
-	if n := len(lines) - len(stream.All()); n != 3 || len(linesOf(lines, "a secret is open to others")) != 1 || len(linesOf(lines, "alert sent")) != 1 {
-		t.Errorf("there are %d lines besides those of the streams:\n%s", n, &log)
+	if n := len(lines) - len(stream.All()); n != 3 || len(linesWith(lines, "a secret is open to others")) != 1 || len(linesWith(lines, "alert sent")) != 1 {
+		t.Errorf("the log has %d lines besides those of the streams:\n%s", n, &log)
 	}
 	checkAlert(t, <-alerts)
 	// The ledger contains the whole reason.
 	shown.Reset()
-	fatal(t, runRuns(g, "json"))
+	must(t, runRuns(g, "json"))
 	if !strings.Contains(shown.String(), "body begins") {
 		t.Errorf("the ledger shows\n%s", &shown)
 	}
@@ -126,18 +126,18 @@ func TestLogOfPartialNight(t *testing.T) {
 func checkAlert(t *testing.T, body []byte) {
 	t.Helper()
 	var a notify.Alert
-	fatal(t, json.Unmarshal(body, &a))
+	must(t, json.Unmarshal(body, &a))
 	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: an ") ||
 		strings.Count(a.Text, "\n") != 2 || utf8.RuneCountInString(a.Text) > 600 {
 		t.Errorf("the text of the alert is\n%s", a.Text)
 	}
 	for _, text := range []string{a.Text, a.Error, a.Advice, a.Streams[0].Reason} {
 		if strings.ContainsRune(text, '\\') {
-			t.Errorf("it is escaped twice: %s", text)
+			t.Errorf("the text of the alert is escaped twice: %s", text)
 		}
 	}
 	if a.Since.IsZero() || a.Times != 1 || a.SnapshotAt.IsZero() {
-		t.Errorf("since %s, %d times, readers have %s", a.Since, a.Times, a.SnapshotAt)
+		t.Errorf("the alert has since %s, times %d and snapshot_at %s", a.Since, a.Times, a.SnapshotAt)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	log := &output{more: make(chan struct{}, 1)}
-	g := loggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")
+	g := newLoggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- runServe(ctx, g) }()
@@ -159,24 +159,24 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 		if at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); at != nil && !asked {
 			asked = true
 			request, err := http.NewRequest(http.MethodGet, "http://"+at[1]+"/healthz", nil)
-			fatal(t, err)
+			must(t, err)
 			request.Host = "evil.example.com"
 			response, err := http.DefaultClient.Do(request)
-			fatal(t, err)
-			fatal(t, response.Body.Close())
+			must(t, err)
+			must(t, response.Body.Close())
 		}
 	}
 	stop()
-	fatal(t, <-ended)
+	must(t, <-ended)
 	lines := logLines(t, log.String())
 	for message, level := range map[string]string{"serving": "INFO", "stopped": "INFO", "night ended": "WARN", "stream read": "INFO",
 		"request rejected, its host is neither an IP address nor in serve.hosts": "WARN"} {
-		found := linesOf(lines, message)
+		found := linesWith(lines, message)
 		if len(found) == 0 || found[0]["level"] != level {
-			t.Errorf("there is no %q of level %s:\n%s", message, level, log)
+			t.Errorf("the log has no line %q of level %s:\n%s", message, level, log)
 		}
 	}
-	if n := len(linesOf(lines, "night started")); n > 0 {
-		t.Errorf("%d lines say that a night started", n)
+	if n := len(linesWith(lines, "night started")); n > 0 {
+		t.Errorf("%d lines report the start of a night", n)
 	}
 }

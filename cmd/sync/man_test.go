@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestManualIsCurrent compares the facts of the manual pages with the code: variables,
-// folders of the warehouse, and commands with their flags.
+// TestManualIsCurrent compares the manual pages with the code: environment variables, folders
+// of the warehouse, and commands with their flags.
 func TestManualIsCurrent(t *testing.T) {
 	t.Parallel()
 	m := manual()
@@ -26,7 +26,7 @@ func TestManualIsCurrent(t *testing.T) {
 		}
 	}
 	layout, err := filepath.Glob("../../internal/warehouse/*.go")
-	fatal(t, err)
+	must(t, err)
 	var code strings.Builder
 	for _, file := range layout {
 		code.WriteString(read(t, file))
@@ -54,26 +54,26 @@ func TestManualIsFormatted(t *testing.T) {
 	t.Parallel()
 	man, err := exec.LookPath("man")
 	if err != nil {
-		t.Skip("there is no man")
+		t.Skip("man is not installed")
 	}
 	dir := t.TempDir()
 	root := newRoot(&globals{})
 	root.SetArgs([]string{"docs", "man", dir})
-	fatal(t, root.ExecuteContext(t.Context()))
+	must(t, root.ExecuteContext(t.Context()))
 	shown := map[string]string{}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	fatal(t, err)
+	must(t, err)
 	for _, page := range pages {
 		var text, warnings bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), man, "--warnings", "-E", "UTF-8", "-l", page)
 		cmd.Env = append(cmd.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
 		cmd.Stdout, cmd.Stderr = &text, &warnings
-		fatal(t, cmd.Run())
+		must(t, cmd.Run())
 		if warnings.Len() > 0 {
 			t.Errorf("man warns of %s:\n%s", filepath.Base(page), &warnings)
 		}
 		if strings.Contains(text.String(), "‐\n") {
-			t.Errorf("%s has words that are hyphenated", filepath.Base(page))
+			t.Errorf("%s contains hyphenated words", filepath.Base(page))
 		}
 		shown[filepath.Base(page)] = text.String()
 	}

@@ -19,50 +19,50 @@ import (
 	"placementsync/internal/sim"
 )
 
-// assisted is a warehouse of one night, and the program that serves it.
-type assisted struct{ program, config string }
+// mcpProgram is the program with the configuration of a warehouse of one night.
+type mcpProgram struct{ program, config string }
 
-func newAssisted(t *testing.T) assisted {
+func newMCPProgram(t *testing.T) mcpProgram {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 1, Campaigns: 2, Orders: 5})
 	base, stop, err := service.Serve(t.Context(), "")
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, stop()) })
-	a := assisted{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}
+	must(t, err)
+	t.Cleanup(func() { must(t, stop()) })
+	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}
 	self, err := os.Executable()
-	fatal(t, err)
-	fatal(t, os.Symlink(self, a.program))
+	must(t, err)
+	must(t, os.Symlink(self, a.program))
 	// The environment of an assistant has no token.
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
-	fatal(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", base), 0o600))
+	must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", base), 0o600))
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
-	fatal(t, runNight(t.Context(), g, runOptions{}))
-	fatal(t, os.Unsetenv("TOKEN_OF_THE_NIGHT"))
+	must(t, runNight(t.Context(), g, runOptions{}))
+	must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT"))
 	return a
 }
 
-// connect starts a command line like the programs of assistants.
-func (a assisted) connect(t *testing.T, args []string) *sdk.ClientSession {
+// connect starts a command line, as the programs of assistants do, and connects to it.
+func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), a.program, args...)
 	cmd.Dir = t.TempDir() // not the folder of the configuration
 	cmd.Stderr = os.Stderr
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
-	fatal(t, err)
+	must(t, err)
 	return session
 }
 
-// TestAssistants queries one night over stdin and stdout of the real program.
+// TestAssistants queries one night over standard input and output of the program.
 func TestAssistants(t *testing.T) {
-	a := newAssisted(t)
-	t.Run("are shown the way", a.areShownTheWay)
-	t.Run("are refused clearly", a.areRefusedClearly)
-	t.Run("end it with its input", a.endItWithItsInput)
+	a := newMCPProgram(t)
+	t.Run("command lines of the guide", a.testGuideCommands)
+	t.Run("rejected queries", a.testRejections)
+	t.Run("closed input", a.testClosedInput)
 }
 
-// areShownTheWay runs each command line of the guide.
-func (a assisted) areShownTheWay(t *testing.T) {
+// testGuideCommands runs each command line of the guide.
+func (a mcpProgram) testGuideCommands(t *testing.T) {
 	lines := shownServers(t)
 	if len(lines) != 4 {
 		t.Fatalf("the guide shows %d command lines, want 4: %q", len(lines), lines)
@@ -78,16 +78,16 @@ func (a assisted) areShownTheWay(t *testing.T) {
 			args := append(line[1:len(line)-1:len(line)-1], a.config)
 			session := a.connect(t, args)
 			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "run_query", Arguments: map[string]any{"name": "headline"}})
-			fatal(t, err)
+			must(t, err)
 			text := got.Content[0].(*sdk.TextContent).Text
 			if got.IsError || !strings.Contains(text, `["listings",10,`) {
-				t.Errorf("headline: %s", text)
+				t.Errorf("the query headline returned: %s", text)
 			}
 			if !strings.Contains(text, `"grades":[{"table":`) || !strings.Contains(text, `{"table":"campaigns","standing":"proven",`) {
-				t.Errorf("headline without the grades of the tables that it counts: %s", text)
+				t.Errorf("the query headline returned no grades of its tables: %s", text)
 			}
 			if err := session.Close(); err != nil {
-				t.Errorf("its input ended, and it ends with %v", err)
+				t.Errorf("the program ended with %v after the end of its input", err)
 			}
 		})
 	}
@@ -117,14 +117,14 @@ func shownServers(t *testing.T) [][]string {
 	}
 	for _, m := range regexp.MustCompile("`\"command\": (\"ssh\")` with `\"args\": (\\[.+?\\])`").FindAllStringSubmatch(page, -1) {
 		var args []string
-		fatal(t, json.Unmarshal([]byte(m[2]), &args))
+		must(t, json.Unmarshal([]byte(m[2]), &args))
 		lines = append(lines, append([]string{"ssh"}, args...))
 	}
 	return lines
 }
 
-// areRefusedClearly sends queries that the sandbox rejects, and queries an empty warehouse.
-func (a assisted) areRefusedClearly(t *testing.T) {
+// testRejections sends queries that the sandbox rejects, and queries an empty warehouse.
+func (a mcpProgram) testRejections(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{
 		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "refused access to files",
@@ -134,40 +134,40 @@ func (a assisted) areRefusedClearly(t *testing.T) {
 		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 500ms",
 	} {
 		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": sql}})
-		fatal(t, err)
+		must(t, err)
 		if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %q", sql, text, want)
 		}
 	}
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "describe_tables", Arguments: map[string]any{"tables": []string{"order*"}}})
-	fatal(t, err)
+	must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; got.IsError || !strings.Contains(text, `"name":"order_items"`) || !strings.Contains(text, `"row":"key: id"`) {
 		t.Errorf("tables: %s", text)
 	}
-	fatal(t, session.Close())
+	must(t, session.Close())
 
 	empty := filepath.Join(t.TempDir(), "config.yaml")
-	fatal(t, os.WriteFile(empty, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
+	must(t, os.WriteFile(empty, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
 	session = a.connect(t, []string{"mcp", "--config", empty})
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
-	fatal(t, err)
+	must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "nothing is published yet") {
 		t.Errorf("without a night: %s", text)
 	}
-	fatal(t, session.Close())
+	must(t, session.Close())
 }
 
-// endItWithItsInput sends an endless query and closes the input. The program answers the call
-// before it ends. Standard output contains only messages of the protocol, one a line, also
-// after an invalid line.
-func (a assisted) endItWithItsInput(t *testing.T) {
+// testClosedInput sends an endless query and closes the input. The program must answer the call
+// before it ends. Standard output must contain only messages of the protocol, one per line,
+// also after an invalid line.
+func (a mcpProgram) testClosedInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	fatal(t, err)
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	fatal(t, err)
-	fatal(t, cmd.Start())
+	must(t, err)
+	must(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	receive := func() string {
 		if !lines.Scan() {
@@ -177,13 +177,13 @@ func (a assisted) endItWithItsInput(t *testing.T) {
 			JSONRPC string `json:"jsonrpc"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &message); err != nil || message.JSONRPC != "2.0" {
-			t.Fatalf("no message of the protocol: %s", lines.Text())
+			t.Fatalf("the line is not a message of the protocol: %s", lines.Text())
 		}
 		return lines.Text()
 	}
 	send := func(message string) {
 		_, err := io.WriteString(in, message+"\n")
-		fatal(t, err)
+		must(t, err)
 	}
 	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	if got := receive(); !strings.Contains(got, `"result":{}`) {
@@ -200,20 +200,20 @@ func (a assisted) endItWithItsInput(t *testing.T) {
 	}
 	send(`{"jsonrpc":"2.0","id":9,`)
 	if got := receive(); !strings.Contains(got, `"id":null,"error":{"code":-32700,`) {
-		t.Errorf("a line that is no JSON: %s", got)
+		t.Errorf("the response to an invalid line is %s", got)
 	}
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
 	began := time.Now()
-	fatal(t, in.Close())
+	must(t, in.Close())
 	if got := receive(); !strings.Contains(got, "stopped after 1s") {
 		t.Errorf("the last call: %s", got)
 	}
 	for lines.Scan() {
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the program ended with %v", err)
 	}
 	if took := time.Since(began); took > 7*time.Second {
-		t.Errorf("it ended after %s", took)
+		t.Errorf("the program ended after %s", took)
 	}
 }

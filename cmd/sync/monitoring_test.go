@@ -43,7 +43,7 @@ var (
 )
 
 // checkExpression checks that all metrics and labels of an expression exist, and returns the
-// names of the metrics. shown contains texts that use labels.
+// names of the metrics. shown are other texts that use labels of the result.
 func checkExpression(t *testing.T, where, expr string, known map[string][]string, shown ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}
@@ -90,7 +90,7 @@ type dashboardPanel struct {
 func TestDashboardMetrics(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
-	fatal(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
+	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
 	known := metricLabels(t)
 	left := map[string]bool{}
 	for name := range known {
@@ -102,7 +102,7 @@ func TestDashboardMetrics(t *testing.T) {
 			for y := range p.GridPos.H {
 				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
 				if other, ok := taken[at]; ok || at[0] >= 24 {
-					t.Fatalf("the panel %q covers %q, or leaves the page", p.Title, other)
+					t.Fatalf("the panel %q overlaps %q or exceeds the page", p.Title, other)
 				}
 				taken[at] = p.Title
 			}
@@ -133,7 +133,7 @@ func alarms(t *testing.T) []alarm {
 	var all []alarm
 	for _, text := range strings.Split(read(t, "../../deploy/prometheus/rules.yaml"), "\n      - alert: ")[1:] {
 		name, rest, _ := strings.Cut(text, "\n")
-		expr, _, _ := strings.Cut(after(rest, "expr: "), "labels: ")
+		expr, _, _ := strings.Cut(textAfter(rest, "expr: "), "labels: ")
 		all = append(all, alarm{name, rest, expr})
 	}
 	return all
@@ -144,7 +144,7 @@ func alarms(t *testing.T) []alarm {
 func TestAlertRulesAreDocumented(t *testing.T) {
 	t.Parallel()
 	known, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")
-	page := after(read(t, "../../docs/operations.md"), "\n## What to watch\n")
+	page := textAfter(read(t, "../../docs/operations.md"), "\n## What to watch\n")
 	page, _, _ = strings.Cut(page, "\n## ")
 	var names, explained []string
 	for _, m := range regexp.MustCompile("(?m)^#### (.+)$").FindAllStringSubmatch(page, -1) {
@@ -153,7 +153,7 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 	for _, a := range alarms(t) {
 		names = append(names, a.name)
 		if len(checkExpression(t, "the alert "+a.name, a.expr, known, a.text)) == 0 && a.name != "PlacementsyncDown" {
-			t.Errorf("the alert %s is about no metric", a.name)
+			t.Errorf("the alert %s uses no metric", a.name)
 		}
 		for _, want := range []string{"labels: {severity: ", "summary: ", "description: ", "runbook_url: docs/operations.md#" + strings.ToLower(a.name) + "\n"} {
 			if !strings.Contains(a.text, want) {
@@ -161,10 +161,10 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 			}
 		}
 		if !strings.Contains(tests, `alertname="`+a.name+`", alertstate="firing"`) {
-			t.Errorf("no test of deploy/prometheus lets %s fire", a.name)
+			t.Errorf("the alert %s fires in no test of deploy/prometheus", a.name)
 		}
 	}
-	same(t, "alarms", names, explained)
+	compareNames(t, "alarms", names, explained)
 	if len(names) < 20 {
 		t.Errorf("only %d alerts were read", len(names))
 	}

@@ -18,15 +18,16 @@ import (
 	"placementsync/internal/command"
 )
 
-// madeOnce contains results that several tests share. The first use creates them.
-type madeOnce struct {
-	// demo runs a demo of three nights and returns its folder. Do not change its files.
+// sharedResults contains results that several tests share. The first use creates them.
+type sharedResults struct {
+	// demo runs a demo of three nights and returns its folder. Tests must not change its
+	// files.
 	demo func() (string, error)
 	// lake builds the program of the lake and returns its folder.
 	lake func() (string, error)
 }
 
-var shared madeOnce
+var shared sharedResults
 
 // tests are the tests of this package with a folder for shared results.
 type tests struct{ *testing.M }
@@ -37,8 +38,8 @@ func (m tests) Run() int {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir) // in a folder that is emptied
-	shared = madeOnce{
+	defer os.RemoveAll(dir) // an error leaves only temporary files
+	shared = sharedResults{
 		demo: sync.OnceValues(func() (string, error) {
 			demo := filepath.Join(dir, "demo")
 			var problems bytes.Buffer
@@ -58,7 +59,7 @@ func (m tests) Run() int {
 
 // copyDemo copies a demo of three nights to a folder of a script.
 func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && len(args) == 1, "copy-demo DIR")
+	requireUsage(ts, !neg && len(args) == 1, "copy-demo DIR")
 	demo, err := shared.demo()
 	ts.Check(err)
 	ts.Check(copyTree(demo, ts.MkAbs(args[0])))
@@ -68,9 +69,9 @@ func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 func demoOfThreeNights(t *testing.T) (config string) {
 	t.Helper()
 	demo, err := shared.demo()
-	fatal(t, err)
+	must(t, err)
 	dir := filepath.Join(t.TempDir(), "demo")
-	fatal(t, copyTree(demo, dir))
+	must(t, copyTree(demo, dir))
 	return filepath.Join(dir, "config.yaml")
 }
 
@@ -80,7 +81,7 @@ func copyTree(from, to string) error {
 		info fs.FileInfo
 		path string
 	}
-	made := map[string][]copied{} // by the last part of the name, which both names have
+	made := map[string][]copied{} // by base name, which hard links share
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(from, path)
 		if err := errors.Join(err, relErr); err != nil {

@@ -10,29 +10,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialRecordsInChromium visits records of a demo like a person: from a listing to an order and
-// its article and back, to an earlier snapshot, to a named query.
+// TestTrialRecordsInChromium visits records of a demo in a browser: from a listing to an order
+// and its article and back, to an earlier snapshot, and to a named query.
 func TestTrialRecordsInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
 		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
 	}
-	w := newWalk(t)
+	w := newRecordBrowser(t)
 	t.Run("drill down and back", w.drillDown)
 	t.Run("as of", w.goBack)
 	t.Run("question", w.askQuestion)
-	t.Run("looks", w.lookAround)
+	t.Run("layouts", w.checkLayouts)
 	w.t = t
 	expected := func(problem string) bool {
 		return strings.Contains(problem, "status of 400") && strings.Contains(problem, "p.min_listings=few")
 	}
 	if bad := slices.DeleteFunc(w.problems, expected); len(bad) > 0 {
-		t.Errorf("the pages broke the policy or logged errors:\n%q", bad)
+		t.Errorf("the pages violated their policy or logged errors:\n%q", bad)
 	}
 }
 
-// walk is a browser with the pages of a demo.
-type walk struct {
+// recordBrowser is a browser with the pages of a demo.
+type recordBrowser struct {
 	*browser
 	site demoSite
 	base string
@@ -40,9 +40,9 @@ type walk struct {
 	listing, order, article string
 }
 
-func newWalk(t *testing.T) *walk {
+func newRecordBrowser(t *testing.T) *recordBrowser {
 	t.Helper()
-	w := &walk{site: exploreDemo(t)}
+	w := &recordBrowser{site: exploreDemo(t)}
 	w.base = w.site.url + "/explore/"
 	row := strings.Split(w.sql(t, `SELECT l.id, i.order_id, i.article_id FROM order_items i JOIN product_listings l ON l.id = i.product_id
 		JOIN articles a ON a.id = i.article_id JOIN campaigns g ON g.id = a.campaign_id ORDER BY ALL LIMIT 1`), "\r\n")[1]
@@ -54,14 +54,14 @@ func newWalk(t *testing.T) *walk {
 }
 
 // sql returns the result of a query as CSV.
-func (w *walk) sql(t *testing.T, text string, flags ...string) string {
+func (w *recordBrowser) sql(t *testing.T, text string, flags ...string) string {
 	t.Helper()
 	return mustRun(t, append([]string{"query", "--config", w.site.config, "--quiet", "--format", "csv", text}, flags...)...)
 }
 
-// arrive waits for a requested page. A page from the browser's back-forward cache is shown
+// waitForPage waits for a requested page. A page from the browser's back-forward cache is shown
 // without a load event.
-func (w *walk) arrive() {
+func (w *recordBrowser) waitForPage() {
 	w.t.Helper()
 	for {
 		m := w.next()
@@ -72,18 +72,18 @@ func (w *walk) arrive() {
 	}
 }
 
-// act runs a script that leaves the page, and waits for the next one.
-func (w *walk) act(script string) {
+// runAndWait runs a script that leaves the page, and waits for the next page.
+func (w *recordBrowser) runAndWait(script string) {
 	w.t.Helper()
 	w.calls++
 	message := fmt.Sprintf(`{"id":%d,"method":"Runtime.evaluate","sessionId":%q,"params":{"expression":%q}}`, w.calls, w.session, script)
 	if _, err := w.to.Write(append([]byte(message), 0)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.arrive()
+	w.waitForPage()
 }
 
-func (w *walk) wantPage(path, heading string) {
+func (w *recordBrowser) requirePage(path, heading string) {
 	w.t.Helper()
 	var at, title string
 	w.eval("location.href", &at)
@@ -93,27 +93,27 @@ func (w *walk) wantPage(path, heading string) {
 	}
 }
 
-func (w *walk) drillDown(t *testing.T) {
+func (w *recordBrowser) drillDown(t *testing.T) {
 	w.t = t
 	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
 	var title string
 	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
-	w.act(`document.querySelector('a[href="/explore/orders/` + w.order + `"]').click()`)
-	w.wantPage("orders/"+w.order, "")
-	w.act(`document.querySelector('a[href="/explore/articles/` + w.article + `"]').click()`)
-	w.wantPage("articles/"+w.article, "")
-	w.act("history.back()")
-	w.wantPage("orders/"+w.order, "")
-	w.act(`document.querySelector('a[href="/explore/listings/` + w.listing + `"]').click()`)
-	w.wantPage("listings/"+w.listing, title)
+	w.runAndWait(`document.querySelector('a[href="/explore/orders/` + w.order + `"]').click()`)
+	w.requirePage("orders/"+w.order, "")
+	w.runAndWait(`document.querySelector('a[href="/explore/articles/` + w.article + `"]').click()`)
+	w.requirePage("articles/"+w.article, "")
+	w.runAndWait("history.back()")
+	w.requirePage("orders/"+w.order, "")
+	w.runAndWait(`document.querySelector('a[href="/explore/listings/` + w.listing + `"]').click()`)
+	w.requirePage("listings/"+w.listing, title)
 }
 
-func (w *walk) goBack(t *testing.T) {
+func (w *recordBrowser) goBack(t *testing.T) {
 	w.t = t
 	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
-	w.act(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
+	w.runAndWait(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
 	runs := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")
-	w.wantPage("listings/"+w.listing+"?as_of="+runs[1], "")
+	w.requirePage("listings/"+w.listing+"?as_of="+runs[1], "")
 	var outlet, first string
 	w.eval(`document.querySelector('a[href^="/explore/outlets/"]').getAttribute("href")`, &outlet)
 	if !strings.HasSuffix(outlet, "?as_of="+runs[1]) {
@@ -128,20 +128,20 @@ func (w *walk) goBack(t *testing.T) {
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(strings.Join(want, ","), first); diff != "" {
-		t.Errorf("the prices of the first snapshot are others (-want +got):\n%s", diff)
+		t.Errorf("the prices of the first snapshot differ (-want +got):\n%s", diff)
 	}
 }
 
-func (w *walk) askQuestion(t *testing.T) {
+func (w *recordBrowser) askQuestion(t *testing.T) {
 	w.t = t
 	w.visitPage(w.base+"questions", 1400, 900, "light")
-	w.act(`document.querySelector('a[href="/explore/questions/price_by_segment"]').click()`)
-	w.act(`(() => { const choice = document.getElementById("p.currency"); choice.value = "EUR"; choice.form.requestSubmit(); })()`)
+	w.runAndWait(`document.querySelector('a[href="/explore/questions/price_by_segment"]').click()`)
+	w.runAndWait(`(() => { const choice = document.getElementById("p.currency"); choice.value = "EUR"; choice.form.requestSubmit(); })()`)
 	var at string
 	w.eval("location.search", &at)
 	asked, err := url.ParseQuery(strings.TrimPrefix(at, "?"))
 	if err != nil || asked.Get("p.currency") != "EUR" {
-		t.Errorf("the address does not hold the form: %s", at)
+		t.Errorf("the address does not contain the values of the form: %s", at)
 	}
 	var csv string
 	w.eval(`fetch([...document.querySelectorAll("a.button")].find((a) => a.textContent === "CSV").href).then((r) => r.text())`, &csv)
@@ -155,9 +155,9 @@ func (w *walk) askQuestion(t *testing.T) {
 	}
 }
 
-// lookAround opens each kind of page on a wide screen with the light theme, and on a phone
+// checkLayouts opens each kind of page on a wide screen with the light theme, and on a phone
 // with the dark theme.
-func (w *walk) lookAround(t *testing.T) {
+func (w *recordBrowser) checkLayouts(t *testing.T) {
 	row := strings.Split(strings.Split(w.sql(t, "SELECT c.campaign_id, g.profile_id, i.outlet_id FROM campaign_articles c JOIN campaigns g ON g.id = c.campaign_id JOIN order_items i ON i.id = c.order_item_id WHERE c.id = '"+w.article+"'"), "\r\n")[1], ",")
 	for _, path := range []string{"listings/" + w.listing, "orders/" + w.order, "articles/" + w.article, "campaigns/" + row[0], "profiles/" + row[1], "outlets/" + row[2],
 		"orders", "articles", "report", "questions", "questions/weekly_throughput", "questions/payables_ageing", "questions/price_by_segment?p.min_listings=few"} {
@@ -172,10 +172,10 @@ func (w *walk) lookAround(t *testing.T) {
 			var bad int
 			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &bad)
 			if bad > 0 {
-				t.Errorf("%s has %d elements that no page of ours has", path, bad)
+				t.Errorf("%s has %d unexpected elements", path, bad)
 			}
 			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
-			w.pictures(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)
+			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)
 		}
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestHealthProbeNeedsOnlyAddress checks a probe with errors in other keys of the
-// configuration. The daemon may have started before the file was edited.
+// TestHealthProbeNeedsOnlyAddress checks a health probe with errors in other keys of the
+// configuration. The daemon may run with an earlier version of the file.
 func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, question, listen, problem string }{
-		"another value":          {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},
-		"no address":             {"serve: {listen: '${NOTSET}'}\n", daemon.ProbeHealth, "", "NOTSET"},
-		"no YAML":                {"serve: [\n", daemon.ProbeHealth, "", "find the address of the daemon"},
-		"readiness needs it all": {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\n", daemon.ProbeReady, "127.0.0.1:99", "NOTSET"},
+		"error in another key":     {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},
+		"no address":               {"serve: {listen: '${NOTSET}'}\n", daemon.ProbeHealth, "", "NOTSET"},
+		"no YAML":                  {"serve: [\n", daemon.ProbeHealth, "", "find the address of the daemon"},
+		"readiness needs all keys": {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\n", daemon.ProbeReady, "127.0.0.1:99", "NOTSET"},
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
-		fatal(t, os.WriteFile(file, []byte(c.text), 0o600))
+		must(t, os.WriteFile(file, []byte(c.text), 0o600))
 		g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: command.Flags{Config: file}}
 		listen, _, err := findDaemon(g, c.question)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {

@@ -29,12 +29,12 @@ func TestProgressBars(t *testing.T) {
 		b.totalFacts():  "1/2 streams, 51/90 requests, 4s left, 9.8/10 a second, 2 retries",
 	} {
 		if got != want {
-			t.Errorf("shown is %q, want %q", got, want)
+			t.Errorf("the progress shows %q, want %q", got, want)
 		}
 	}
 	b.now = ledger.Progress{Phase: "merging"}
 	if b.streamName() != "merging" || b.streamFacts() != "" {
-		t.Errorf("without a stream shown is %q %q", b.streamName(), b.streamFacts())
+		t.Errorf("without a stream the progress shows %q %q", b.streamName(), b.streamFacts())
 	}
 }
 
@@ -46,7 +46,7 @@ func TestProgressIsLogged(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(text, nil))
 	logProgress(log, watch)
 	if got := text.String(); got != "" {
-		t.Errorf("without a night logged is %q", got)
+		t.Errorf("without a night the log is %q", got)
 	}
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
 		FaultFunc: func(r *http.Request, _ int) *sim.Fault {
@@ -76,7 +76,7 @@ func TestProgressIsLogged(t *testing.T) {
 	}
 }
 
-// serveDemo starts a service, and writes a configuration for it that g reads.
+// serveDemo serves the service over HTTP, and writes a configuration for it that g reads.
 func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	t.Helper()
 	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
@@ -114,7 +114,7 @@ func TestNoBarsWithoutTerminal(t *testing.T) {
 	} {
 		log, stop := g.showProgress(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
-			t.Errorf("quiet is %v and lines of progress are %v", g.Quiet, !g.Quiet)
+			t.Errorf("with quiet %v the log has the wrong lines of progress", g.Quiet)
 		}
 		stop()
 	}

@@ -32,6 +32,6 @@ func TestProxy(t *testing.T) {
 		t.Errorf("ended with %d: %s", code, &problems)
 	}
 	if len(asked) == 0 || <-asked != "api.example.invalid" {
-		t.Error("the proxy was not asked for the service")
+		t.Error("the proxy received no request for the service")
 	}
 }

@@ -25,7 +25,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 	for _, place := range []struct {
 		name  string
 		lines []string
-		least int // commands, or this test has lost sight of them
+		least int // fewer commands mean that this test no longer finds them
 	}{
 		{"README.md", shellLines(t, "../../README.md"), 5},
 		{"the end of the demo", strings.Split(hints.String(), "\n"), 5},
@@ -40,7 +40,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 				shown++
 				command[0] = filepath.Base(command[0])
 				if !slices.ContainsFunc(tested, func(other []string) bool { return slices.Equal(command, other) }) {
-					t.Errorf("a command is shown that is not tested: %s\nadd it to cmd/sync/testdata/script or trials, word for word", line)
+					t.Errorf("the command is not tested: %s\nadd it to cmd/sync/testdata/script or trials, word for word", line)
 				}
 			}
 			if shown < place.least {
@@ -54,7 +54,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 // README and the guide create in this folder.
 func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
-	fatal(t, err)
+	must(t, err)
 	target := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
 	written := []string{"config.yaml", "warehouse/catalog.duckdb", "demo/config.yaml", "report.html", "bin/placementsync"}
 	for _, page := range append(pages, "../../README.md") {
@@ -71,7 +71,7 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 		}
 	}
 	if len(written) < 10 {
-		t.Errorf("found %q, this test has lost sight of the rest", written)
+		t.Errorf("found only %q: this test no longer finds the other files", written)
 	}
 	for _, file := range written {
 		cmd := exec.CommandContext(t.Context(), "git", "check-ignore", "--no-index", file, file+"/in")
@@ -79,7 +79,7 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 		var code *exec.ExitError
 		switch err := cmd.Run(); {
 		case errors.As(err, &code) && code.ExitCode() == 1:
-			t.Errorf("%s is shown to write, and .gitignore does not have it", file)
+			t.Errorf("the documentation writes %s, which .gitignore does not contain", file)
 		case err != nil:
 			t.Skipf("this is no work tree of git: %v", err)
 		}
@@ -100,7 +100,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 	for _, row := range rows {
 		if !strings.Contains(readme, "| "+row[1]+" | "+row[2]) {
-			t.Errorf("README.md does not say that %s is %q", row[1], row[2])
+			t.Errorf("README.md does not describe exit code %s as %q", row[1], row[2])
 		}
 		if !regexp.MustCompile(`(?m)^(exits|ended) ` + row[1] + `\b`).MatchString(scripts.String()) {
 			t.Errorf("no script ends with exit code %s", row[1])
@@ -133,7 +133,7 @@ func scriptCommands(t *testing.T) [][]string {
 	for _, script := range scriptFiles(t) {
 		for line := range strings.Lines(read(t, script)) {
 			if m := run.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				// The documentation names another service than the scripts.
+				// The documentation and the scripts use different services.
 				commands = append(commands, words(strings.ReplaceAll(m[1], "$SIM_URL", "https://api.example.com"), "'"))
 			}
 		}

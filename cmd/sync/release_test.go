@@ -25,7 +25,8 @@ import (
 )
 
 // A fixture is a warehouse that the program of a release wrote: nights, unused webhook events
-// and an interrupted run. It includes the rows of all tables and the ledger at that time.
+// and an interrupted run. It includes the rows of all tables and the ledger as that program
+// read them.
 
 var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
 
@@ -44,19 +45,19 @@ func TestWriteFixture(t *testing.T) {
 		t.Fatalf("this program is version %s and not %s: run make fixture", version, *fixtureRelease)
 	}
 	root := t.TempDir()
-	l := newLifetime(t, filepath.Join(root, "warehouse"))
-	l.beginLife()
-	l.cutNight()
+	l := newTestWarehouse(t, filepath.Join(root, "warehouse"))
+	l.runFixtureNights()
+	l.interruptNight()
 	answers := l.readHistory()
 	answers[ledgerFile] = l.mustRun(false, "runs", "--format", "json")
-	fatal(t, os.Mkdir(filepath.Join(root, "answers"), 0o755))
+	must(t, os.Mkdir(filepath.Join(root, "answers"), 0o755))
 	for name, text := range answers {
-		fatal(t, os.WriteFile(filepath.Join(root, "answers", name), []byte(text), 0o644))
+		must(t, os.WriteFile(filepath.Join(root, "answers", name), []byte(text), 0o644))
 	}
 	file := filepath.Join(releasesDir, version+fixtureEnd)
-	fatal(t, packFolder(root, file))
+	must(t, packFolder(root, file))
 	info, err := os.Stat(file)
-	fatal(t, err)
+	must(t, err)
 	const most = 2 << 20
 	if info.Size() > most {
 		t.Errorf("%s has %d bytes, over %d", file, info.Size(), most)
@@ -172,9 +173,9 @@ func releases(t *testing.T) []string {
 	return files
 }
 
-// fixture is the warehouse of a release with its rows and ledger at that time.
+// fixture is the warehouse of a release with its rows and ledger as the release read them.
 type fixture struct {
-	*lifetime
+	*testWarehouse
 	dir     string
 	history map[string]string
 	ledger  string
@@ -183,16 +184,16 @@ type fixture struct {
 func openFixture(t *testing.T, release string) fixture {
 	t.Helper()
 	root := t.TempDir()
-	fatal(t, unpackFolder(filepath.Join(releasesDir, release+fixtureEnd), root))
+	must(t, unpackFolder(filepath.Join(releasesDir, release+fixtureEnd), root))
 	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
 	answers, err := os.ReadDir(filepath.Join(root, "answers"))
-	fatal(t, err)
+	must(t, err)
 	for _, a := range answers {
 		f.history[a.Name()] = read(t, filepath.Join(root, "answers", a.Name()))
 	}
 	f.ledger = f.history[ledgerFile]
 	delete(f.history, ledgerFile)
-	f.lifetime = newLifetime(t, f.dir)
+	f.testWarehouse = newTestWarehouse(t, f.dir)
 	f.advance(fixtureNights + 1)
 	return f
 }
@@ -202,13 +203,13 @@ func (f fixture) latest() warehouse.Manifest {
 	f.Helper()
 	wh := f.open()
 	run, _, err := wh.Versions.Latest()
-	fatal(f.T, err)
+	must(f.T, err)
 	m, err := wh.Versions.ReadManifest(run)
-	fatal(f.T, err)
+	must(f.T, err)
 	return m
 }
 
-// columnsOf returns the columns of a table of the release. It is empty for an empty table.
+// columnsOf returns the columns of a table in the release, or none if the table is empty.
 func (f fixture) columnsOf(table string) []string {
 	f.Helper()
 	rows := readRows(f.T, f.history[table])
@@ -218,7 +219,7 @@ func (f fixture) columnsOf(table string) []string {
 	return slices.Sorted(maps.Keys(rows[0]))
 }
 
-// requireHistory compares two histories in the columns of the release.
+// requireHistory compares the columns of the release in two histories.
 func (f fixture) requireHistory(when string, want, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
@@ -229,8 +230,8 @@ func (f fixture) requireHistory(when string, want, got map[string]string) {
 	}
 }
 
-// requireKept checks that each row of the release is unchanged, or has been closed.
-func (f fixture) requireKept(when string, got map[string]string) {
+// requireRowsKept checks that each row of the release is unchanged or was closed.
+func (f fixture) requireRowsKept(when string, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
 		columns := f.columnsOf(table)
@@ -243,7 +244,7 @@ func (f fixture) requireKept(when string, got map[string]string) {
 				found = slices.Contains(begun, r.textOf(f.T, open))
 			}
 			if !found {
-				f.Errorf("%s: %s has no longer %s", when, table, r.textOf(f.T, columns))
+				f.Errorf("%s: %s lost the row %s", when, table, r.textOf(f.T, columns))
 			}
 		}
 	}
@@ -260,12 +261,12 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 			f := openFixture(t, release)
 			f.requireHistory("opened", f.history, f.readHistory())
 			var want, got []shownRun
-			fatal(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun(false, "runs", "--format", "json")), &got)))
+			must(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun(false, "runs", "--format", "json")), &got)))
 			if diff := cmp.Diff(want, got); diff != "" || len(got) != fixtureNights+1 {
 				t.Errorf("the ledger differs (-want +got):\n%s", diff)
 			}
 			watching := filepath.Join(t.TempDir(), "config.yaml")
-			fatal(t, os.WriteFile(watching, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
+			must(t, os.WriteFile(watching, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
 				"watch: [{name: orders, query: SELECT id FROM orders, send: [chat]}]\n"), 0o600))
 			for _, args := range [][]string{
 				{"watch", "--dry-run", "--config", watching}, {"query", "SELECT count(*) FROM orders"}, {"query", "--as-of", got[0].ID, "headline"}, {"query", "--list"},
@@ -294,7 +295,7 @@ func (f fixture) requireGrade(table, grade string) {
 }
 
 // mustExplore runs explore until it prints its address.
-func (l *lifetime) mustExplore() {
+func (l *testWarehouse) mustExplore() {
 	l.Helper()
 	ctx, stop := context.WithCancel(l.Context())
 	defer stop()
@@ -306,15 +307,13 @@ func (l *lifetime) mustExplore() {
 	}
 }
 
-// writerFunc is a function as a writer.
 type writerFunc func(p []byte) (int, error)
 
-// Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestTrialContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
-// history equals that of a warehouse in which this program ran all nights. Only nights need
-// the token.
+// history must equal that of a warehouse in which this program ran all nights. Only nights may
+// need the token.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -323,15 +322,15 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
 			last := f.latest()
-			// With new columns, rows that get a value in them are closed.
+			// Rows that get a value in a new column are closed.
 			same := last.Schema == dictionary.SchemaVersion()
-			always := newLifetime(t, filepath.Join(t.TempDir(), "warehouse"))
-			always.beginLife()
+			always := newTestWarehouse(t, filepath.Join(t.TempDir(), "warehouse"))
+			always.runFixtureNights()
 			var want map[string]string
 			compare := func(when string) {
 				t.Helper()
 				got := f.readHistory()
-				f.requireKept(when, got)
+				f.requireRowsKept(when, got)
 				if same {
 					f.requireHistory(when, want, got)
 				}
@@ -342,15 +341,15 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			always.night()
 			want = always.readHistory()
 
-			run := f.adoptNote()
+			run := f.pointUnfinishedRunHere()
 			f.now = f.now.Add(time.Hour)
 			f.mustRun(true, "run")
 			if got := f.latest().RunID; got != run {
 				t.Errorf("version %s is published, want the resumed %s", got, run)
 			}
 			compare("resumed")
-			// Orders with details of an earlier night keep their age. A different grade of the
-			// release changes no row.
+			// Orders with details of an earlier night keep their age, even if the release graded
+			// them differently.
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")
@@ -380,12 +379,12 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	day := filepath.Join(f.dir, "parquet", ".manifests", "snapshot_date="+m.SnapshotAt.Format(time.DateOnly)+".json")
 	for _, file := range []string{filepath.Join(f.dir, "versions", m.RunID, warehouse.ManifestFile), day} {
 		var other map[string]any
-		fatal(t, json.Unmarshal([]byte(read(t, file)), &other))
+		must(t, json.Unmarshal([]byte(read(t, file)), &other))
 		delete(other, "seal")
 		other["format"], other["program_version"] = warehouse.Format+1, "9.1.0"
 		text, err := json.Marshal(other)
-		fatal(t, errors.Join(err, os.Remove(file))) // it may have a second name
-		fatal(t, os.WriteFile(file, text, 0o600))
+		must(t, errors.Join(err, os.Remove(file))) // the file may have a hard link
+		must(t, os.WriteFile(file, text, 0o600))
 	}
 	f.now = f.now.Add(24 * time.Hour)
 	refuses := func(args ...string) {
@@ -403,12 +402,12 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	} {
 		refuses(args...)
 	}
-	if n := f.asked.Load(); n > 1 { // check asks who it is before it looks at the warehouse
-		t.Errorf("the service was asked %d times", n)
+	if n := f.requestCount.Load(); n > 1 { // check requests the token before it opens the warehouse
+		t.Errorf("the service received %d requests", n)
 	}
 	// A restored backup contains only the series.
 	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {
-		fatal(t, os.RemoveAll(filepath.Join(f.dir, name)))
+		must(t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}
 	refuses("rebuild")
 	refuses("rebuild", "--skip-damaged")

@@ -32,7 +32,7 @@ func TestTrialReportInChromium(t *testing.T) {
 			b.visit(file, view.width, view.height, view.scheme)
 			checkCharts(t, b)
 			checkWidth(t, b, view.width)
-			b.pictures(view.name, view.width)
+			b.saveScreenshots(view.name, view.width)
 		})
 	}
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
@@ -40,7 +40,7 @@ func TestTrialReportInChromium(t *testing.T) {
 	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
-		t.Errorf("the page broke the policy or logged errors:\n%q", b.problems)
+		t.Errorf("the page violated its policy or logged errors:\n%q", b.problems)
 	}
 }
 
@@ -133,7 +133,7 @@ func checkWidth(t *testing.T, b *browser, width int) {
 func checkControls(t *testing.T, b *browser) {
 	t.Helper()
 	for _, c := range []struct{ what, expression, want string }{
-		{"a head sorts its table", `(() => {
+		{"a column heading sorts its table", `(() => {
 			const table = [...document.querySelectorAll("table")].find((t) => t.caption.textContent === "Grades of the streams");
 			const head = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent === "Rows");
 			table.tHead.rows[0].cells[head].querySelector("button").click();
@@ -152,7 +152,7 @@ func checkControls(t *testing.T, b *browser) {
 			select.dispatchEvent(new Event("change", {bubbles: true}));
 			return String(chart.innerHTML !== before);
 		})()`, "true"},
-		{"one choice of the currency holds for the page", `(() => {
+		{"a chosen currency applies to the whole page", `(() => {
 			const page = document.getElementById("currency");
 			page.value = "EUR";
 			page.dispatchEvent(new Event("change"));
@@ -193,8 +193,8 @@ const firstPaint = `new Promise((tell) => new PerformanceObserver((list) => {
 	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") tell(e.startTime);
 }).observe({type: "paint", buffered: true}))`
 
-// checkPaint measures the best of three. It checks the limit only with PLACEMENTSYNC_BENCH
-// set, because times on a busy machine are not reliable.
+// checkPaint measures the time of the first paint, the best of three. It checks the limit only
+// if PLACEMENTSYNC_BENCH is set, because times on a busy machine are not reliable.
 func checkPaint(t *testing.T, b *browser, file string) {
 	t.Helper()
 	const tries, most = 3, 1000.0

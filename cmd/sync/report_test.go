@@ -36,7 +36,7 @@ func TestTrialReportNumbers(t *testing.T) {
 	}
 }
 
-// scalar returns the single value of a query.
+// scalar returns the value of a query with one row and one column.
 func scalar(t *testing.T, config, sql string) string {
 	t.Helper()
 	var rows []map[string]any

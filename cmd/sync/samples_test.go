@@ -37,8 +37,8 @@ func TestTrialSamples(t *testing.T) {
 	for _, document := range documents {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			dir := t.TempDir()
-			fatal(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
-			fatal(t, os.Chmod(filepath.Join(dir, "demo", "config.yaml"), 0o600)) // a copy is open to all
+			must(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
+			must(t, os.Chmod(filepath.Join(dir, "demo", "config.yaml"), 0o600)) // the copy is readable by others
 			lines := strings.Split(read(t, document), "\n")
 			var written []string
 			for at := 0; at < len(lines); at++ {
@@ -53,29 +53,29 @@ func TestTrialSamples(t *testing.T) {
 					if args := words(command[2:], `"'`); !slices.Equal(args[1:], []string{"demo"}) {
 						got = runSample(t, dir, args)
 					}
-					if !matchesSample(masked(t, dir, shown), masked(t, dir, got)) {
+					if !matchesSample(maskLines(t, dir, shown), maskLines(t, dir, got)) {
 						if !*updateSamples {
 							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect it, or write all with\n  go test -tags duckdb_arrow ./cmd/sync -run TestTrialSamples -update",
 								document, at+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
 						}
-						shown = renewedSample(shown, got)
+						shown = updatedSample(shown, got)
 					}
 					written = append(append(written, command), shown...)
 					at = end - 1
 				}
 			}
 			if *updateSamples {
-				fatal(t, os.WriteFile(document, []byte(strings.Join(written, "\n")), 0o644))
+				must(t, os.WriteFile(document, []byte(strings.Join(written, "\n")), 0o644))
 			}
 		})
 	}
 }
 
-// checkDemoRetention checks that a demo of 14 nights keeps the answers of the last seven, the
-// default of retention.raw_days, like serve.
+// checkDemoRetention checks that a demo of 14 nights keeps the landed responses of the last
+// seven nights, the default of retention.raw_days, as serve does.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
-	fatal(t, err)
+	must(t, err)
 	var days []string
 	for _, run := range landed {
 		at, ok := warehouse.RunTime(run.Name())
@@ -85,16 +85,16 @@ func checkDemoRetention(t *testing.T, dir string) {
 		days = append(days, at.Format(time.DateOnly))
 	}
 	if len(days) == 0 {
-		t.Fatal("no night has its answers")
+		t.Fatal("no night has landed responses")
 	}
 	last, err := time.Parse(time.DateOnly, days[len(days)-1])
-	fatal(t, err)
+	must(t, err)
 	var want []string
 	for i := 6; i >= 0; i-- {
 		want = append(want, last.AddDate(0, 0, -i).Format(time.DateOnly))
 	}
 	if !slices.Equal(days, want) {
-		t.Errorf("the demo has the answers of %q, want those of %q", days, want)
+		t.Errorf("the demo has landed responses of %q, want %q", days, want)
 	}
 }
 
@@ -103,7 +103,7 @@ func documentsWithSamples(t *testing.T) []string {
 	var found []string
 	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/*/*.md"} {
 		files, err := filepath.Glob(pattern)
-		fatal(t, err)
+		must(t, err)
 		for _, file := range files {
 			if strings.Contains(read(t, file), "\n```console\n") {
 				found = append(found, file)
@@ -120,7 +120,7 @@ func runSample(t *testing.T, dir string, args []string) []string {
 		t.Fatalf("a sample runs %q: only placementsync can be shown in a console block", args[0])
 	}
 	self, err := os.Executable()
-	fatal(t, err)
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args[1:]...)
 	cmd.Args[0] = "placementsync" // TestMain lets the test binary be the program
 	cmd.Dir = dir
@@ -155,7 +155,7 @@ var masks = []struct {
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 
-func masked(t *testing.T, dir string, lines []string) []string {
+func maskLines(t *testing.T, dir string, lines []string) []string {
 	t.Helper()
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -168,14 +168,14 @@ func masked(t *testing.T, dir string, lines []string) []string {
 	return out
 }
 
-// elided matches any number of lines.
-const elided = "..."
+// anyLines is the line of a sample that matches any number of lines.
+const anyLines = "..."
 
 func matchesSample(shown, got []string) bool {
 	switch {
 	case len(shown) == 0:
 		return len(got) == 0
-	case shown[0] != elided:
+	case shown[0] != anyLines:
 		return len(got) > 0 && shown[0] == got[0] && matchesSample(shown[1:], got[1:])
 	}
 	for skipped := range len(got) + 1 {
@@ -186,10 +186,10 @@ func matchesSample(shown, got []string) bool {
 	return false
 }
 
-// renewedSample returns the new output with the same parts elided. The first part keeps its
-// length from the beginning, the last one from the end. Others start at the line with the
-// first word of their first line.
-func renewedSample(shown, got []string) []string {
+// updatedSample returns the new output with the same parts replaced by anyLines. The first part
+// keeps as many lines from the beginning as before, the last part as many from the end. Any
+// other part begins at the line that starts with the same word as its first line.
+func updatedSample(shown, got []string) []string {
 	var out []string
 	rest, parts := got, splitSample(shown)
 	for i, part := range parts {
@@ -206,7 +206,7 @@ func renewedSample(shown, got []string) []string {
 			to = min(from+len(part), len(rest))
 		}
 		if i > 0 {
-			out = append(out, elided)
+			out = append(out, anyLines)
 		}
 		out, rest = append(out, rest[from:to]...), rest[to:]
 	}
@@ -216,7 +216,7 @@ func renewedSample(shown, got []string) []string {
 func splitSample(lines []string) [][]string {
 	parts := [][]string{nil}
 	for _, line := range lines {
-		if line == elided {
+		if line == anyLines {
 			parts = append(parts, nil)
 			continue
 		}
@@ -249,22 +249,22 @@ func TestSamplesAreCompared(t *testing.T) {
 		if matches := matchesSample(shown, got); matches != c.matches {
 			t.Errorf("%s: matches %t", name, matches)
 		}
-		if renewed := strings.Join(renewedSample(shown, got), "|"); renewed != c.renewed {
-			t.Errorf("%s: renewed as %s, want %s", name, renewed, c.renewed)
+		if renewed := strings.Join(updatedSample(shown, got), "|"); renewed != c.renewed {
+			t.Errorf("%s: updated to %s, want %s", name, renewed, c.renewed)
 		}
 	}
-	line := masked(t, "/tmp/x", []string{"run 20261122T040047Z of 2026-11-22T04:00:47.1Z:  12.0 KiB in 1.5s at http://127.0.0.1:4711 into /tmp/x/demo ────"})
+	line := maskLines(t, "/tmp/x", []string{"run 20261122T040047Z of 2026-11-22T04:00:47.1Z:  12.0 KiB in 1.5s at http://127.0.0.1:4711 into /tmp/x/demo ────"})
 	if want := "run <run> of <time>: <size> in <duration> at http://127.0.0.1:<port> into demo ─"; line[0] != want {
 		t.Errorf("masked %q, want %q", line[0], want)
 	}
 	for from, want := range map[string]string{"placementsync 1.0.0": "placementsync <version>", "commit    unknown": "commit <build>",
 		"go        1.26.0": "go <build>", "format    1": "format 1", "go ahead": "go ahead"} {
-		if line := masked(t, "/tmp/x", []string{from}); line[0] != want {
+		if line := maskLines(t, "/tmp/x", []string{from}); line[0] != want {
 			t.Errorf("masked %q, want %q", line[0], want)
 		}
 	}
 	stays := "20261104T020000Z-2 of 2026-11-04T02:00:00Z has 400 rows"
-	if line := masked(t, "/tmp/x", []string{stays}); line[0] != stays {
+	if line := maskLines(t, "/tmp/x", []string{stays}); line[0] != stays {
 		t.Errorf("masked %q", line[0])
 	}
 }

@@ -28,24 +28,24 @@ func TestMain(m *testing.M) {
 		// The demo service as a separate process.
 		"placementsync-service": mainService,
 		// The program with a short timeout for the program of the lake.
-		"placementsync-hasty": mainHasty,
+		"placementsync-hasty": mainShortTimeout,
 		// The program with a busy database during a signal.
-		"placementsync-merging": func() { mainHeldBy(func(ctx context.Context) { <-ctx.Done() }) },
-		"placementsync-stuck":   func() { mainHeldBy(func(context.Context) { select {} }) },
+		"placementsync-merging": func() { mainPausedInMerge(func(ctx context.Context) { <-ctx.Done() }) },
+		"placementsync-stuck":   func() { mainPausedInMerge(func(context.Context) { select {} }) },
 		// The program that crashes, see crash_test.go.
-		"placementsync-crashing": mainCrashing,
+		"placementsync-crashing": mainCrash,
 	})
 }
 
-// mainHasty is the program with a short timeout for the program of the lake.
-func mainHasty() {
+// mainShortTimeout is the program with a short timeout for the lake program.
+func mainShortTimeout() {
 	p := hostProcess()
 	p.lakeTimeout = 200 * time.Millisecond
 	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
-// mainHeldBy is the program with a night that stops during its merge.
-func mainHeldBy(hold func(ctx context.Context)) {
+// mainPausedInMerge is the program with a night that calls hold during its merge.
+func mainPausedInMerge(hold func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, patient func()) int {
 		p.patient = patient
@@ -66,10 +66,10 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	exits CODE PROGRAM ARG...   run a program and check its exit code
 //	start PROGRAM ARG...        start a program in the background
 //	await REGEXP                wait until its output matches
-//	interrupt, terminate        send it SIGINT, SIGTERM
-//	hangup                      send it SIGHUP
-//	deliver SECRET ID TOPIC BODY STATUS  send it a webhook and check the status
-//	get PATH [TOKEN]            get a page from it
+//	interrupt, terminate        send SIGINT or SIGTERM to this program
+//	hangup                      send SIGHUP to this program
+//	deliver SECRET ID TOPIC BODY STATUS  send a webhook to this program and check the status
+//	get PATH [TOKEN]            get a page from this program
 //	receive                     start a receiver of notifications, and set RECEIVER_URL
 //	received REGEXP             check that the receiver got a matching request
 //	ended CODE [WITHIN]         wait for its end; check the exit code and the time since the first signal
@@ -84,7 +84,7 @@ func mainHeldBy(hold func(ctx context.Context)) {
 //	sim-await PATH              wait until a path was requested
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
-// TestTrialScripts runs the transcripts that take long.
+// TestTrialScripts runs the transcripts that take more than a few seconds.
 func TestTrialScripts(t *testing.T) {
 	requireTrials(t)
 	runScripts(t, "testdata/trials")
@@ -95,7 +95,7 @@ func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			env.Values[stageKey{}] = &stage{seen: map[string]chan struct{}{}}
+			env.Values[scriptEnvKey{}] = &scriptEnv{seen: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
 			// By default a program with the race detector waits a second at its end for
 			// races of remaining goroutines. These programs have none.
@@ -105,7 +105,7 @@ func runScripts(t *testing.T, dir string) {
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "start": start, "await": await, "interrupt": signalling(os.Interrupt), "terminate": signalling(syscall.SIGTERM), "ended": ended,
+			"exits": exits, "start": start, "await": await, "interrupt": sendSignal(os.Interrupt), "terminate": sendSignal(syscall.SIGTERM), "ended": checkEnd,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
 			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
@@ -120,19 +120,19 @@ func requireTrials(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 }
 
-type stageKey struct{}
+type scriptEnvKey struct{}
 
-func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
+func scriptEnvOf(ts *testscript.TestScript) *scriptEnv { return ts.Value(scriptEnvKey{}).(*scriptEnv) }
 
-// demand ends the script unless the command has valid arguments.
-func demand(ts *testscript.TestScript, ok bool, usage string) {
+// requireUsage ends the script unless the command has valid arguments.
+func requireUsage(ts *testscript.TestScript, ok bool, usage string) {
 	if !ok {
 		ts.Fatalf("usage: %s", usage)
 	}
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && len(args) >= 2, "exits CODE PROGRAM ARG...")
+	requireUsage(ts, !neg && len(args) >= 2, "exits CODE PROGRAM ARG...")
 	err := ts.Exec(args[1], args[2:]...)
 	code := 0
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -146,7 +146,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func holdLock(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && len(args) == 1, "hold-lock DIR")
+	requireUsage(ts, !neg && len(args) == 1, "hold-lock DIR")
 	wh, err := warehouse.Open(warehouse.Config{Dir: ts.MkAbs(args[0])})
 	ts.Check(err)
 	lock, err := wh.Lock("20261101T020000Z", time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC))

@@ -17,15 +17,15 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// echo adds the Authorization header of the request to the response, like a debugging
+// echoToken adds the Authorization header with the token to a response, like a debugging
 // gateway.
-func (s *stage) echo(body []byte) []byte {
+func (s *scriptEnv) echoToken(body []byte) []byte {
 	return bytes.Replace(body, []byte("{"), fmt.Appendf(nil, `{"echoed":"Authorization: Bearer %s",`, s.token), 1)
 }
 
-// leavesNo searches folders for a secret, including unpacked answers.
+// leavesNo searches folders for a secret, including the compressed bodies of landed responses.
 func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
+	requireUsage(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
 	files, answers := 0, 0
 	for _, dir := range args[1:] {
 		ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, e fs.DirEntry, err error) error {
@@ -38,7 +38,7 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			files++
 			if e.Name() == "journal.jsonl" {
-				answers += unpack(ts, filepath.Dir(path), args[0])
+				answers += searchLanded(ts, filepath.Dir(path), args[0])
 			}
 			return err
 		}))
@@ -46,14 +46,14 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "searched %d files and %d answers\n", files, answers)
 }
 
-func unpack(ts *testscript.TestScript, dir, secret string) (answers int) {
+func searchLanded(ts *testscript.TestScript, dir, secret string) (answers int) {
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	ts.Check(err)
 	defer l.Close()
 	for r, err := range l.Replay() {
 		ts.Check(err)
 		if bytes.Contains(r.Body, []byte(secret)) {
-			ts.Fatalf("the secret %q has landed in answer %d of %s: %s", secret, r.Seq, r.Stream, r.Body)
+			ts.Fatalf("landed response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, r.Seq, r.Stream, r.Body)
 		}
 		answers++
 	}
@@ -61,7 +61,7 @@ func unpack(ts *testscript.TestScript, dir, secret string) (answers int) {
 }
 
 // TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
-// list of processes. Some flags name the place of a secret.
+// list of processes. A flag may name the file of a secret.
 func TestNoFlagTakesSecret(t *testing.T) {
 	places := []string{"token-file", "token-env"}
 	secret := regexp.MustCompile(`token|secret|key|passw|credential|auth`)

@@ -18,10 +18,10 @@ import (
 
 // get requests a page from the daemon in the background, at the address in its log.
 func get(ts *testscript.TestScript, neg bool, args []string) {
-	b := stageOf(ts).program
-	demand(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
+	b := scriptEnvOf(ts).program
+	requireUsage(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
 	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	demand(ts, at != nil, "get PATH (after await serving)")
+	requireUsage(ts, at != nil, "get PATH (after await serving)")
 	r, err := http.NewRequest(http.MethodGet, "http://"+at[1]+args[0], nil)
 	ts.Check(err)
 	if len(args) > 1 {
@@ -39,12 +39,12 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func hangup(ts *testscript.TestScript, neg bool, args []string) {
-	b := stageOf(ts).program
-	demand(ts, !neg && len(args) == 0 && b != nil, "hangup (after start)")
+	b := scriptEnvOf(ts).program
+	requireUsage(ts, !neg && len(args) == 0 && b != nil, "hangup (after start)")
 	ts.Check(b.cmd.Process.Signal(syscall.SIGHUP))
 }
 
-// receiver keeps the requests to RECEIVER_URL, one line each. It rejects requests below
+// receiver records the requests to RECEIVER_URL, one line each. It rejects requests below
 // /refused.
 type receiver struct{ got output }
 
@@ -59,8 +59,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 }
 
 func receive(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	demand(ts, !neg && len(args) == 0 && s.receiver == nil, "receive")
+	s := scriptEnvOf(ts)
+	requireUsage(ts, !neg && len(args) == 0 && s.receiver == nil, "receive")
 	s.receiver = &receiver{got: output{more: make(chan struct{}, 1)}}
 	server := httptest.NewServer(s.receiver)
 	ts.Defer(server.Close)
@@ -69,21 +69,21 @@ func receive(ts *testscript.TestScript, neg bool, args []string) {
 
 // received checks the requests so far. A program sends its notifications before it ends.
 func received(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	demand(ts, len(args) == 1 && s.receiver != nil, "received REGEXP (after receive)")
+	s := scriptEnvOf(ts)
+	requireUsage(ts, len(args) == 1 && s.receiver != nil, "received REGEXP (after receive)")
 	pattern, err := regexp.Compile(`(?m)` + args[0])
 	ts.Check(err)
 	if got := s.receiver.got.String(); pattern.MatchString(got) == neg {
-		ts.Fatalf("received is\n%s", strings.TrimSpace(got))
+		ts.Fatalf("the receiver got\n%s", strings.TrimSpace(got))
 	}
 }
 
 // deliver sends a webhook to the daemon in the background and checks the status.
 func deliver(ts *testscript.TestScript, neg bool, args []string) {
-	b := stageOf(ts).program
-	demand(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")
+	b := scriptEnvOf(ts).program
+	requireUsage(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")
 	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	demand(ts, at != nil, "deliver ... (after await serving)")
+	requireUsage(ts, at != nil, "deliver ... (after await serving)")
 	d := sim.Delivery{ID: args[1], Topic: args[2], SentAt: time.Now(), Body: []byte(args[3])}
 	status, err := sim.Deliver(context.Background(), http.DefaultClient, "http://"+at[1]+"/hooks", d, args[0])
 	ts.Check(err)

@@ -14,20 +14,20 @@ import (
 	"placementsync/internal/sim"
 )
 
-// stage is the environment of a script: at most one demo service and one program in the
+// scriptEnv is the environment of a script: at most one demo service and one program in the
 // background.
-type stage struct {
+type scriptEnv struct {
 	service  *sim.Service
 	program  *background
 	receiver *receiver
-	token    string // that of the service
+	token    string // the token of the service
 
 	mu   sync.Mutex // guards seen
 	seen map[string]chan struct{}
 }
 
-// asked is closed when a path has been asked for.
-func (s *stage) asked(path string) chan struct{} {
+// requested returns a channel that is closed when the path is requested.
+func (s *scriptEnv) requested(path string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen[path] == nil {
@@ -36,9 +36,9 @@ func (s *stage) asked(path string) chan struct{} {
 	return s.seen[path]
 }
 
-// see records a request. It is a sim.Options.FaultFunc without faults.
-func (s *stage) see(r *http.Request, _ int) *sim.Fault {
-	asked := s.asked(r.URL.Path)
+// recordRequest records a request. It is a sim.Options.FaultFunc that returns no faults.
+func (s *scriptEnv) recordRequest(r *http.Request, _ int) *sim.Fault {
+	asked := s.requested(r.URL.Path)
 	select {
 	case <-asked:
 	default:
@@ -49,8 +49,8 @@ func (s *stage) see(r *http.Request, _ int) *sim.Fault {
 
 // simServe starts a small demo service with the token of the demo.
 func simServe(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	o := sim.Options{Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken, FaultFunc: s.see}
+	s := scriptEnvOf(ts)
+	o := sim.Options{Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken, FaultFunc: s.recordRequest}
 	flags := flag.NewFlagSet("sim-serve", flag.ContinueOnError)
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the world")
 	flags.StringVar(&o.Token, "token", demoToken, "the token that is accepted")
@@ -59,7 +59,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	scopes := flags.String("scopes", "", "scopes of the token, separated by commas; empty means all reading scopes")
 	flags.SetOutput(ts.Stderr())
 	ts.Check(flags.Parse(args))
-	demand(ts, !neg && flags.NArg() == 0, "sim-serve [FLAG...]")
+	requireUsage(ts, !neg && flags.NArg() == 0, "sim-serve [FLAG...]")
 	if *scopes != "" {
 		o.Scopes = strings.Split(*scopes, ",")
 	}
@@ -72,16 +72,16 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func simFault(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	demand(ts, !neg && s.service != nil, "sim-fault [KIND[@ROUTE]...] (after sim-serve)")
+	s := scriptEnvOf(ts)
+	requireUsage(ts, !neg && s.service != nil, "sim-fault [KIND[@ROUTE]...] (after sim-serve)")
 	var rules []sim.Fault
 	for _, arg := range args {
 		name, route, _ := strings.Cut(arg, "@")
 		rule, ok := faultRule(name)
 		if name == "echo" {
-			rule, ok = sim.Fault{Kind: sim.FaultRewrite, Rewrite: s.echo}, true
+			rule, ok = sim.Fault{Kind: sim.FaultRewrite, Rewrite: s.echoToken}, true
 		}
-		demand(ts, ok, "sim-fault html|truncate|broken|slow|echo|STATUS")
+		requireUsage(ts, ok, "sim-fault html|truncate|broken|slow|echo|STATUS")
 		rule.Route = route
 		rules = append(rules, rule)
 	}
@@ -104,8 +104,8 @@ func faultRule(name string) (sim.Fault, bool) {
 }
 
 func simAdvance(ts *testscript.TestScript, neg bool, args []string) {
-	s := stageOf(ts)
-	demand(ts, !neg && len(args) == 1 && s.service != nil, "sim-advance DAYS (after sim-serve)")
+	s := scriptEnvOf(ts)
+	requireUsage(ts, !neg && len(args) == 1 && s.service != nil, "sim-advance DAYS (after sim-serve)")
 	days, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	s.service.Advance(days)
@@ -114,28 +114,28 @@ func simAdvance(ts *testscript.TestScript, neg bool, args []string) {
 // simCount counts records of the script's service or, before sim-serve, of the service of
 // the demo command, which depends only on seed and day.
 func simCount(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && (len(args) == 2 || len(args) == 3), "sim-count PATH VAR [DAY of the demo]")
-	service := stageOf(ts).service
+	requireUsage(ts, !neg && (len(args) == 2 || len(args) == 3), "sim-count PATH VAR [DAY of the demo]")
+	service := scriptEnvOf(ts).service
 	if len(args) == 3 {
 		day, err := strconv.Atoi(args[2])
 		ts.Check(err)
 		service = sim.New(sim.Options{Seed: 1})
 		service.Advance(day)
 	}
-	demand(ts, service != nil, "sim-count PATH VAR (after sim-serve)")
+	requireUsage(ts, service != nil, "sim-count PATH VAR (after sim-serve)")
 	ts.Setenv(args[1], strconv.Itoa(len(service.Records(args[0]))))
 }
 
 func simAwait(ts *testscript.TestScript, neg bool, args []string) {
-	demand(ts, !neg && len(args) == 1, "sim-await PATH")
-	s := stageOf(ts)
+	requireUsage(ts, !neg && len(args) == 1, "sim-await PATH")
+	s := scriptEnvOf(ts)
 	if s.program == nil {
-		<-s.asked(args[0])
+		<-s.requested(args[0])
 		return
 	}
 	select {
-	case <-s.asked(args[0]):
+	case <-s.requested(args[0]):
 	case <-s.program.done:
-		ts.Fatalf("the program ended before it asked for %s:\n%s%s", args[0], &s.program.stdout, &s.program.stderr)
+		ts.Fatalf("the program ended before it requested %s:\n%s%s", args[0], &s.program.stdout, &s.program.stderr)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestSummaryCounts checks that the summary of a published night counts rows of the snapshot,
-// and that the summary of any other night counts records and has no carried streams.
+// TestSummaryCounts checks that the summary of a published night counts rows of the snapshot.
+// The summary of any other night must count records and have no carried streams.
 func TestSummaryCounts(t *testing.T) {
 	streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 1000}, {Stream: "files", Grade: "carried_forward", Reason: "why"}}
 	for outcome, want := range map[ledger.Outcome]string{

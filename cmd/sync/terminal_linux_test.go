@@ -27,29 +27,29 @@ func openTerminal(t *testing.T, width int) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("this machine gives no pseudo terminal: %v", err)
+		t.Skipf("no pseudo terminal could be opened: %v", err)
 	}
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	fatal(t, errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
+	must(t, errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
 		unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: uint16(width)})))
 	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	fatal(t, err)
+	must(t, err)
 	return master, slave
 }
 
-// showed runs the program on a terminal of a width and returns its output. It checks that no
-// line wraps.
-func showed(t *testing.T, width int, dir string, args ...string) string {
+// runOnTerminal runs the program on a terminal of the given width and returns its output. It
+// checks that no line wraps.
+func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	t.Helper()
 	master, slave := openTerminal(t, width)
 	path, err := exec.LookPath("placementsync")
-	fatal(t, err)
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, slave, slave, slave
 	var sent bytes.Buffer
 	read := make(chan struct{})
-	fatal(t, errors.Join(cmd.Start(), slave.Close()))
+	must(t, errors.Join(cmd.Start(), slave.Close()))
 	go func() {
 		defer close(read)
 		_, _ = io.Copy(&sent, master) // an error means that the program has ended
@@ -71,30 +71,30 @@ func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
 	base, stop, err := service.Serve(t.Context(), "")
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, stop()) })
+	must(t, err)
+	t.Cleanup(func() { must(t, stop()) })
 	dir := t.TempDir()
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
-	fatal(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 
-	checkShown(t, showed(t, 80, dir, "run"),
+	requirePatterns(t, runOnTerminal(t, 80, dir, "run"),
 		`(?m)(^|\x1b\[J)orders +proven +8 rows +\d+ requests?`, // J: the bars before it are wiped
 		`total +\[.*\] +\d+/`+strconv.Itoa(len(stream.AllWithEvents()))+` streams, \d+(/\d+)? requests?`,
 		`(?m)^orders +proven +8 +\d`, `(?m)^run \d{8}T\d{6}Z: published`)
-	checkShown(t, showed(t, 80, dir, "runs"), `(?m)^run +kind +readers +took +outcome +rows +new +changed +gone`)
+	requirePatterns(t, runOnTerminal(t, 80, dir, "runs"), `(?m)^run +kind +readers +took +outcome +rows +new +changed +gone`)
 	if !torture.TrialsWanted(os.Getenv) {
 		return
 	}
 	service.Advance(3)
 	service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"})
-	checkShown(t, showed(t, 60, dir, "run"), `(?m)^orders +carried +8`, `(?m)^run \d{8}T\d{6}Z[-\d]*: published, partial: orders is carried`)
+	requirePatterns(t, runOnTerminal(t, 60, dir, "run"), `(?m)^orders +carried +8`, `(?m)^run \d{8}T\d{6}Z[-\d]*: published, partial: orders is carried`)
 	for _, width := range []int{60, 80, 120} {
-		checkShown(t, showed(t, width, dir, "runs"), `orders is carried`)
-		checkShown(t, showed(t, width, dir, "diff"), `table`, `field`, `new`, `old`)
+		requirePatterns(t, runOnTerminal(t, width, dir, "runs"), `orders is carried`)
+		requirePatterns(t, runOnTerminal(t, width, dir, "diff"), `table`, `field`, `new`, `old`)
 	}
 }
 
-func checkShown(t *testing.T, text string, patterns ...string) {
+func requirePatterns(t *testing.T, text string, patterns ...string) {
 	t.Helper()
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	for _, pattern := range patterns {
@@ -103,31 +103,30 @@ func checkShown(t *testing.T, text string, patterns ...string) {
 		}
 	}
 	if strings.Contains(text, "level=INFO") {
-		t.Errorf("lines of the log are mixed into it:\n%s", text)
+		t.Errorf("the output contains lines of the log:\n%s", text)
 	}
 }
 
-// TestJournalPriorities runs the program with stderr as the stream of JOURNAL_STREAM, like
-// systemd.
+// TestJournalPriorities runs the program with JOURNAL_STREAM set to its stderr, as systemd does.
 func TestJournalPriorities(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
-	fatal(t, err)
+	must(t, err)
 	info, err := write.Stat()
-	fatal(t, err)
+	must(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
 	path, err := exec.LookPath("placementsync")
-	fatal(t, err)
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, "check", "--config", "nosuch.yaml")
 	cmd.Dir, cmd.Stderr = t.TempDir(), write
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOURNAL_STREAM=%d:%d", stat.Dev, stat.Ino))
 	failed := new(exec.ExitError)
 	if err := cmd.Run(); !errors.As(err, &failed) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the program ended with %v", err)
 	}
-	fatal(t, write.Close())
+	must(t, write.Close())
 	got, err := io.ReadAll(read)
-	fatal(t, err)
+	must(t, err)
 	if !regexp.MustCompile(`^(<3>.+\n)+$`).Match(got) || !strings.HasPrefix(string(got), "<3>placementsync: ") {
 		t.Errorf("the journal gets %q", got)
 	}

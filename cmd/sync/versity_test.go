@@ -16,35 +16,35 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// moveTo configures another server for the warehouse.
-func (d *depot) moveTo(t *testing.T, address string) {
+// useServer configures another server for the backups of the warehouse.
+func (d *bucketHarness) useServer(t *testing.T, address string) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
-	fatal(t, err)
+	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
 	old, _, _ := strings.Cut(rest, "\"")
-	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
+	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
 }
 
-// readFew configures a few streams. The tables of the others are empty.
-func (d *depot) readFew(t *testing.T) {
+// readFewStreams configures a few streams. The tables of all others remain empty.
+func (d *bucketHarness) readFewStreams(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
-	fatal(t, err)
-	fatal(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
+	must(t, err)
+	must(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
 }
 
-// TestBackupOnServer runs backups against a server that checks signatures and checksums like
-// the servers of providers.
+// TestBackupOnServer runs backups to a server that checks signatures and checksums, as the
+// servers of providers do.
 func TestBackupOnServer(t *testing.T) {
 	t.Parallel()
 	gate := s3sim.StartGateway(t, os.Getenv, "store")
-	d := newDepot(t)
-	d.moveTo(t, gate.URL)
-	d.readFew(t)
+	d := newBucketHarness(t)
+	d.useServer(t, gate.URL)
+	d.readFewStreams(t)
 
-	fatal(t, d.night(t))
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	must(t, d.night(t))
+	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
 	slow := 5
 	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
@@ -55,7 +55,7 @@ func TestBackupOnServer(t *testing.T) {
 		}
 		return false
 	})
-	fatal(t, d.night(t))
+	must(t, d.night(t))
 	if slow > 0 {
 		t.Errorf("the night got only %d throttled responses", 5-slow)
 	}
@@ -69,17 +69,17 @@ func TestBackupOnServer(t *testing.T) {
 		}
 		return false
 	})
-	fatal(t, d.night(t))
+	must(t, d.night(t))
 	if resets < 3 {
 		t.Errorf("only %d connections were reset", resets)
 	}
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
-	d.backUpRefused(t, gate)
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	d.failBackups(t, gate)
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 
 	prices := d.prices(t)
-	fatal(t, os.RemoveAll(d.dir()))
+	must(t, os.RemoveAll(d.dir()))
 	later := d.g.Now().Add(time.Hour)
 	d.g.Now = func() time.Time { return later }
 	cut := 3
@@ -92,46 +92,46 @@ func TestBackupOnServer(t *testing.T) {
 		}
 		return false
 	})
-	fatal(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse returns\n%s\nwant\n%s", got, prices)
 	}
-	fatal(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+	must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 	gate.SetFailure(nil)
-	fatal(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
+	must(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
 	if strings.Contains(d.out.String(), s3sim.SecretKey) || strings.Contains(d.out.String(), "another-secret") {
 		t.Error("the output contains a key")
 	}
 }
 
-// backUpRefused runs nights with wrong keys and with a missing bucket.
-func (d *depot) backUpRefused(t *testing.T, gate *s3sim.Gateway) {
+// failBackups runs nights with wrong keys and with a missing bucket.
+func (d *bucketHarness) failBackups(t *testing.T, gate *s3sim.Gateway) {
 	t.Helper()
 	secret := filepath.Join(d.root, "secret")
-	fatal(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
+	must(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
 	gate.SetFailure(nil)
 	err := d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
-		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
+		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
 	}
 	if n := gate.CountRequests(http.MethodGet); n > 2 {
 		t.Errorf("wrong keys were tried %d times", n)
 	}
-	fatal(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
+	must(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
 
-	fatal(t, os.Rename(filepath.Join(gate.Files, "store"), filepath.Join(gate.Files, "gone")))
+	must(t, os.Rename(filepath.Join(gate.Files, "store"), filepath.Join(gate.Files, "gone")))
 	err = d.night(t)
-	if code(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
-		t.Errorf("the night ended with %d: %v", code(t, err), err)
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
+		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
 	}
-	fatal(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
+	must(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
 }
 
 // TestTrialKilledBackupContinues kills the program during uploads, and runs it again.
 func TestTrialKilledBackupContinues(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDepot(t)
+	d := newBucketHarness(t)
 	sent := make(chan struct{}, 100)
 	puts := 0
 	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
@@ -141,27 +141,27 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 				case sent <- struct{}{}:
 				default:
 				}
-				panic(http.ErrAbortHandler) // nothing more arrives
+				panic(http.ErrAbortHandler) // drops the connection
 			}
 		}
 		return false
 	}
 	text, err := os.ReadFile(d.g.Config)
-	fatal(t, err)
+	must(t, err)
 	with := string(text)
-	fatal(t, os.WriteFile(d.g.Config, []byte(strings.Replace(with, "backup: s3://store/night", "", 1)), 0o600))
-	fatal(t, d.night(t))
-	fatal(t, os.WriteFile(d.g.Config, text, 0o600))
+	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(with, "backup: s3://store/night", "", 1)), 0o600))
+	must(t, d.night(t))
+	must(t, os.WriteFile(d.g.Config, text, 0o600))
 	before := d.files(t)
 	bin := t.TempDir()
 	self, err := os.Executable()
-	fatal(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
+	must(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
 	cmd := exec.Command(filepath.Join(bin, "placementsync"), "backup", "--config", d.g.Config)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	fatal(t, cmd.Start())
+	must(t, cmd.Start())
 	<-sent
-	fatal(t, cmd.Process.Kill())
+	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	d.store.Fail = nil
 	half := len(d.store.Objects("store"))
@@ -172,10 +172,10 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(before), len(got))
 	}
 	start := d.store.Requests()[http.MethodPut]
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	all := len(d.store.Objects("store"))
 	if n := d.store.Requests()[http.MethodPut] - start; n != all-half {
 		t.Errorf("the second backup sent %d objects, want the %d that were missing", n, all-half)
 	}
-	fatal(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

@@ -21,24 +21,20 @@ import (
 	"placementsync/internal/config"
 )
 
-// mailbox is a mail server that keeps the received messages.
-type mailbox struct {
+// mailServer is an SMTP server that keeps the received messages.
+type mailServer struct {
 	mu  sync.Mutex
 	got []string
 }
 
-// NewSession implements smtp.Backend.
-func (m *mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return mailSession{m}, nil }
+func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) { return mailSession{m}, nil }
 
-type mailSession struct{ to *mailbox }
+type mailSession struct{ to *mailServer }
 
-// Mail implements smtp.Session.
 func (mailSession) Mail(string, *smtp.MailOptions) error { return nil }
 
-// Rcpt implements smtp.Session.
 func (mailSession) Rcpt(string, *smtp.RcptOptions) error { return nil }
 
-// Data implements smtp.Session.
 func (s mailSession) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	s.to.mu.Lock()
@@ -47,22 +43,20 @@ func (s mailSession) Data(r io.Reader) error {
 	return err
 }
 
-// Reset implements smtp.Session.
 func (mailSession) Reset() {}
 
-// Logout implements smtp.Session.
 func (mailSession) Logout() error { return nil }
 
-// open serves the mailbox and returns its port.
-func (m *mailbox) open(t *testing.T) int {
+// serve starts the server and returns its port.
+func (m *mailServer) serve(t *testing.T) int {
 	t.Helper()
 	s := smtp.NewServer(m)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal(t, err)
+	must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	t.Cleanup(func() {
-		fatal(t, s.Close())
+		must(t, s.Close())
 		<-served
 	})
 	return listener.Addr().(*net.TCPAddr).Port
@@ -97,7 +91,7 @@ func exampleText(t *testing.T) string {
 func TestTrialWatchesOfTheExample(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newDrill(t)
+	d := newRestoreMachine(t)
 	var mu sync.Mutex
 	var chat []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -109,14 +103,14 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		chat = append(chat, m.Text)
 	}))
 	defer server.Close()
-	box := &mailbox{}
+	box := &mailServer{}
 	base := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.Config))[1]
 	text := exampleText(t)
 	for _, c := range [][2]string{
 		{"https://api.example.com", base},
 		{"dir: ./warehouse", "dir: " + filepath.Join(d.root, "var/lib/placementsync/warehouse")},
 		{"host: smtp.example.com", "host: 127.0.0.1"},
-		{"port: 0  ", fmt.Sprintf("port: %d  ", box.open(t))},
+		{"port: 0  ", fmt.Sprintf("port: %d  ", box.serve(t))},
 		{"tls: starttls ", "tls: none "},
 		{"IN ('Example News', 'Example Weekly')", "IN (SELECT outlet_name FROM product_listings)"},
 		{"amount over 10000", "amount over 1"},
@@ -128,16 +122,16 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		text = strings.ReplaceAll(text, c[0], c[1])
 	}
 	d.g.Config = filepath.Join(d.root, "example.yaml")
-	fatal(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
+	must(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
 	d.g.LookupEnv = func(name string) (string, bool) {
 		value, ok := map[string]string{"PLACEMENTSYNC_TOKEN": demoToken, "CHAT_URL": server.URL, "MAIL_USER": "", "MAIL_PASSWORD": ""}[name]
 		return value, ok
 	}
 	var out bytes.Buffer
 	d.g.stdout = &out
-	fatal(t, checkWatches(t.Context(), d.g, mustLoad(t, d.g)))
-	fatal(t, runWatch(t.Context(), d.g, nil, false))
-	fatal(t, runWatch(t.Context(), d.g, nil, false)) // and nothing twice
+	must(t, checkWatches(t.Context(), d.g, mustLoad(t, d.g)))
+	must(t, runWatch(t.Context(), d.g, nil, false))
+	must(t, runWatch(t.Context(), d.g, nil, false)) // sends no message again
 
 	arrived := map[string]string{}
 	for _, text := range chat {
@@ -150,7 +144,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		"price-drops":      "select count(*) from mart.price_changes where new_amount < old_amount and listing_id in (select id from product_listings)",
 		"overdue-articles": "select count(*) from mart.article_progress where live_url is null and status_prefix not in ('published', 'live', 'cancelled', 'canceled', 'rejected', 'archived') and expected_at < (select snapshot_at from mart.snapshot) - interval 2 days",
 	} {
-		if n := answerOf(t, d.g, sql); n != "0" {
+		if n := queryValue(t, d.g, sql); n != "0" {
 			want[name] = n
 		}
 	}
@@ -164,24 +158,24 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, arrived, &out)
 	}
 	if len(box.got) != 1 || !strings.Contains(box.got[0], "Subject: placementsync: payables: ") || arrived["payables"] == "" {
-		t.Errorf("the mailbox has %q; the chat %v", box.got, arrived)
+		t.Errorf("the mail server got %q, and the chat %v", box.got, arrived)
 	}
 }
 
 func mustLoad(t *testing.T, g *globals) config.Config {
 	t.Helper()
 	cfg, err := g.loadConfig()
-	fatal(t, err)
+	must(t, err)
 	return cfg
 }
 
-// answerOf returns the single value of a query.
-func answerOf(t *testing.T, g *globals, sql string) string {
+// queryValue returns the value of a query with one row and one column.
+func queryValue(t *testing.T, g *globals, sql string) string {
 	t.Helper()
 	var out bytes.Buffer
 	quiet := *g
 	quiet.stdout = &out
-	fatal(t, runQuery(t.Context(), &quiet, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
+	must(t, runQuery(t.Context(), &quiet, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	_, value, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 	return strings.TrimSpace(value)
 }
