@@ -2,7 +2,7 @@
 -- title: Commissions by month
 -- grain: one row per month and commission status
 -- about: Commissions earned and paid. An item counts in the month in which its order was paid or, if that is unknown, in which it was created. Deleted items are left out. The commission of a refunded item counts as refunded unless it was paid. total is the sum of paid, unpaid and refunded; the percentage is the paid share of paid and unpaid. Commissions have no currency: the sums assume a single one.
--- param: timezone TIMEZONE UTC -- time zone in which months begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as any date in that month
 -- param: until DATE NULL -- month after the last month, as any date in that month
 WITH items AS (

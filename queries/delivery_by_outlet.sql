@@ -1,12 +1,24 @@
 -- subject: throughput
 -- title: Delivery by outlet
 -- grain: one row per outlet, and one for articles without an outlet
--- about: Articles of each outlet that were first published in the window, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. Deleted articles and items are left out.
--- param: days COUNT 90 -- length of the window that ends at the snapshot, in days
+-- about: Articles of each outlet that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. Deleted articles and items are left out.
+-- param: days COUNT 90 -- length of the period in days, without since
+-- param: since DATE NULL -- first day of the period
+-- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: top COUNT NULL -- maximum number of rows
-WITH publications AS (
+WITH period AS (
+    SELECT
+        snapshot_at,
+        -- The last microsecond of the period, and the first one.
+        least(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) - INTERVAL 1 MICROSECOND, snapshot_at) AS last_at,
+        coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
+            last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
+    FROM mart.snapshot
+),
+publications AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
@@ -19,7 +31,7 @@ deliveries AS (
         p.started_at,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        l.published_at > n.snapshot_at - to_hours(24 * $days) AND l.published_at <= n.snapshot_at          AS is_recent,
+        l.published_at BETWEEN n.first_at AND n.last_at    AS is_recent,
         epoch_us(l.published_at) - epoch_us(s.paid_at)     AS micros,
         epoch_us(s.promised_at) - epoch_us(s.paid_at)      AS promised_micros,
         epoch_us(l.published_at) - epoch_us(s.promised_at) AS late_micros,
@@ -27,7 +39,7 @@ deliveries AS (
     FROM mart.article_progress AS p
     LEFT JOIN publications AS l USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
-    CROSS JOIN mart.snapshot AS n
+    CROSS JOIN period AS n
 ),
 outlet_counts AS (
     SELECT
@@ -53,7 +65,7 @@ SELECT
     open_articles,
     open_late,
     published,
-    CAST(7 * published / nullif($days, 0) AS DECIMAL(18, 2))   AS published_per_week,
+    CAST(7 * published / (SELECT nullif(greatest(0, epoch_us(last_at) - epoch_us(first_at) + 1), 0) / 86400e6 FROM period) AS DECIMAL(18, 2)) AS published_per_week,
     promised                                                   AS published_with_promise,
     on_time,
     CAST(100 * on_time / nullif(promised, 0) AS DECIMAL(38, 1)) AS on_time_percent,

@@ -3,7 +3,7 @@
 -- grain: one row per listing and trait that got worse, the latest change first
 -- about: Listings on sale with a worse trait than at the start of since: links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than since is compared with its first version. Only the two states are compared; a trait that is unknown in either state is left out. changed_at is the snapshot in which the trait last changed.
 -- param: since DATE? snapshot-30d -- date of the earlier state; NULL means the first snapshot
--- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
 -- param: min_points COUNT 1 -- leave out smaller losses of authority
 -- param: min_days COUNT 1 -- leave out smaller delays of delivery

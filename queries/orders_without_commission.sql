@@ -4,7 +4,7 @@
 -- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. The specification defines no currency for orders and items.
 -- param: since DATE NULL -- only orders paid on or after this date
 -- param: until DATE NULL -- only orders paid before this date
--- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: partial BOOLEAN false -- also orders with a commission on some of their items
 WITH item_sums AS (
     SELECT

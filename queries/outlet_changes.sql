@@ -6,7 +6,7 @@
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
 -- param: since DATE snapshot-30d -- date of the earlier state
 -- param: until DATE NULL -- date of the later state
--- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: top COUNT NULL -- maximum number of rows
 WITH outlet_ids AS (
     SELECT id FROM history.outlets WHERE $outlet IN (id, name)

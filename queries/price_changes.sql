@@ -4,7 +4,7 @@
 -- about: Rises and falls of prices. The newest changes come first, then the largest. Names are from the time of the change. A new or removed price is not a change, nor is the return of a withdrawn listing. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
 -- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date
 -- param: until DATE NULL -- only changes that a snapshot showed before this date
--- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: direction rise|fall NULL -- only rises or only falls
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

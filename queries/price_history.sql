@@ -4,7 +4,9 @@
 -- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not change it. A listing counts if it ever had the name or belonged to the outlet.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
--- param: since DATE? snapshot-90d -- first day, UTC
+-- param: since DATE? snapshot-90d -- first day
+-- param: until DATE NULL -- day after the last day
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -66,5 +68,6 @@ SELECT
     CAST(100 * share AS DECIMAL(38, 1)) AS change_percent
 FROM changes
 WHERE (NOT $changed OR is_changed)
-  AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE 'UTC')
+  AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+  AND ($until IS NULL OR snapshot_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ORDER BY snapshot_at, pricing_tier, currency

@@ -4,7 +4,7 @@
 -- about: Price rises and falls by day, with quartiles of the changes in percent of the old price, each a change that occurred, rounded to 1 place. The day is the day of the snapshot that showed the change. Prices that were 0 count in changes and rises only.
 -- param: since DATE? snapshot-30d -- first day
 -- param: until DATE NULL -- day after the last day
--- param: timezone TIMEZONE UTC -- time zone in which days begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
 WITH changes AS (
     SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
     FROM mart.price_changes

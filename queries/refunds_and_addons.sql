@@ -5,7 +5,7 @@
 -- param: by outlet|writer outlet -- grouping of the rows
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
--- param: timezone TIMEZONE UTC -- time zone in which dates begin, such as America/New_York
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: top COUNT NULL -- maximum number of rows
 WITH items AS (
     SELECT

@@ -1,19 +1,28 @@
 -- subject: throughput
 -- title: Articles by week
--- grain: one row per week from Monday, oldest first, up to the week of the snapshot
--- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the last week, at the snapshot. The backlog contains paid items, not refunded, without an article that has begun. Articles whose end has no known time are never in progress. Deleted articles and items are left out.
--- param: weeks COUNT 12 -- number of weeks
--- param: timezone TIMEZONE UTC -- time zone in which weeks begin, such as America/New_York
+-- grain: one row per week from Monday, oldest first
+-- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items, not refunded, without an article that has begun. Articles whose end has no known time are never in progress. Deleted articles and items are left out.
+-- param: weeks COUNT 12 -- number of weeks, without since
+-- param: since DATE NULL -- first week, as any date in that week
+-- param: until DATE NULL -- week after the last week, as any date in that week; NULL means up to the snapshot
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which weeks begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
-WITH calendar AS (
+WITH period AS (
     SELECT
-        CAST(date_trunc('week', snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) - CAST(7 * ago AS INTEGER) AS week,
+        snapshot_at,
+        least(CAST(date_trunc('week', CAST($until AS DATE)) AS DATE) - 7,
+            CAST(date_trunc('week', snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE)) AS last_week,
+        coalesce(CAST(date_trunc('week', CAST($since AS DATE)) AS DATE), last_week - CAST(7 * ($weeks - 1) AS INTEGER)) AS first_week
+    FROM mart.snapshot
+),
+calendar AS (
+    SELECT
+        CAST(unnest(range(CAST(first_week AS TIMESTAMP), CAST(last_week + 1 AS TIMESTAMP), INTERVAL 7 DAY)) AS DATE) AS week,
         CAST(week AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)       AS began_at,
         CAST(week + 7 AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)   AS ended_at,
         ended_at <= snapshot_at                                                AS is_complete
-    FROM mart.snapshot
-    CROSS JOIN range($weeks) AS t(ago)
+    FROM period
 ),
 ends AS (
     SELECT

@@ -1,12 +1,24 @@
 -- subject: throughput
 -- title: Load of writers
 -- grain: one row per writer, and one for articles without a writer
--- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open ones. Days to publish run from the start of the article to its first publication, for articles published in the window, and have 24 hours; the median is a duration that occurred.
--- param: days COUNT 30 -- length of the window that ends at the snapshot, in days
+-- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open ones. Days to publish run from the start of the article to its first publication, for articles published in the period, and have 24 hours; the median is a duration that occurred.
+-- param: days COUNT 30 -- length of the period in days, without since
+-- param: since DATE NULL -- first day of the period
+-- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
-WITH publications AS (
+WITH period AS (
+    SELECT
+        snapshot_at,
+        -- The last microsecond of the period, and the first one.
+        least(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) - INTERVAL 1 MICROSECOND, snapshot_at) AS last_at,
+        coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
+            last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
+    FROM mart.snapshot
+),
+publications AS (
     SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
@@ -17,12 +29,12 @@ article_loads AS (
         p.*,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        l.published_at > s.snapshot_at - to_days(CAST($days AS INTEGER)) AND l.published_at <= s.snapshot_at AS is_recent,
-        epoch_us(l.published_at) - epoch_us(p.started_at)                                               AS micros,
+        l.published_at BETWEEN s.first_at AND s.last_at          AS is_recent,
+        epoch_us(l.published_at) - epoch_us(p.started_at) AS micros,
         s.snapshot_at
     FROM mart.article_progress AS p
     LEFT JOIN publications AS l USING (article_id)
-    CROSS JOIN mart.snapshot AS s
+    CROSS JOIN period AS s
 )
 SELECT
     writer_id,

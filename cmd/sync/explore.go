@@ -80,7 +80,7 @@ func newExplorer(g *globals, cfg config.Config, pages published) (*explore.Explo
 		program += " --config " + config.QuoteWord(g.Config)
 	}
 	return explore.New(explore.Config{
-		Warehouse: pages, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Program: program, Log: g.newLogger(),
+		Warehouse: pages, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger(),
 	})
 }
 

@@ -168,7 +168,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, err
 	}
-	opts.MemoryLimit, opts.Threads = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads
+	opts.MemoryLimit, opts.Threads, opts.Timezone = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads, cfg.Schedule.Timezone
 	if g.held {
 		return openHeld(ctx, g, wh, opts)
 	}

@@ -154,7 +154,7 @@ func (w watcher) run(ctx context.Context, cfg config.Config, watches []watch.Wat
 	} else if err != nil {
 		return nil, err
 	}
-	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads})
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone})
 	if err != nil {
 		return nil, wh.ExplainErr(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -201,6 +202,12 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 		text, err := e.read(o.Name)
 		if err != nil {
 			return nil, err
+		}
+		o.Params = slices.Clone(o.Params)
+		for i, p := range o.Params {
+			if p.Type == "TIMEZONE" {
+				o.Params[i].Default = "UTC" // an engine does not know the schedule
+			}
 		}
 		found = append(found, Query{Query: o, SQL: e.fill(text, n), engine: e})
 	}

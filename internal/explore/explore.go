@@ -29,6 +29,8 @@ type Config struct {
 	// while its requests end, and earlier ones.
 	MemoryLimit string
 	Threads     int
+	// Timezone is the default time zone of questions, see query.Options.
+	Timezone string
 	// Program is the beginning of the shown commands.
 	Program string
 	// Timeout is the time limit of a page. Downloads and the report have at least a minute.

@@ -179,7 +179,7 @@ func (p *pool) add(s *openSnapshot, replaced int) {
 }
 
 func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
-	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, AsOf: asOf, Sessions: sessions,
+	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, Timezone: p.cfg.Timezone, AsOf: asOf, Sessions: sessions,
 		Timeout: max(p.cfg.Timeout, downloadTime)})
 	if err != nil {
 		return nil, err

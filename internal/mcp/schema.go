@@ -151,7 +151,7 @@ func formOf(typ string) string {
 	case "TIMESTAMPTZ":
 		return "a time such as 2026-11-01T02:00:00Z"
 	case "TIMEZONE":
-		return "a time zone such as Europe/Berlin"
+		return "a time zone such as Europe/Berlin, or schedule.timezone for that of the configuration"
 	case "DECIMAL":
 		return "a number such as 12.50"
 	}

@@ -86,6 +86,7 @@ type Param struct {
 	Nullable bool
 	// Default is the value if none is given. "NULL" means NULL. Empty means that the parameter is
 	// required. A DATE may be relative to the newest snapshot, as in "snapshot-7d".
+	// A TIMEZONE may be "schedule.timezone", which means Options.Timezone.
 	Default string
 	About   string
 	// Values is a SELECT of the values in the data, in its first column. Empty means that any

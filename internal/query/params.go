@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -19,7 +20,7 @@ import (
 
 // bindValues converts the values of parameters to arguments of a prepared statement. Values
 // never become part of the SQL.
-func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string) ([]any, error) {
+func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string, timezone string) ([]any, error) {
 	if err := checkNames(q, params, values); err != nil {
 		return nil, err
 	}
@@ -33,6 +34,9 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 			if text, err = snapshotDate(ctx, conn, m[1]); err != nil {
 				return nil, q.wrapErr(err)
 			}
+		}
+		if p.Type == "TIMEZONE" && text == scheduleTimezone {
+			text = cmp.Or(timezone, "UTC")
 		}
 		arg, err := p.bindText(text)
 		if err != nil {
@@ -153,6 +157,9 @@ func parseValue(typ, text string) (any, error) {
 		if _, err = time.LoadLocation(text); text == "" || text == "Local" {
 			err = strconv.ErrSyntax
 		}
+		if text == scheduleTimezone {
+			err = nil
+		}
 	case typ == "DECIMAL" && !decimalText.MatchString(text):
 		want, err = "a number such as 12.50", strconv.ErrSyntax
 	}
@@ -161,6 +168,9 @@ func parseValue(typ, text string) (any, error) {
 	}
 	return duckdb.Typed(value, kind), nil
 }
+
+// scheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
+const scheduleTimezone = "schedule.timezone"
 
 // relativeDate matches a date relative to the newest snapshot.
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)

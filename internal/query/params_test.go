@@ -125,6 +125,30 @@ func TestRelativeDates(t *testing.T) {
 	}
 }
 
+// TestScheduleTimezone checks that the value schedule.timezone means the time zone of the options.
+func TestScheduleTimezone(t *testing.T) {
+	q := query.Query{Name: "zone", SQL: "SELECT $timezone AS timezone", Params: []query.Param{{Name: "timezone", Type: "TIMEZONE", Default: "schedule.timezone", About: "zone"}}}
+	for _, c := range []struct{ option, value, want string }{
+		{"", "", "UTC"}, {"Europe/Berlin", "", "Europe/Berlin"}, {"Europe/Berlin", "schedule.timezone", "Europe/Berlin"}, {"Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo"},
+	} {
+		db, err := query.Open(t.Context(), catalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Timezone: c.option})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]string{"timezone": c.value}
+		if c.value == "" {
+			values = nil
+		}
+		got, err := runQuery(t, db, q, values, query.JSONL, query.Screen{})
+		if want := `{"timezone":"` + c.want + `"}`; err != nil || strings.TrimSpace(got) != want {
+			t.Errorf("%+v: got %s, %v, want %s", c, got, err, want)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestValuesNeverBecomeSQL(t *testing.T) {
 	db := open(t, oneListing)
 	text := query.Text("SELECT count(*) AS n FROM product_listings WHERE country = $c OR name = $c")

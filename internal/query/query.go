@@ -43,6 +43,8 @@ type Options struct {
 	// AsOf chooses an earlier snapshot by a time, a date or a run id, see Find. Empty means the
 	// newest.
 	AsOf string
+	// Timezone is the value of parameters whose value is "schedule.timezone". Defaults to UTC.
+	Timezone string
 	// Before, if set, shows the previous snapshot in the database "before", for checks.
 	Before *Before
 	// Unsafe allows SQL to access files and the network, to load extensions and to change
@@ -298,7 +300,7 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "several statements take no parameters: write one statement (a PIVOT without IN counts as several)"}
 	}
-	if args, err = bindValues(ctx, conn, q, params, values); err != nil {
+	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Timezone); err != nil {
 		return s, nil, err
 	}
 	if own && !db.opts.Unsafe {

@@ -2,28 +2,42 @@
 WITH params AS (
     SELECT
         CAST(12 AS BIGINT) AS weeks,
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone,
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
-mondays AS (
+bounds AS (
     SELECT
         n.snapshot_at,
-        params.timezone,
-{{- if spark}}
-        date_sub(trunc(CAST(convert_timezone(current_timezone(), params.timezone, CAST(n.snapshot_at AS TIMESTAMP_NTZ)) AS DATE), 'WEEK'),
-            CAST(7 * a.ago AS INT)) AS week
-{{- else}}
-        date_add('day', -7 * a.ago, date_trunc('week', CAST(at_timezone(n.snapshot_at, params.timezone) AS DATE))) AS week
-{{- end}}
+        params.*,
+        {{week (local_date "n.snapshot_at" "params.timezone")}} AS this_week,
+        {{days_after (week "params.until") "-7"}} AS until_week
     FROM ${mart}.snapshot AS n
     CROSS JOIN params
+),
+period AS (
+    SELECT
+        snapshot_at,
+        timezone,
+        coalesce(least(until_week, this_week), this_week) AS last_week,
+        coalesce({{week "since"}}, {{days_after "coalesce(least(until_week, this_week), this_week)" "-7 * (weeks - 1)"}}) AS first_week
+    FROM bounds
+),
+mondays AS (
+    SELECT
+        p.snapshot_at,
+        p.timezone,
+        p.last_week,
 {{- if spark}}
-    CROSS JOIN (SELECT explode(sequence(0, greatest(weeks, 1) - 1)) AS ago FROM params) AS a
+        explode(sequence(p.first_week, greatest(p.first_week, p.last_week), INTERVAL 7 DAYS)) AS week
+    FROM period AS p
 {{- else}}
-    CROSS JOIN UNNEST(sequence(0, greatest(params.weeks, 1) - 1)) AS a (ago)
+        a.week
+    FROM period AS p
+    CROSS JOIN UNNEST(sequence(p.first_week, greatest(p.first_week, p.last_week), INTERVAL '7' DAY)) AS a (week)
 {{- end}}
-    WHERE a.ago < params.weeks
 ),
 calendar AS (
     SELECT
@@ -32,6 +46,7 @@ calendar AS (
         {{midnight_after "week" "7" "timezone"}} AS ended_at,
         {{midnight_after "week" "7" "timezone"}} <= snapshot_at AS is_complete
     FROM mondays
+    WHERE week <= last_week
 ),
 ends AS (
     SELECT

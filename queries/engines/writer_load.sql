@@ -2,9 +2,26 @@
 WITH params AS (
     SELECT
         CAST(30 AS BIGINT) AS days,
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended,
         CAST('revision_requested' AS {{text}}) AS revision
+),
+ends AS (
+    SELECT
+        n.snapshot_at,
+        params.*,
+        coalesce(least({{micros (midnight "params.until" "params.timezone")}} - 1, {{micros "n.snapshot_at"}}), {{micros "n.snapshot_at"}}) AS last_us
+    FROM ${mart}.snapshot AS n
+    CROSS JOIN params
+),
+period AS (
+    SELECT
+        ends.*,
+        coalesce({{micros (midnight "since" "timezone")}}, last_us - days * 86400000000 + 1) AS first_us
+    FROM ends
 ),
 publications AS (
     SELECT s.article_id, min(s.began_at) AS published_at
@@ -17,15 +34,13 @@ article_loads AS (
     SELECT
         p.*,
         p.live_url IS NULL
-            AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false) AS is_open,
-        {{micros "l.published_at"}} > {{micros "n.snapshot_at"}} - params.days * 86400000000
-            AND l.published_at <= n.snapshot_at                   AS is_recent,
+            AND NOT coalesce({{has "split(n.published || ',' || n.ended, ',')" "p.status_prefix"}}, false) AS is_open,
+        {{micros "l.published_at"}} BETWEEN n.first_us AND n.last_us AS is_recent,
         {{micros "l.published_at"}} - {{micros "p.started_at"}}   AS duration_us,
-        {{has "split(params.revision, ',')" "p.status_prefix"}} AS in_revision,
+        {{has "split(n.revision, ',')" "p.status_prefix"}} AS in_revision,
         n.snapshot_at
     FROM ${mart}.article_progress AS p
-    CROSS JOIN ${mart}.snapshot AS n
-    CROSS JOIN params
+    CROSS JOIN period AS n
     LEFT JOIN publications AS l ON l.article_id = p.article_id
 ),
 writers AS (
