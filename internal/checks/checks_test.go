@@ -287,24 +287,109 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	}
 }
 
-// TestPrivateColumnsAreNoFinding drops a column that an earlier night published.
-func TestPrivateColumnsAreNoFinding(t *testing.T) {
-	const fixture = `INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, 'L' || n, 'o' || n FROM range(60) AS t(n);
-INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, NULL, 'hash' || n, tonight() FROM range(60) AS t(n);
-INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);`
+// TestChangedPrivacyRulesAreNoFinding publishes values as they were, and values as a changed rule
+// makes them. The same changes without a rule are findings.
+func TestChangedPrivacyRulesAreNoFinding(t *testing.T) {
+	const fixture = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
+INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
+INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, is_now('L' || n), is_now('o' || n), tonight() FROM range(60) AS t(n);
+INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier) SELECT 'l' || n, 1, 10 + n, was('USD'), was('standard') FROM range(60) AS t(n);
+INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from) SELECT 'l' || n, 1, 10 + n, is_now('USD'), is_now('standard'), tonight() FROM range(60) AS t(n);
+INSERT INTO past.orders (id, status) SELECT 'r' || n, was('paid') FROM range(60) AS t(n);
+INSERT INTO orders (id, status, valid_from) SELECT 'r' || n, is_now('paid'), tonight() FROM range(60) AS t(n);
+INSERT INTO past.articles (id, live_url, status_prefix) SELECT 'a' || n, 'https://example.com', was('published') FROM range(60) AS t(n);
+INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 'https://example.com', is_now('published'), tonight() FROM range(60) AS t(n);`
+	private := []string{"product_listings.name", "product_listings.outlet_id", "product_listing_prices.currency", "product_listing_prices.pricing_tier", "orders.status", "articles.status_prefix"}
 	empty := catalog(t)
 	for _, c := range []struct {
-		private []string
-		want    ledger.CheckOutcome
-	}{{nil, ledger.CheckFailed}, {[]string{"product_listings.name", "product_listings.outlet_id"}, ledger.CheckPassed}} {
-		db := open(t, empty, twoNights+readAll()+fixture, query.Before{Hidden: c.private}, time.Minute)
-		results, err := load(t, "", nil, c.private, "column_emptied", "attributes_rewritten", "references_lost").Run(t.Context(), db)
+		name, was, now string
+		private        []string
+		want           []string
+	}{
+		{"dropped", "x", "CAST(NULL AS VARCHAR)", private, nil},
+		{"hashed", "x", "sha256(x)", private, nil},
+		{"no longer hashed", "sha256(x)", "x", nil, nil},
+		{"no longer dropped", "CAST(NULL AS VARCHAR)", "x", nil, nil},
+		{"lost", "x", "CAST(NULL AS VARCHAR)", nil, []string{"column_emptied", "live_without_published", "nulls_rose", "statuses_backwards"}},
+		{"replaced", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed"}},
+	} {
+		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
+		db := open(t, empty, twoNights+readAll()+macros+fixture, query.Before{Hidden: c.private}, time.Minute)
+		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range results {
-			if r.Outcome != c.want {
-				t.Errorf("private columns %v: %s %s (%s)", c.private, r.Name, r.Outcome, r.Reason)
+		if diff := cmp.Diff(c.want, failed(t, results)); diff != "" {
+			t.Errorf("%s: failed checks (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// failed returns the names of the failed checks. All checks must run.
+func failed(t *testing.T, results []ledger.Check) (names []string) {
+	t.Helper()
+	for _, r := range results {
+		if r.Outcome == ledger.CheckFailed {
+			names = append(names, r.Name)
+		}
+		if r.Outcome == ledger.CheckNotRun {
+			t.Errorf("%s did not run: %s", r.Name, r.Reason)
+		}
+	}
+	return names
+}
+
+// TestSparseTablesAreNoFinding runs all checks on tables without rows, with rows that are NULL
+// but for their keys, with one row, and with one row left.
+func TestSparseTablesAreNoFinding(t *testing.T) {
+	empty := catalog(t)
+	fill := func(schema string, rows int, extra string) string {
+		var b strings.Builder
+		for _, table := range stream.Tables(stream.All()) {
+			var values []string
+			for _, key := range table.Key {
+				value := "n"
+				if strings.HasSuffix(key, "_at") || key == "timestamp" {
+					value = "make_timestamptz(n)"
+				}
+				values = append(values, value+" AS "+sqltext.Quote(key))
+			}
+			fmt.Fprintf(&b, "INSERT INTO %s.%s BY NAME SELECT %s%s FROM range(%d) AS t(n);\n", schema, sqltext.Quote(table.Name), strings.Join(values, ", "), extra, rows)
+		}
+		return b.String()
+	}
+	const tonight = ", tonight() AS valid_from"
+	for name, fixture := range map[string]string{
+		"empty":        "",
+		"all NULL":     fill("past", 60, "") + fill("main", 60, tonight),
+		"one row":      fill("past", 1, "") + fill("main", 1, tonight),
+		"one row left": fill("past", 60, "") + fill("main", 1, tonight),
+		"one order": `INSERT INTO past.orders (id, total, status, created_at, date_paid) VALUES ('o', 1, 'paid', '2026-01-01 00:00:00+00', '2026-01-02 00:00:00+00');
+INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES ('o', 100, 'state_paid', '2026-01-03 00:00:00+00', '2026-01-03 00:00:00+00', tonight());
+INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');
+INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES ('p', 1, 1, 'EUR', 'standard', tonight());`,
+	} {
+		db := open(t, empty, twoNights+readAll()+fixture, query.Before{}, time.Minute)
+		results, err := load(t, "", nil, nil).Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := failed(t, results); got != nil {
+			t.Errorf("%s: failed checks %v", name, got)
+		}
+	}
+}
+
+// TestHeadersExplain holds that each shipped check gives its reason, its default thresholds and
+// its limits.
+func TestHeadersExplain(t *testing.T) {
+	for _, q := range load(t, "", nil, nil).List() {
+		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not found: ") {
+			t.Errorf("%s: the header needs Reason: and Not found: in about: %s", q.Name, q.About)
+		}
+		for _, p := range q.Params {
+			if p.Default == "" || p.About == "" {
+				t.Errorf("%s: parameter %s needs a default and a description", q.Name, p.Name)
 			}
 		}
 	}

@@ -2,16 +2,30 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or has only one distinct value. A column that had fewer than three distinct values, by DuckDB's estimate, may have only one, so flags are left out. Only tables with at least a tenth of changed rows are compared. Not found: a column that loses its values over several nights.
+-- about: A column that had values in at least half of the rows is now empty, or nearly so, or has only one single value, which a share of its values did not have before. Reason: the service left out a field or fills it with a constant. Flags (true or false) may have one single value. Only tables with at least a tenth of changed rows are compared. Not found: a column that loses its values over several nights, or only a part of them, see nulls_rose.
 -- each: table
+-- param: filled DECIMAL 0.05 -- a column with values in a smaller share of the rows is nearly empty
+-- param: share DECIMAL 0.3 -- largest share of the values that may become the single one
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
-SELECT {name} AS table_name, column_name, CASE WHEN n.state = 0 THEN 'is empty' ELSE 'has one single value' END AS problem
-FROM (UNPIVOT (
-    SELECT CASE WHEN count(*) < $min_rows THEN 9 WHEN count(COLUMNS('(.*)')) = 0 THEN 0 WHEN min(COLUMNS('(.*)')) = max(COLUMNS('(.*)')) THEN 1 ELSE 9 END AS "\1"
-    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table})) ON COLUMNS(*) INTO NAME column_name VALUE state) AS n
-JOIN (UNPIVOT (
-    SELECT CASE WHEN count(COLUMNS('(.*)')) < greatest($min_rows, count(*) / 2) THEN 0 WHEN approx_count_distinct(COLUMNS('(.*)')) < 3 THEN 1 ELSE 2 END AS "\1"
-    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE state) AS b USING (column_name)
-WHERE n.state < b.state AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+WITH lost AS (
+    SELECT column_name, state
+    FROM (UNPIVOT (
+        SELECT CASE WHEN count(COLUMNS('(.*)')) < count(*) * CAST($filled AS DECIMAL(9, 3)) THEN 'empty'
+            WHEN min(COLUMNS('(.*)')) = max(COLUMNS('(.*)')) AND typeof(min(COLUMNS('(.*)'))) <> 'BOOLEAN' THEN '=' || CAST(min(COLUMNS('(.*)')) AS VARCHAR) END AS "\1"
+        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE state)
+    JOIN (UNPIVOT (
+        SELECT CASE WHEN count(COLUMNS('(.*)')) >= greatest($min_rows, count(*) / 2) THEN min(COLUMNS('(.*)')) < max(COLUMNS('(.*)')) END AS "\1"
+        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several) USING (column_name)
+    WHERE (state = 'empty' OR had_several) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+)
+SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM lost WHERE state = 'empty'
+UNION ALL
+-- This reads the values of the columns found above, in most nights of none.
+SELECT {name}, column_name, 'has one single value'
+FROM (UNPIVOT (SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1" FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
+JOIN lost USING (column_name)
+WHERE state <> 'empty'
+GROUP BY column_name
+HAVING count_if('=' || value_before <> state) > count(*) * CAST($share AS DECIMAL(9, 3))
 ORDER BY ALL

@@ -2,22 +2,28 @@
 -- severity: hold
 -- title: Many prices changed their currency
 -- grain: one row per table, old and new currency
--- about: More than a share of the prices of a currency have another currency than in the last snapshot. A price rarely changes its currency; swapped fields are a likely cause. Not found: a wrong currency of new prices.
+-- about: More than a share of the prices of a currency have another currency than in the last snapshot. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only has another place in the list of its record passes, and so does a hash in place of a currency, which `privacy` made. Not found: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- largest share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 WITH price_changes AS (
     SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64
+      AND NOT EXISTS (FROM product_listing_prices AS m WHERE m.valid_from = $snapshot AND m.product_listing_id = p.product_listing_id
+        AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
     UNION ALL
     SELECT 'outlet_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM outlet_listing_prices AS n JOIN past.outlet_listing_prices AS p USING (outlet_listing_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64
+      AND NOT EXISTS (FROM outlet_listing_prices AS m WHERE m.valid_from = $snapshot AND m.outlet_listing_id = p.outlet_listing_id
+        AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
     UNION ALL
     SELECT 'product_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_prices AS n JOIN past.product_prices AS p USING (product_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64
+      AND NOT EXISTS (FROM product_prices AS m WHERE m.valid_from = $snapshot AND m.product_id = p.product_id
+        AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
 ),
 earlier AS (
     SELECT 'product_listing_prices' AS table_name, currency, count(*) AS prices FROM before.product_listing_prices GROUP BY currency

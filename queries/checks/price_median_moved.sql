@@ -2,14 +2,40 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a currency and tier changed by more than a factor since the last snapshot, for example because the service sends cents instead of units. Only tables with at least a tenth of changed rows are compared. Not found: smaller changes, and groups with few prices.
--- each: table product_listing_prices outlet_listing_prices product_prices
+-- about: The median price of a currency and tier changed by more than a factor since the last snapshot. Reason: a service that sends cents instead of units, or zeros, may do so for one tier only. Groups in which less than a tenth of the prices are new or changed pass: there a single price between two clusters can move the median. Not found: smaller changes, groups with few prices, and prices that are exchanged within a group.
 -- param: factor DECIMAL 5 -- largest factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
-SELECT {name} AS table_name, n.currency, n.pricing_tier, b.prices AS prices_before, n.prices, CAST(b.median_price AS DECIMAL(18, 6)) AS median_before, CAST(n.median_price AS DECIMAL(18, 6)) AS median_price
-FROM (SELECT currency, pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price FROM {table} GROUP BY ALL) AS n
-JOIN (SELECT currency, pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price FROM before.{table} GROUP BY ALL) AS b
-    ON (n.currency, n.pricing_tier) IS NOT DISTINCT FROM (b.currency, b.pricing_tier)
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+WITH current_prices AS (
+    SELECT 'product_listing_prices' AS table_name, currency, pricing_tier, unit_amount, valid_from = $snapshot AS is_new FROM product_listing_prices
+    UNION ALL
+    SELECT 'outlet_listing_prices', currency, pricing_tier, unit_amount, valid_from = $snapshot FROM outlet_listing_prices
+    UNION ALL
+    SELECT 'product_prices', currency, pricing_tier, unit_amount, valid_from = $snapshot FROM product_prices
+),
+earlier_prices AS (
+    SELECT 'product_listing_prices' AS table_name, currency, pricing_tier, unit_amount FROM before.product_listing_prices
+    UNION ALL
+    SELECT 'outlet_listing_prices', currency, pricing_tier, unit_amount FROM before.outlet_listing_prices
+    UNION ALL
+    SELECT 'product_prices', currency, pricing_tier, unit_amount FROM before.product_prices
+),
+-- Counting is cheap. Medians are computed for these groups only.
+moved_groups AS (
+    SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new) >= count(*)
+),
+current_medians AS (
+    SELECT m.table_name, m.currency, m.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
+    FROM moved_groups AS m JOIN current_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
+    GROUP BY ALL
+),
+earlier_medians AS (
+    SELECT m.table_name, m.currency, m.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
+    FROM moved_groups AS m JOIN earlier_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
+    GROUP BY ALL
+)
+SELECT n.table_name, n.currency, n.pricing_tier, b.prices AS prices_before, n.prices, CAST(b.median_price AS DECIMAL(18, 6)) AS median_before, CAST(n.median_price AS DECIMAL(18, 6)) AS median_price
+FROM current_medians AS n JOIN earlier_medians AS b ON (n.table_name, n.currency, n.pricing_tier) IS NOT DISTINCT FROM (b.table_name, b.currency, b.pricing_tier)
 WHERE n.prices >= $min_prices AND b.prices >= $min_prices
   AND (n.median_price > b.median_price * CAST($factor AS DECIMAL(9, 3)) OR n.median_price * CAST($factor AS DECIMAL(9, 3)) < b.median_price)
 ORDER BY ALL

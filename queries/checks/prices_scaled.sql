@@ -1,37 +1,45 @@
 -- subject: prices
 -- severity: hold
 -- title: Many prices changed by the same factor
--- grain: one row per table, currency and factor
--- about: More than a share of the prices of a currency changed by the same factor since the last snapshot. Factors near 1 pass, because a general price rise has the same effect. Not found: factors that differ from price to price, and prices whose currency changed too.
+-- grain: one row per table and currency
+-- about: More than a share of the prices of a currency changed by the same factor since the last snapshot. Reason: cents instead of units, a price per hundred, or another currency under the old name. Factors that differ by up to 3 % are the same, because prices are rounded. Factors near 1 pass, because a general price rise has the same effect. Prices whose currency or tier changed too are not compared. Not found: factors that differ from price to price.
 -- param: share DECIMAL 0.3 -- largest share of the prices of a currency
 -- param: low DECIMAL 0.8 -- factors from here pass
 -- param: high DECIMAL 1.25 -- factors up to here pass
 -- param: min_prices COUNT 50 -- leave out factors of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 WITH price_changes AS (
-    SELECT 'product_listing_prices' AS table_name, n.currency, round(n.unit_amount / p.unit_amount, 2) AS factor
+    SELECT 'product_listing_prices' AS table_name, n.currency, n.unit_amount / p.unit_amount AS factor
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND n.currency IS NOT DISTINCT FROM p.currency AND n.unit_amount <> p.unit_amount
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND (n.currency, n.pricing_tier) IS NOT DISTINCT FROM (p.currency, p.pricing_tier)
     UNION ALL
-    SELECT 'outlet_listing_prices' AS table_name, n.currency, round(n.unit_amount / p.unit_amount, 2) AS factor
+    SELECT 'outlet_listing_prices', n.currency, n.unit_amount / p.unit_amount
     FROM outlet_listing_prices AS n JOIN past.outlet_listing_prices AS p USING (outlet_listing_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND n.currency IS NOT DISTINCT FROM p.currency AND n.unit_amount <> p.unit_amount
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND (n.currency, n.pricing_tier) IS NOT DISTINCT FROM (p.currency, p.pricing_tier)
     UNION ALL
-    SELECT 'product_prices' AS table_name, n.currency, round(n.unit_amount / p.unit_amount, 2) AS factor
+    SELECT 'product_prices', n.currency, n.unit_amount / p.unit_amount
     FROM product_prices AS n JOIN past.product_prices AS p USING (product_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND n.currency IS NOT DISTINCT FROM p.currency AND n.unit_amount <> p.unit_amount
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND (n.currency, n.pricing_tier) IS NOT DISTINCT FROM (p.currency, p.pricing_tier)
+),
+-- A step is 2 %. Prices of zero and below have a step of their own.
+steps AS (
+    SELECT table_name, currency, CASE WHEN factor > 0 THEN CAST(round(50 * ln(factor)) AS INTEGER) ELSE -100000 END AS step, count(*) AS prices, median(factor) AS factor
+    FROM price_changes
+    WHERE factor < CAST($low AS DECIMAL(9, 3)) OR factor > CAST($high AS DECIMAL(9, 3))
+    GROUP BY table_name, currency, step
+),
+neighbours AS (
+    SELECT *, CAST(sum(prices) OVER (PARTITION BY table_name, currency ORDER BY step RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS BIGINT) AS prices_changed FROM steps
 ),
 earlier AS (
-    SELECT 'product_listing_prices' AS table_name, currency, count(*) AS prices FROM before.product_listing_prices GROUP BY currency
+    SELECT 'product_listing_prices' AS table_name, currency, count(*) AS prices_before FROM before.product_listing_prices GROUP BY currency
     UNION ALL
     SELECT 'outlet_listing_prices', currency, count(*) FROM before.outlet_listing_prices GROUP BY currency
     UNION ALL
     SELECT 'product_prices', currency, count(*) FROM before.product_prices GROUP BY currency
 )
-SELECT table_name, price_changes.currency, factor, count(*) AS prices_changed, any_value(prices) AS prices_before
-FROM price_changes JOIN earlier USING (table_name)
-WHERE price_changes.currency IS NOT DISTINCT FROM earlier.currency
-  AND (factor < CAST($low AS DECIMAL(9, 3)) OR factor > CAST($high AS DECIMAL(9, 3)))
-GROUP BY ALL
-HAVING prices_changed >= $min_prices AND prices_changed > any_value(prices) * CAST($share AS DECIMAL(9, 3))
+SELECT n.table_name, n.currency, round(factor, 4) AS factor, prices_changed, prices_before
+FROM neighbours AS n JOIN earlier AS e ON (n.table_name, n.currency) IS NOT DISTINCT FROM (e.table_name, e.currency)
+WHERE prices_changed >= $min_prices AND prices_changed > prices_before * CAST($share AS DECIMAL(9, 3))
+QUALIFY row_number() OVER (PARTITION BY n.table_name, n.currency ORDER BY prices_changed DESC, prices DESC, step) = 1
 ORDER BY ALL

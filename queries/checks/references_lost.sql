@@ -2,15 +2,15 @@
 -- severity: hold
 -- title: References point to nothing
 -- grain: one row per reference
--- about: More than half of the references of a column have no record in the referenced table; in the last snapshot less than a tenth had no record. The references are defined in the schema files. A reference is compared only if at least a tenth of the rows changed in one of its two tables.
+-- about: More than half of the references of a column have no record in the referenced table; in the last snapshot less than a tenth had no record. Reason: ids of another kind, or another form of the same ids. The references are defined in the schema files. A reference is compared only if at least a tenth of the rows changed in one of its two tables, and if it had enough references before. Not found: references to a wrong but existing record, see attributes_rewritten.
 -- each: reference
 -- param: share DECIMAL 0.5 -- largest share of references without a record
 -- param: share_before DECIMAL 0.1 -- leave out columns of which this share or more had no record before
--- param: min_references COUNT 50 -- leave out columns with fewer references
+-- param: min_references COUNT 50 -- leave out columns with fewer references in either snapshot
 SELECT {name} AS reference, {target_name} AS names, b.lost AS lost_before, b.total AS references_before, n.lost, n.total AS references_now
 FROM (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost
     FROM {table} AS r LEFT JOIN (SELECT DISTINCT {target_column} AS id FROM {target}) AS t ON t.id = r.{column} WHERE r.{column} IS NOT NULL) AS n,
     (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost
     FROM before.{table} AS r LEFT JOIN (SELECT DISTINCT {target_column} AS id FROM before.{target}) AS t ON t.id = r.{column} WHERE r.{column} IS NOT NULL) AS b
-WHERE n.total >= $min_references AND n.lost > n.total * CAST($share AS DECIMAL(9, 3)) AND b.lost < greatest(1, b.total * CAST($share_before AS DECIMAL(9, 3)))
+WHERE n.total >= $min_references AND b.total >= $min_references AND n.lost > n.total * CAST($share AS DECIMAL(9, 3)) AND b.lost < b.total * CAST($share_before AS DECIMAL(9, 3))
 ORDER BY ALL

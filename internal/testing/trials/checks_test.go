@@ -80,7 +80,7 @@ func valueCases() []valueCase {
 		{"some commissions", sim.ValueFault{Kind: sim.ValueCommissions, Share: 0.05}, "commission_above_sale", false},
 		{"no authority", sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, "column_emptied", true},
 		{"no currency", sim.ValueFault{Kind: sim.ValueField, Field: "currency"}, "nulls_rose", true},
-		{"statuses", sim.ValueFault{Kind: sim.ValueStatuses}, "attributes_rewritten", true},
+		{"statuses", sim.ValueFault{Kind: sim.ValueStatuses}, "statuses_renamed", true},
 		{"outlets shuffled", sim.ValueFault{Kind: sim.ValueOutletsShuffled}, "attributes_rewritten", true},
 		{"dates", sim.ValueFault{Kind: sim.ValueDates}, "attributes_rewritten", true},
 	}

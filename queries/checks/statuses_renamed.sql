@@ -1,0 +1,27 @@
+-- subject: quality
+-- severity: hold
+-- title: Statuses were renamed or exchanged
+-- grain: one row per column
+-- about: More than a share of the rows of a table changed to a status that no row had in the last snapshot, or two statuses were exchanged. Reason: queries compare statuses with fixed texts. Many changes from one known status to another pass: that may be work in bulk. Only tables with at least a tenth of changed rows are compared. Not found: wrong statuses of new rows, and statuses that became NULL, see nulls_rose.
+-- each: table orders order_items campaigns articles
+-- param: share DECIMAL 0.3 -- largest share of the rows
+-- param: min_rows COUNT 50 -- leave out changes of fewer rows
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+WITH changes AS (
+    SELECT column_name, status_before, status, count(*) AS rows_changed
+    FROM (UNPIVOT (SELECT id, COLUMNS('^(status|commission_status|status_prefix)$') FROM {table} WHERE valid_from = $snapshot)
+        ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE status) AS n
+    JOIN (UNPIVOT (SELECT id, COLUMNS('^(status|commission_status|status_prefix)$') FROM past.{table} WHERE valid_to = $snapshot)
+        ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE status_before) AS p USING (id, column_name)
+    WHERE status <> status_before AND length(status) <> 64 AND length(status_before) <> 64
+    GROUP BY ALL
+),
+known AS (SELECT DISTINCT column_name, status FROM (UNPIVOT (SELECT COLUMNS('^(status|commission_status|status_prefix)$') FROM before.{table}) ON COLUMNS(*) INTO NAME column_name VALUE status))
+SELECT {name} AS table_name, column_name, CAST(sum(c.rows_changed) AS BIGINT) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before,
+    array_to_string(list(c.status_before || ' to ' || c.status ORDER BY c.rows_changed DESC, c.status)[:5], ', ') AS changes
+FROM changes AS c LEFT JOIN known AS k USING (column_name, status)
+LEFT JOIN changes AS back ON back.column_name = c.column_name AND back.status = c.status_before AND back.status_before = c.status
+WHERE k.status IS NULL OR 2 * c.rows_changed >= $min_rows AND 2 * back.rows_changed >= $min_rows
+GROUP BY column_name
+HAVING sum(c.rows_changed) >= $min_rows AND sum(c.rows_changed) > (SELECT count(*) FROM before.{table}) * CAST($share AS DECIMAL(9, 3))
+ORDER BY ALL
