@@ -37,8 +37,8 @@ const (
 	// heldTimeout is the time limit of one query of the page, of which it has two. It fits
 	// into the write timeout of the server.
 	heldTimeout = 25 * time.Second
-	// heldChanges is the maximum number of shown changes.
-	heldChanges = 200
+	// heldRows is the maximum number of rows of a table on the page.
+	heldRows = 200
 )
 
 // heldData is the data of held.html.
@@ -46,8 +46,8 @@ type heldData struct {
 	page.Frame
 	Held heldNight
 	// From is the time of the snapshot that the held night is compared with.
-	From            time.Time
-	Counts, Changes page.Table
+	From           time.Time
+	Counts, Fields page.Table
 	// Problem is why the changes are not shown.
 	Problem string
 }
@@ -104,21 +104,20 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 	if err != nil {
 		return err
 	}
-	const allTables = 1000
-	if data.Counts, err = collectTable(ctx, db, counts, "Changes by table", allTables); err != nil {
+	if data.Counts, err = collectTable(ctx, db, counts, "Changes by table"); err != nil {
 		return err
 	}
-	changes, err := db.Changes(ctx, d, false)
+	fields, err := db.ChangedFields(ctx, d)
 	if err != nil {
 		return err
 	}
-	data.Changes, err = collectTable(ctx, db, changes, "Changes by field", heldChanges)
+	data.Fields, err = collectTable(ctx, db, fields, "Changed fields, with an example of each")
 	return err
 }
 
 // collectTable runs a query and shows its first rows.
-func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string, most int) (page.Table, error) {
-	result, err := db.Collect(ctx, q, nil, most)
+func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string) (page.Table, error) {
+	result, err := db.Collect(ctx, q, nil, heldRows)
 	if err != nil {
 		return page.Table{}, err
 	}
@@ -129,16 +128,19 @@ func collectTable(ctx context.Context, db *query.DB, q query.Query, caption stri
 	for _, r := range result.Rows {
 		var row page.Row
 		for i, v := range r.Values {
-			cell := page.Cell{Text: v.Text, Class: "why"}
-			if result.Columns[i].Numeric {
+			cell := page.Cell{Text: v.Text}
+			switch c := result.Columns[i]; {
+			case c.Numeric:
 				cell = page.Cell{Text: page.Decimal(v.Text), Class: "n"}
+			case c.Name != "table" && c.Name != "field": // wrap long values
+				cell.Class = "why"
 			}
 			row.Cells = append(row.Cells, cell)
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	if result.Total > int64(most) {
-		t.More = fmt.Sprintf("The first %d of %s rows. placementsync diff --held shows all.", most, page.Decimal(fmt.Sprint(result.Total)))
+	if result.Total > heldRows {
+		t.More = fmt.Sprintf("The first %d of %s rows.", heldRows, page.Decimal(fmt.Sprint(result.Total)))
 	}
 	return t, nil
 }

@@ -73,11 +73,12 @@ func (s status) StreamTable() page.Table {
 	return t
 }
 
-// checkTable lists the checks of a night that failed or did not run.
+// checkTable lists the checks of a night that failed or did not run. Those of severity hold are
+// first.
 func checkTable(night ledger.Run) page.Table {
 	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,
 		Heads: []page.Head{{Label: "Check"}, {Label: "Severity"}, {Label: "Outcome"}, {Label: "Rows", Numeric: true}, {Label: "First rows"}}}
-	for _, c := range night.Checks {
+	for _, c := range slices.SortedStableFunc(slices.Values(night.Checks), func(a, b ledger.Check) int { return strings.Compare(a.Severity, b.Severity) }) {
 		severity := page.Cell{Text: c.Severity}
 		if slices.Contains(night.Accepted, c.Name) {
 			severity.Sub = "accepted " + stamp(night.AcceptedAt)

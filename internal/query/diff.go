@@ -69,6 +69,16 @@ func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
 		FROM (%s) GROUP BY table_name ORDER BY table_name`)
 }
 
+// ChangedFields returns the query for the changed fields, the most frequent one first: the number of
+// records, and the key with the old and the new value of one of them, each of at most 200 characters.
+func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
+	return db.changesQuery(ctx, d, `SELECT "table", field, records, e."key", left(e."old", 200) AS "old", left(e."new", 200) AS "new"
+		FROM (SELECT table_name AS "table", field, count(*) AS records,
+				arg_min({"key": "key", "old": `+plainTextSQL(`"old"`)+`, "new": `+plainTextSQL(`"new"`)+`}, "key") AS e
+			FROM (%s) WHERE kind = 'changed' GROUP BY ALL)
+		ORDER BY records DESC, "table", field`)
+}
+
 func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }

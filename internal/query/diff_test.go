@@ -68,8 +68,16 @@ func TestInexactChangesHaveUnquotedTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fields, err := db.ChangedFields(t.Context(), newDiff(t, db, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fieldsBefore, err := db.ChangedFields(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
-	for _, q := range []query.Query{changes, counts} {
+	for _, q := range []query.Query{changes, counts, fields, fieldsBefore} {
 		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
@@ -82,6 +90,12 @@ product_listings  c    new      NULL   NULL  {"id":"c","name":"=c","created_at":
 product_listings  d    changed  name   same  other
 `, `table             new  changed  gone  fields
 product_listings    1        2     0       2
+`, `table                   field        records  key  old       new
+product_listing_prices  extra              1  a/1  NULL      {"x":1.10}
+product_listing_prices  unit_amount        1  a/1  9.500000  123456789012.123456
+product_listings        name               1  d    other     same
+`, `table             field  records  key  old  new
+product_listings  name         2  a    old  new "name"
 `}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
