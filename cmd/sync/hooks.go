@@ -88,8 +88,7 @@ func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 
 func (h *hooks) queueRefresh(e stream.Event) {
 	if h.night.Load() != nil {
-		t := webhook.EventTargets(e)
-		h.refresher.Add(t.Article, t.Campaign)
+		h.refresher.Add(webhook.EventTargets(e))
 	}
 }
 

@@ -45,7 +45,8 @@ func queryCommand(g *globals) *cobra.Command {
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0 means never")
 	o.output.addFlags(cmd)
-	o.output.addGradesFlag(cmd)
+	cmd.Flags().BoolVar(&o.output.withGrades, "with-grades", false, "with --format json: write one object with the snapshot, the rows, and the grade of every\n"+
+		"source table with its reason")
 	asOfFlag(cmd, g, &o.asOf)
 	heldFlag(cmd, g)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")

@@ -2,11 +2,8 @@ package fetch
 
 import "sync"
 
-// maxPooled is the size in bytes above which a buffer is not reused: it would occupy memory
+// bufferPool keeps buffers for reuse, except those of large bodies: these would occupy memory
 // for the whole run.
-const maxPooled = 8 << 20
-
-// bufferPool keeps buffers for reuse.
 type bufferPool struct{ pool sync.Pool }
 
 func (p *bufferPool) get() *[]byte {
@@ -17,7 +14,7 @@ func (p *bufferPool) get() *[]byte {
 }
 
 func (p *bufferPool) put(b *[]byte) {
-	if cap(*b) <= maxPooled {
+	if cap(*b) <= largeBody {
 		*b = (*b)[:0]
 		p.pool.Put(b)
 	}

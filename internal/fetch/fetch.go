@@ -194,8 +194,6 @@ type Response struct {
 	// landing.
 	Compressed []byte
 	Encoding   string
-	// Landed means that the answer was read from the landing instead of the service.
-	Landed bool
 	// Previous are the facts of the same page in the previous pass, if its body is the same,
 	// or nil. A reader may return them without decoding the body.
 	Previous *stream.PageFacts

@@ -136,7 +136,7 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 			if !s.ok || !l.isLatest(&s.line) {
 				continue
 			}
-			r := Response{Request: s.toRequest(), Seq: s.Seq, Same: s.Same, Status: s.Status, Landed: true}
+			r := Response{Request: s.toRequest(), Seq: s.Seq, Same: s.Same, Status: s.Status}
 			body, err = l.loadBody(s.toEntry(), body)
 			if err != nil {
 				err = l.landingErr(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))

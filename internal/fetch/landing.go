@@ -273,7 +273,7 @@ func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
 		l.forgetBody(e)
 		return Response{Body: buffer}, false
 	}
-	answer := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body, Landed: true}
+	answer := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body}
 	if e.same == 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -69,7 +69,7 @@ func EventRecord(e stream.Event) ([]byte, error) {
 // members.
 func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	if e.Topic == StatusChanged {
-		if EventTargets(e).Article == "" {
+		if article, _ := EventTargets(e); article == "" {
 			return &InvalidError{e.Topic, "the body has no article_id"}
 		}
 		return nil
@@ -91,20 +91,17 @@ func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	return nil
 }
 
-// Targets are the ids of the records that a status change refers to. They are empty for
-// other events.
-type Targets struct{ Article, Campaign string }
-
-// EventTargets returns the ids in an event. It accepts any body.
-func EventTargets(e stream.Event) Targets {
+// EventTargets returns the ids of the records that a status change refers to. They are empty
+// for other events, and for a body without them.
+func EventTargets(e stream.Event) (article, campaign string) {
 	var body struct {
 		Article  json.RawMessage `json:"article_id"`
 		Campaign json.RawMessage `json:"campaign_id"`
 	}
 	if e.Topic != StatusChanged || json.Unmarshal(e.Body, &body) != nil {
-		return Targets{}
+		return "", ""
 	}
-	return Targets{scalarText(body.Article), scalarText(body.Campaign)}
+	return scalarText(body.Article), scalarText(body.Campaign)
 }
 
 // scalarText returns the text of a JSON string or number, or "" for other values.
