@@ -1,4 +1,5 @@
 -- Article cycle time
+-- A stay lasts until the next status. The last stay is still open: its time is not included.
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,

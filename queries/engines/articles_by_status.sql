@@ -1,4 +1,5 @@
 -- Articles by present status
+-- Articles without a time for their status are counted but not included in the days.
 WITH article_ages AS (
     SELECT
         p.status_prefix,

@@ -28,6 +28,7 @@ article_counts AS (
 item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
+-- A campaign is open if fewer articles are published than were planned or begun, without ended ones.
 campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,
@@ -51,6 +52,7 @@ campaign_counts AS (
     LEFT JOIN ${current}.profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
 ),
+-- Late campaigns come first, then running ones by target date, and finished ones last.
 ordered_campaigns AS (
     SELECT
         *,

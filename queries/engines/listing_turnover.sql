@@ -44,6 +44,7 @@ day_counts AS (
     FROM days AS d
     LEFT JOIN events AS e ON e.day = d.day
 ),
+-- Days after until are needed to count back from the current listings.
 day_totals AS (
     SELECT c.*, l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
     FROM day_counts AS c

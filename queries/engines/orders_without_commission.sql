@@ -6,6 +6,7 @@ WITH params AS (
         CAST('UTC' AS {{text}}) AS timezone,
         CAST(false AS BOOLEAN) AS partial
 ),
+-- A commission of 0 counts as no commission. Refunded items are not counted.
 items AS (
     SELECT
         order_id,

@@ -1,4 +1,5 @@
 -- Overdue articles
+-- An article with a live address counts as published.
 WITH params AS (
     SELECT
         CAST('published,live' AS {{text}}) AS published,

@@ -13,6 +13,7 @@ publications AS (
     WHERE {{has "split(params.published, ',')" "s.status_prefix"}}
     GROUP BY s.article_id
 ),
+-- Articles published before the payment are counted, but their times are not included.
 spans AS (
     SELECT
         {{month (local_date "l.published_at" "params.timezone")}} AS month,

@@ -1,4 +1,5 @@
 -- Payables by age
+-- Unpaid commissions, vendor costs and reseller prices of sold items, by days since the payment.
 WITH unpaid_items AS (
     SELECT
         p.kind,

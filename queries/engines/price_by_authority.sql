@@ -1,4 +1,5 @@
 -- Price by domain authority
+-- Listings whose authority is unknown or not between 0 and 100 form a band of their own.
 WITH params AS (
     SELECT
         CAST(NULL AS {{text}}) AS currency,

@@ -34,6 +34,7 @@ shown_changes AS (
     FROM changes
     WHERE percent IS NULL OR abs(percent) >= least
 ),
+-- Names are from the time of the change.
 versions AS (
     SELECT id, name, outlet_name, country, valid_from, {{utc "9999-12-31"}} AS valid_to FROM ${current}.product_listings
     UNION ALL

@@ -1,4 +1,5 @@
 -- Price moves by day
+-- Prices that were 0 count in changes and rises only.
 WITH params AS (
     SELECT
         {{days_ago "30"}} AS since,

@@ -1,4 +1,5 @@
 -- Refunds by month
+-- A refund is due if the item requires one and is not refunded.
 WITH params AS (
     SELECT
         CAST('UTC' AS {{text}}) AS timezone,

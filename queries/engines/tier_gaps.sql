@@ -21,6 +21,7 @@ ranked AS (
     FROM lowest AS l
     JOIN tiers AS t ON t.pricing_tier = l.pricing_tier AND t.currency IS NOT DISTINCT FROM l.currency
 ),
+-- tier is the tier with more listings.
 pairs AS (
     SELECT
         a.currency,

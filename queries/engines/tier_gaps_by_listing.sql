@@ -1,4 +1,5 @@
 -- Widest gaps between tiers
+-- If tiers have equal prices, the first by name is shown.
 WITH params AS (
     SELECT
         CAST(NULL AS {{text}}) AS currency,

@@ -57,6 +57,7 @@ ends AS (
     CROSS JOIN params
     GROUP BY s.article_id
 ),
+-- Articles whose end has no known time (is_done) are never in progress.
 article_dates AS (
     SELECT
         p.started_at,
@@ -86,6 +87,7 @@ item_starts AS (
     WHERE order_item_id IS NOT NULL
     GROUP BY order_item_id
 ),
+-- The backlog contains paid items, not refunded, without an article that has begun.
 waiting_items AS (
     SELECT i.date_paid AS paid_at, b.started_at
     FROM ${current}.order_items AS i

@@ -1,4 +1,5 @@
 -- Load of writers
+-- Open articles are neither published nor ended.
 WITH params AS (
     SELECT
         CAST(30 AS BIGINT) AS days,
