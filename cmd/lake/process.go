@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
@@ -30,5 +29,3 @@ type globals struct {
 	// cfg is the configuration after loadConfig.
 	cfg config.Config
 }
-
-func (g *globals) newLogger() *slog.Logger { return g.NewLogger(g.stderr) }

@@ -110,7 +110,7 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	}
 	// The user sees a failure on the terminal. Only the recovery of the lake is sent as an
 	// alert.
-	sender := command.NewNotifier(g.cfg.Notify, version, g.newLogger())
+	sender := command.NewNotifier(g.cfg.Notify, version, g.NewLogger(g.stderr))
 	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.Now(), err), notify.Recovered)
 }
 
@@ -199,6 +199,3 @@ func checkFormat(format string) error {
 	}
 	return nil
 }
-
-// isFolder reports whether a location is a local folder.
-func isFolder(place string) bool { return !strings.Contains(place, "://") }

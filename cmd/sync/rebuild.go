@@ -95,7 +95,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if err := showRebuilt(g, r); err != nil {
 		return err
 	}
-	if len(r.Passed) > 0 || r.Lost != "" {
+	if len(r.Skipped) > 0 || r.Lost != "" {
 		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
@@ -144,10 +144,10 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	for _, d := range r.Unused {
 		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.OnScreen(d.File), query.OnScreen(d.Problem))
 	}
-	for _, d := range r.Passed {
+	for _, d := range r.Skipped {
 		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Cost)
 	}
-	if len(r.Passed) > 0 {
+	if len(r.Skipped) > 0 {
 		_, err := fmt.Fprintf(g.stdout, "the damaged files are in damaged/%s of the warehouse\n", r.Manifest.RunID)
 		return err
 	}

@@ -77,9 +77,6 @@ type Names struct {
 // Mart is the namespace of the views. It follows the prefix and an underscore.
 const Mart = "mart"
 
-// parts returns the namespaces, which are also the placeholders in the files.
-func parts() []string { return []string{"current", "past", "meta", Mart} }
-
 // Place returns the qualified name of a namespace.
 func (e Engine) Place(n Names, part string) string {
 	place := e.identifier(n.Prefix + "_" + part)
@@ -104,7 +101,7 @@ func (e Engine) literal(text string) string { return "'" + e.escaped.Replace(tex
 // fill replaces the placeholders of a text by the names of a lake.
 func (e Engine) fill(text string, n Names) string {
 	var pairs []string
-	for _, part := range parts() {
+	for _, part := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
 		pairs = append(pairs, "${"+part+"}", e.Place(n, part))
 	}
 	return strings.NewReplacer(pairs...).Replace(text)

@@ -40,8 +40,8 @@ type checker struct {
 	reported map[string]bool
 }
 
-// Check compares links, ledger, notes, versions and series with the manifests: names and sizes,
-// or with readData every byte. It changes no file.
+// Check compares links, ledger, unfinished-run files, versions and series with the manifests: names
+// and sizes, or with readData every byte. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -60,7 +60,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	c.checkSeries()
 	c.checkMetaLog()
 	c.checkLedger()
-	c.checkNotes()
+	c.checkUnfinished()
 	if readData && inv.intactCatalogs[inv.latest] {
 		c.checkRows(ctx)
 	}
@@ -224,7 +224,7 @@ func (c *checker) checkSeries() {
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
 	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
-		return days // it has removed days; checkNotes reports it
+		return days // it has removed days; checkUnfinished reports it
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
@@ -385,23 +385,23 @@ func (c *checker) checkLedger() {
 	}
 }
 
-// checkNotes checks the notes of unfinished runs, and lists the drafts of killed runs.
-func (c *checker) checkNotes() {
+// checkUnfinished checks the unfinished-run files, and lists the drafts of killed runs.
+func (c *checker) checkUnfinished() {
 	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.OneShotPath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		c.Files++
-		var note warehouse.Unfinished
+		var u warehouse.Unfinished
 		if err == nil {
-			err = checksum.Unseal(data, &note)
+			err = checksum.Unseal(data, &u)
 		}
 		switch {
 		case err != nil:
 			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run asks again", Repair{Kind: RunNight})
-		case note.Kind == ledger.Rollback && !c.isLockedByOther():
-			c.addPath(path, "the rollback to "+note.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
+		case u.Kind == ledger.Rollback && !c.isLockedByOther():
+			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
 		}
 	}
 	left, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))

@@ -184,27 +184,27 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	return nil
 }
 
-// isCounted reports whether all rows of the table belong to the stream and were proven tonight.
-func isCounted(st stream.Stream, c Coverage) bool {
+// provesAllRows reports whether all rows of the table belong to the stream and were proven tonight.
+func provesAllRows(st stream.Stream, c Coverage) bool {
 	return len(st.Root().Const) == 0 && (st.IsEvents() || c == Whole && !st.IsDetail())
 }
 
-// countHeld returns a query for the number of rows of a stream, the number that was not read
+// rowAges returns a query for the number of rows of a stream, the number that was not read
 // tonight, and the oldest reading time.
-func (p *Details) countHeld(index int, st stream.Stream, c Coverage) sqlText {
+func (p *Details) rowAges(index int, st stream.Stream, c Coverage) sqlText {
 	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
 	switch {
 	case st.IsEvents():
 	case st.IsDetail():
-		ids := heldSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.stage.draft.At})
-		old = heldSQL.Render("held_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
-		since = heldSQL.Render("oldest_of_ids", values{"ids": ids})
+		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.stage.draft.At})
+		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
+		since = rowAgesSQL.Render("oldest_of_ids", values{"ids": ids})
 	case c == Carried:
-		old = heldSQL.Render("held", values{"main": main, "rows": rows})
+		old = rowAgesSQL.Render("all_rows", values{"main": main, "rows": rows})
 	case c == Unproven:
-		old = heldSQL.Render("held_unseen", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
+		old = rowAgesSQL.Render("unseen_rows", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
 			"same_key": joinOn("m.", "f.", st.Root().Key)})
 	}
-	return heldSQL.Render("count_held", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})
+	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})
 }

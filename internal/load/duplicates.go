@@ -13,7 +13,7 @@ import (
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
-			continue // keyed by its parent and position: unique as its parent is
+			continue // the key is parent and position: it is as unique as the parent
 		}
 		if distinct && holdsRecordsOnly(st, t) {
 			continue

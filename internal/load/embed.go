@@ -28,8 +28,8 @@ var (
 	compareSQL sqltext.File
 	//go:embed sql/71-merge.sql
 	mergeSQL sqltext.File
-	//go:embed sql/72-held.sql
-	heldSQL sqltext.File
+	//go:embed sql/72-row-ages.sql
+	rowAgesSQL sqltext.File
 	//go:embed sql/80-meta.sql
 	metaSQL sqltext.File
 	//go:embed sql/90-parquet.sql

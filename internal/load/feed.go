@@ -20,7 +20,7 @@ const feedRows = 1_024
 // feed is one INSERT, on its own connection, that reads batches until it is closed.
 type feed struct {
 	in chan arrow.RecordBatch
-	// last is closed after the last batch, done when the INSERT has ended.
+	// last is closed after the last batch. done is closed when the INSERT has ended.
 	last, done chan struct{}
 	// err is the error of the INSERT. It may be read once done is closed.
 	err error
@@ -29,7 +29,7 @@ type feed struct {
 // feedTarget is the stream and the table of a feed.
 type feedTarget struct{ stream, table string }
 
-// feeds has the open feeds.
+// feeds contains the open feeds.
 type feeds struct {
 	directLoad
 	mu   sync.Mutex
@@ -111,8 +111,8 @@ func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.Re
 
 var errEnded = errors.New("the INSERT ended before its last batch")
 
-// closeSome ends feeds, all at the same time, and waits until their rows are inserted.
-func (f *feeds) closeSome(which func(feedTarget) bool) error {
+// closeFeeds ends feeds, all at the same time, and waits until their rows are inserted.
+func (f *feeds) closeFeeds(which func(feedTarget) bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for of, one := range f.open {

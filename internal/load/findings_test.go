@@ -167,7 +167,7 @@ func TestHeldRowsAreCounted(t *testing.T) {
 	}, load.Limits{})
 	must(t, err)
 	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
-		held, err := s.CountHeld(t.Context(), cover)
+		held, err := s.CountRowAges(t.Context(), cover)
 		must(t, err)
 		for name, want := range map[string]string{
 			"orders":        "3 rows, 0 old, none",

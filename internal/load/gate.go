@@ -18,13 +18,13 @@ type Limits struct {
 	Confirmed func(table string) bool
 }
 
-// allOfRows is the size from which deleting all rows of a table is a mass deletion, even
-// below Limits.Rows.
-const allOfRows = 10
+// minEmptiedRows is the smallest size of a table for which deleting all rows is a mass deletion,
+// even below Limits.Rows.
+const minEmptiedRows = 10
 
 // AreExceeded reports whether losing gone of before rows is a mass deletion.
 func (l Limits) AreExceeded(gone, before int64) bool {
-	if gone == before && before >= allOfRows {
+	if gone == before && before >= minEmptiedRows {
 		return true
 	}
 	return gone > l.Rows && float64(gone) > l.Share*float64(before)

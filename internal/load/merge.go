@@ -64,7 +64,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 // new.
 func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
 	columns := t.Key
-	if st := m.answering(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
+	if st := m.requestedDetails(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
 		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion
 	}
 	if empty {
@@ -74,7 +74,7 @@ func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
 	for i, k := range columns {
 		keys[i] = compareSQL.Render("compared_key", values{"column": sqltext.Name(k)})
 	}
-	stored, desired := m.rows.compared(t)
+	stored, desired := m.rows.mergeSides(t)
 	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
 		"stored": stored, "desired": desired, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
 }
@@ -120,7 +120,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 		}
 	}
 	if !m.staging.feeds.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
-		_, desired := m.rows.compared(t)
+		_, desired := m.rows.mergeSides(t)
 		of := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
 		insert := mergeSQL.Render("insert_all", of)
 		if c.Before > 0 {
@@ -172,16 +172,16 @@ func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 	if len(cases) > 0 {
 		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent": absent})
 	}
-	if st := m.answering(t); st.Name != "" {
+	if st := m.requestedDetails(t); st.Name != "" {
 		return mergeSQL.Render("evidence_of_answers", values{"param": sqltext.Name(st.Param), "asked": askedTable(st.Name),
 			"answer": "404 from " + st.Path, "absent": absent})
 	}
 	return absent
 }
 
-// answering returns the detail stream that was requested tonight for the records of a table.
-// Its name is empty if there is none.
-func (m *merge) answering(t stream.Table) stream.Stream {
+// requestedDetails returns the detail stream that was requested tonight for the records of a table.
+// It has no name if there is no such stream.
+func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	for _, st := range m.staging.streams {
 		if st.IsDetail() && m.cover[st.Name] == ByID && st.Root().Name == t.Name {
 			return st

@@ -87,9 +87,8 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		values{"rows": sqltext.JoinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
-// countPast counts the rows that this run added to each table of past, or all rows if
-// before is empty. grown reports whether each table has exactly these and the rows of
-// before.
+// countPast counts the rows that this run added to each table of past, or all rows if before is
+// empty. grown is true if every table consists of these rows and those of before.
 func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
 	added, grown = make([]int64, len(tables)), true
 	var counts []sqlText
@@ -211,10 +210,10 @@ func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, f
 	})
 }
 
-// eachPast reads the rows of each table of past from files, and inserts them with the
-// statements that around returns.
+// eachPast reads the rows of each table of past from files, and runs the statements that write
+// returns. They contain insert.
 func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
-	around func(t stream.Table, insert sqlText) []sqlText) error {
+	write func(t stream.Table, insert sqlText) []sqlText) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -232,7 +231,7 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
 		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
-		statements = append(statements, around(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
+		statements = append(statements, write(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
 		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
 			return fmt.Errorf("restore past of %s: %w", t.Name, err)
 		}

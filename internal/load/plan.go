@@ -85,7 +85,7 @@ const (
 
 // Plan counts the requested and the carried details of a stream.
 type Plan struct {
-	// Fetch counts the ids to request and Recheck the settled ones among them. Carried
+	// Fetch counts the ids to request. Recheck counts the settled ones among them. Carried
 	// counts the ids that keep their rows. Unread counts the ids for which the night had no
 	// time. Fetch and Recheck do not include them.
 	Fetch, Recheck, Carried, Unread int64
@@ -193,13 +193,13 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 
 // reasonFor returns the column "why" of a plan: the reason to request an id, or "carried".
 func (p *Details) reasonFor(st stream.Stream, r Rereading, proven func(string) bool) sqlText {
-	unproven := func(v voucher) bool { return !proven(v.list.Name) }
+	unproven := func(v changeList) bool { return !proven(v.list.Name) }
 	switch {
 	case r.All || st.Rule == stream.EveryNight:
 		return "'all'"
 	case st.Rule != stream.ByRow:
 		return planSQL.Render("why_while_live", nil)
-	case slices.ContainsFunc(p.vouchers(st), unproven):
+	case slices.ContainsFunc(p.changeLists(st), unproven):
 		return "'all'"
 	}
 	return planSQL.Render("why_by_row", nil)
@@ -230,19 +230,19 @@ func (p *Details) namedIDs(st stream.Stream) sqlText {
 	return planSQL.Render("named_ids", values{"rows": unionAll(parts)})
 }
 
-// voucher is a list whose rows show the changes of a detail, and the column with its id.
-type voucher struct {
+// changeList is a list whose rows show the changes of a detail, and the column with its id.
+type changeList struct {
 	list stream.Stream
 	ref  stream.Ref
 }
 
-func (p *Details) vouchers(st stream.Stream) []voucher {
-	var all []voucher
+func (p *Details) changeLists(st stream.Stream) []changeList {
+	var all []changeList
 	for _, ref := range st.Parents {
 		lists, _ := p.stage.sources(ref.Table)
 		for _, l := range lists {
 			if ref.Vouches && !l.IsDetail() && l.Root().Name == ref.Table {
-				all = append(all, voucher{l, ref})
+				all = append(all, changeList{l, ref})
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (p *Details) vouchers(st stream.Stream) []voucher {
 
 // rows selects id, row_hash and seq of the rows that name an id. With known, a row without
 // an id gets it from the table in Ref.Known.
-func (v voucher) rows(known bool) sqlText {
+func (v changeList) rows(known bool) sqlText {
 	column, list := sqltext.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
 	named := planSQL.Render("vouching_rows", values{"column": column, "list": list})
 	if !known {
@@ -265,7 +265,7 @@ func (v voucher) rows(known bool) sqlText {
 // the rows of their items.
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
-	for _, v := range p.vouchers(st) {
+	for _, v := range p.changeLists(st) {
 		rows := v.rows(len(stream.FilledBy(p.stage.streams, v.ref.Lookup)) > 0)
 		parts = append(parts, planSQL.Render("vouching_records", values{"rows": rows}))
 		for _, t := range v.list.Tables[1:] {

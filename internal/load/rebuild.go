@@ -53,9 +53,9 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 	return have, errors.Join(err, rows.Close())
 }
 
-// NameClosing corrects the run that closed each row of past, by the times of the snapshots in
+// CorrectClosingRuns corrects the run that closed each row of past, by the times of the snapshots in
 // meta. ApplySnapshot records the run of the next file, which may be later.
-func NameClosing(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
+func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
 		statements = append(statements, rebuildSQL.Render("name_closing_run", values{"past": pastTable(t.Name)}))

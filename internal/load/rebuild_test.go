@@ -83,7 +83,7 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 			for _, s := range all {
 				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
-			must(t, load.NameClosing(t.Context(), d, h.w.Catalog.Tables()))
+			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Catalog.Tables()))
 			if diff := cmp.Diff(c.closed, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("closed by (-want +got):\n%s", diff)
 			}

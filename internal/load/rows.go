@@ -12,8 +12,8 @@ import (
 // Rows stages decoded rows. Add may be called from many goroutines.
 type Rows struct {
 	staging *staging
-	// skipped are the streams whose unchanged records are not staged, completed those whose
-	// views have the stored rows of these records.
+	// skipped are the streams whose unchanged records are not staged. completed are those of
+	// them whose views contain the stored rows of these records.
 	skipped, completed names
 }
 
@@ -53,7 +53,7 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 // read twice. It saves the search for duplicates, which takes longer than the rest with a
 // million listings.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
-	if err := r.staging.flushSome(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
+	if err := r.staging.flushFeeds(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
 		return err
 	}
 	var err error
@@ -75,9 +75,9 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 	return nil
 }
 
-// compared are the two sides of a merge, stored and desired rows, both without the records
-// that are known to be unchanged.
-func (r *Rows) compared(t stream.Table) (stored, desired sqlText) {
+// mergeSides returns the stored and the desired rows of a table, both without the records that are
+// known to be unchanged.
+func (r *Rows) mergeSides(t stream.Table) (stored, desired sqlText) {
 	feeders := stream.FilledBy(r.staging.streams, t.Name)
 	if len(feeders) != 1 || !r.completed.has(feeders[0]) {
 		return mainTable(t.Name), desiredTable(t.Name)

@@ -209,7 +209,7 @@ func writeEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft
 		Ledger:  []ledger.Run{{ID: "held", Accepted: []string{"prices"}}},
 		Changes: changes, Drift: load.Drifts{All: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}, Sets: [][]int{{0}}}}))
 	cover["products"] = load.Carried
-	_, err = s.CountHeld(ctx, cover)
+	_, err = s.CountRowAges(ctx, cover)
 	must(t, err)
 	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions(), h.w.Catalog.Tables()))
 }
@@ -235,7 +235,7 @@ func rebuildEverything(t *testing.T, h *fixture) {
 	must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
 	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
 	must(t, load.ApplySnapshot(ctx, d, h.w.Catalog.Tables(), snapshot))
-	must(t, load.NameClosing(ctx, d, h.w.Catalog.Tables()))
+	must(t, load.CorrectClosingRuns(ctx, d, h.w.Catalog.Tables()))
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
 	until := map[string]time.Time{"product_listings": d.At}
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))

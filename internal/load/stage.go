@@ -77,33 +77,33 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	return changes, err
 }
 
-// Held counts the rows of a stream in a snapshot, in its first table.
-type Held struct {
-	// Rows counts all rows, Old the rows that were neither read nor proven tonight.
+// RowAges describes the rows of a stream's first table in a snapshot.
+type RowAges struct {
+	// Rows counts all rows. Old counts the rows that were neither read nor proven tonight.
 	Rows, Old int64
 	// Since is the oldest reading time of the ids that were not read tonight. It is zero if
 	// all were read, and for lists.
 	Since time.Time
 }
 
-// CountHeld counts the rows of every stream in main, after the merge. cover is tonight's
+// CountRowAges counts the rows of every stream in main, after the merge. cover is tonight's
 // coverage of the streams.
-func (s *Stage) CountHeld(ctx context.Context, cover map[string]Coverage) (map[string]Held, error) {
-	held := map[string]Held{}
+func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (map[string]RowAges, error) {
+	held := map[string]RowAges{}
 	var counts []sqlText
 	for i, st := range s.staging.streams {
 		c, ok := cover[st.Name]
 		switch rows, counted := s.after[st.Root().Name]; {
 		case !ok:
-		case counted && isCounted(st, c):
-			held[st.Name] = Held{Rows: rows}
+		case counted && provesAllRows(st, c):
+			held[st.Name] = RowAges{Rows: rows}
 		default:
-			counts = append(counts, s.Details.countHeld(i, st, c))
+			counts = append(counts, s.Details.rowAges(i, st, c))
 		}
 	}
 	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
-		var h Held
+		var h RowAges
 		var since sql.NullTime
 		err := scan(&i, &h.Rows, &h.Old, &since)
 		h.Since = since.Time

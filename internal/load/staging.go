@@ -116,15 +116,15 @@ func (s *staging) takeInserter(ctx context.Context) (*inserter, error) {
 
 // flush makes all added rows visible to queries.
 func (s *staging) flush(ctx context.Context) error {
-	return s.flushSome(ctx, func(feedTarget) bool { return true })
+	return s.flushFeeds(ctx, func(feedTarget) bool { return true })
 }
 
-// flushSome makes the rows of some feeds visible. Rows may be added to other feeds
+// flushFeeds makes the rows of some feeds visible. Rows may be added to other feeds
 // meanwhile.
-func (s *staging) flushSome(ctx context.Context, which func(feedTarget) bool) error {
+func (s *staging) flushFeeds(ctx context.Context, which func(feedTarget) bool) error {
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
-	err := s.feeds.closeSome(which)
+	err := s.feeds.closeFeeds(which)
 	held := make([]*inserter, 0, inserters)
 	for range inserters {
 		l, takeErr := s.takeInserter(ctx)
@@ -146,7 +146,7 @@ func (s *staging) flushSome(ctx context.Context, which func(feedTarget) bool) er
 
 func (s *staging) close(ctx context.Context) error {
 	// Errors of feeds were reported by flush or Add.
-	_ = s.feeds.closeSome(func(feedTarget) bool { return true })
+	_ = s.feeds.closeFeeds(func(feedTarget) bool { return true })
 	err := s.closeInserters()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))

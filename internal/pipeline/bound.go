@@ -71,7 +71,8 @@ func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (l
 	return bound - elapsed, true
 }
 
-// isOver reports whether the time to start lists, or details, is over. A replay has no time.
+// isOver reports whether no further list, or no further detail, may be requested. A replay requests
+// none.
 func (r *reader) isOver(detail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.lastWasShort)

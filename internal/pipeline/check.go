@@ -37,7 +37,7 @@ type Plan struct {
 	// now. It is 0 before the first. Unknown counts the streams that were never read.
 	Requests int64
 	Unknown  int
-	// Unread counts the ids that the last night had no time for, UnreadStreams their
+	// Unread counts the ids that the last night had no time for. UnreadStreams counts their
 	// streams. NightsLeft estimates in how many nights they are read. It is 0 if unknown.
 	Unread        int64
 	UnreadStreams int

@@ -30,7 +30,7 @@ const batchBytes = 32 << 20
 // night, because no other stream could be loaded either.
 var errStage = errors.New("stage rows")
 
-// stageErr marks an error of the warehouse; nil stays nil.
+// stageErr marks an error of the warehouse. It returns nil for nil.
 func stageErr(err error) error {
 	if err == nil {
 		return nil
@@ -111,8 +111,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	return page, k.flushDecoders(ctx, d)
 }
 
-// decodeBody decodes a body. It flushes first when the rows that the decoder holds
-// leave too little room.
+// decodeBody decodes a body. If the decoder has too little room, it first stages the decoder's rows.
 func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.PageFacts, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)

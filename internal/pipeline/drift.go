@@ -9,11 +9,11 @@ import (
 	"placementsync/internal/transform"
 )
 
-// driftKinds limits the drift entries of a night, and driftSets the sets of entries that occur
-// together in a record. Otherwise a service that uses ids as names could fill the memory.
+// maxDriftEntries limits the drift entries of a night. maxDriftSets limits the sets of entries that
+// occur together in a record. Otherwise a service that uses ids as names could fill the memory.
 const (
-	driftKinds = 20_000
-	driftSets  = 20_000
+	maxDriftEntries = 20_000
+	maxDriftSets    = 20_000
 )
 
 // drift collects the schema drift that all decoders find.
@@ -52,12 +52,12 @@ func (d *drift) addFindings(found transform.Findings) []stream.DriftCarrier {
 	return carriers
 }
 
-// entryNumber returns the number of an entry, and adds a new entry. Beyond driftKinds, new
+// entryNumber returns the number of an entry, and adds a new entry. Beyond maxDriftEntries, new
 // entries of one table and kind share an entry.
 func (d *drift) entryNumber(one transform.Drift) int {
 	key := driftKey{one.Table, one.Path, one.Kind}
 	i, ok := d.entries[key]
-	if !ok && len(d.entries) >= driftKinds {
+	if !ok && len(d.entries) >= maxDriftEntries {
 		key.path = "…"
 		i, ok = d.entries[key]
 	}
@@ -75,21 +75,21 @@ func (d *drift) entryNumber(one transform.Drift) int {
 	return i
 }
 
-// setNumbers returns the number of a set of entries, and adds a new set. Beyond driftSets it
-// returns one set per member instead.
-func (d *drift) setNumbers(of, entries []int) []int {
-	members := make([]int, len(of))
-	for i, at := range of {
+// setNumbers returns the number of a set of entries, and adds a new set. Beyond maxDriftSets it
+// returns one set per member instead. set contains indexes into entries.
+func (d *drift) setNumbers(set, entries []int) []int {
+	members := make([]int, len(set))
+	for i, at := range set {
 		members[i] = entries[at]
 	}
 	key := fmt.Sprint(members)
 	if i, ok := d.sets[key]; ok {
 		return []int{i}
 	}
-	if len(members) > 1 && len(d.sets) >= driftSets {
+	if len(members) > 1 && len(d.sets) >= maxDriftSets {
 		var single []int
-		for i := range of {
-			single = append(single, d.setNumbers(of[i:i+1], entries)...)
+		for i := range set {
+			single = append(single, d.setNumbers(set[i:i+1], entries)...)
 		}
 		return single
 	}

@@ -26,10 +26,10 @@ import (
 // meta.webhook_events is not loaded again. This covers repeated deliveries and events that
 // landed in two runs.
 
-// Events are staged in batches of at most so many events and about so many bytes.
+// Events are staged in batches of at most maxBatchEvents events and about maxBatchBytes bytes.
 const (
-	eventBatch      = 1000
-	eventBatchBytes = 8 << 20
+	maxBatchEvents = 1000
+	maxBatchBytes  = 8 << 20
 )
 
 // withheldBody replaces the body of a rejected event that may contain private values.
@@ -53,7 +53,7 @@ func (n *night) takeEvents(ctx context.Context) error {
 			return err
 		}
 		batch = append(batch, e)
-		if size += len(e.Body); len(batch) < eventBatch && size < eventBatchBytes {
+		if size += len(e.Body); len(batch) < maxBatchEvents && size < maxBatchBytes {
 			continue
 		}
 		if err := n.stageEvents(ctx, batch, routes); err != nil {

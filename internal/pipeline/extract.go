@@ -111,7 +111,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 func (r *reader) isWanted(one *streamResult) bool {
 	s, mode := one.stream, r.night.mode
 	reason := r.night.cfg.skipReason(r.token, s)
-	if mode.leavesStream(s) {
+	if mode.keepsGrade(s) {
 		return reason == "" && len(mode.targetIDs(s)) > 0
 	}
 	one.evidence.Reason = reason
@@ -214,7 +214,7 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	began := time.Now()
 	if one.sink == nil {
 		err = f.carryRows(ctx, r)
-		if err == nil && n.mode.leavesStream(r.stream) {
+		if err == nil && n.mode.keepsGrade(r.stream) {
 			// A refresh also keeps its grade and reason.
 			var last ledger.Stream
 			var known bool

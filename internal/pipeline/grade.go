@@ -39,7 +39,7 @@ type streamResult struct {
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
 	// stored counts the stream's rows in the snapshot. It is set with merged, after the merge.
-	stored load.Held
+	stored load.RowAges
 	merged bool
 }
 
@@ -108,13 +108,13 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 // findAges sets the number of rows of every stream in the snapshot, and the age of the oldest.
 // It is called after the merge.
 func (done results) findAges(ctx context.Context, n *night) error {
-	held, err := n.stage.CountHeld(ctx, done.coverage())
+	ages, err := n.stage.CountRowAges(ctx, done.coverage())
 	if err != nil {
 		return err
 	}
 	for i := range done {
 		r := &done[i]
-		r.stored, r.merged = held[r.stream.Name], true
+		r.stored, r.merged = ages[r.stream.Name], true
 		if r.stored.Old == 0 && r.cover != load.Carried || !r.stored.Since.IsZero() {
 			continue
 		}

@@ -23,7 +23,7 @@ type runMode struct {
 	kind    string
 	details Details
 	dryRun  bool
-	// resumed is the note of the run that is resumed. It is nil for a new run.
+	// resumed describes the run that is resumed. It is nil for a new run.
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets
@@ -42,9 +42,8 @@ func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun
 // are those of the last snapshot.
 func (m runMode) isRefresh() bool { return m.kind == ledger.Refresh }
 
-// leavesStream reports whether a stream keeps its grade and age if it is not read, as in a
-// refresh.
-func (m runMode) leavesStream(s stream.Stream) bool { return m.isRefresh() && !s.IsEvents() }
+// keepsGrade reports whether a stream keeps its grade and age if it is not read, as in a refresh.
+func (m runMode) keepsGrade(s stream.Stream) bool { return m.isRefresh() && !s.IsEvents() }
 
 // targetIDs returns the ids that a refresh reads from a stream.
 func (m runMode) targetIDs(s stream.Stream) []string {

@@ -58,8 +58,8 @@ type Config struct {
 	// second reading of the lists confirms.
 	Limits          load.Limits
 	AllowMassDelete bool
-	// Checks audit the merged rows before they are published. CheckTimeout bounds each of
-	// them; 0 means no bound.
+	// Checks audit the merged rows before they are published. CheckTimeout limits each of
+	// them. 0 means no limit.
 	Checks       checks.Set
 	CheckTimeout time.Duration
 	// AcceptLoss allows Rebuild to publish less than readers have.
@@ -128,8 +128,8 @@ type night struct {
 	eventSinks map[string]*sink
 }
 
-// faultPoint calls Config.Warehouse.Step, if set (fault injection). Its errors stand for
-// disk errors at this point.
+// faultPoint calls Config.Warehouse.Step, if set (fault injection). Its errors simulate disk
+// errors at this point.
 func (n *night) faultPoint(name string) error {
 	if n.cfg.Warehouse.Step == nil {
 		return nil
@@ -275,7 +275,7 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	}
 	recorded := wh.Ledger.Record(res.Run)
 	if recorded == nil && r.night.mode.kind != ledger.Replay {
-		// A replay writes no note and recovers none: an existing note belongs to another run.
+		// A replay writes no unfinished-run file: an existing one belongs to another run.
 		recorded = wh.Ledger.FinishOneShot()
 	}
 	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recorded), r.lock.Release()))

@@ -19,10 +19,10 @@ type Token struct {
 	TeamID string
 }
 
-// tokenPath is asked before anything else (spec 2.1, spec 5).
+// tokenPath is requested first (spec 2.1, spec 5).
 const tokenPath = "/auth/token"
 
-// describeAccess describes the rights of a token, for the note of a run.
+// describeAccess describes the rights of a token, for the unfinished-run file.
 func (t Token) describeAccess() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
 }

@@ -25,8 +25,8 @@ type RebuildResult struct {
 	First     time.Time
 	Last      time.Time
 	Manifest  warehouse.Manifest
-	// Passed lists the skipped damaged and missing files.
-	Passed []integrity.Damage
+	// Skipped lists the skipped damaged and missing files.
+	Skipped []integrity.Damage
 	// Unused lists damaged and missing files of the series that were not needed.
 	Unused []integrity.Damage
 	// Unfinished are days that were being written when the warehouse was copied.
@@ -175,7 +175,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, d.Day))
 	}
 	// Readers see the version, so it is recorded in the ledger even after another error.
-	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Passed), b.wh.Ledger.Record(b.run))
+	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
 }
 
 // replaySeries fills main and past from the series.
@@ -220,11 +220,11 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		if b.knownPast && d.Day != "" && d.Day < b.last.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
 			b.Unused = append(b.Unused, d)
 		} else {
-			b.Passed = append(b.Passed, d)
+			b.Skipped = append(b.Skipped, d)
 		}
 	}
-	if len(b.Passed) > 0 && !b.skip {
-		return &SeriesError{b.Passed, b.isCatalogWhole()}
+	if len(b.Skipped) > 0 && !b.skip {
+		return &SeriesError{b.Skipped, b.isCatalogWhole()}
 	}
 	for _, snap := range snapshots {
 		tables := b.wh.Catalog.Tables()
@@ -324,7 +324,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	if len(damaged) > 0 && !b.skip {
 		return &SeriesError{damaged, false}
 	}
-	b.Passed, b.Meta = append(b.Passed, damaged...), true
+	b.Skipped, b.Meta = append(b.Skipped, damaged...), true
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
 		return err
 	}
@@ -336,7 +336,7 @@ func (b *rebuild) countMissingDays(ctx context.Context) error {
 	if b.knownPast {
 		return nil
 	}
-	if err := load.NameClosing(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
+	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
 		return err
 	}
 	var known int
@@ -350,7 +350,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
-	if len(b.Passed) == 0 && b.Lost == "" {
+	if len(b.Skipped) == 0 && b.Lost == "" {
 		return nil
 	}
 	r.Outcome, r.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
@@ -358,7 +358,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	if b.Lost != "" {
 		lost = append(lost, "run "+b.Lost+" (the series has no complete day of it)")
 	}
-	for _, d := range b.Passed {
+	for _, d := range b.Skipped {
 		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
 	}
 	for table, at := range b.olderTables() {
@@ -367,9 +367,9 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 		}
 	}
 	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
-	note := *r
-	note.SnapshotAt = time.Time{} // the snapshot is that of the night
-	return load.WriteRun(ctx, b.draft, note)
+	entry := *r
+	entry.SnapshotAt = time.Time{} // the snapshot is that of the night
+	return load.WriteRun(ctx, b.draft, entry)
 }
 
 // writeParquet creates the Parquet files of the version. It links the files of the newest day of

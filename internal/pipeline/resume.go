@@ -48,10 +48,10 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// runOneShot executes a run that cannot be resumed. Its note is removed after its ledger entry
-// is written.
+// runOneShot executes a run that cannot be resumed. finishRun removes its describeRun-run file after
+// it has written the ledger entry.
 func (r *runner) runOneShot(ctx context.Context) (Result, error) {
-	u := r.unfinished("")
+	u := r.describeRun("")
 	u.Kind = r.night.run.Kind
 	if err := r.night.wh.Ledger.StartOneShot(u); err != nil {
 		return Result{}, err
@@ -74,10 +74,10 @@ func (r *runner) resumeLast(now time.Time) error {
 	return r.lock.Name(last.Run, now)
 }
 
-// attempt executes the run. It writes the note of the run before, and removes it after success.
+// attempt writes the describeRun-run file, executes the run and, after success, removes the file.
 func (r *runner) attempt(ctx context.Context) (Result, error) {
 	n := r.night
-	if err := n.wh.Ledger.Start(r.unfinished("")); err != nil {
+	if err := n.wh.Ledger.Start(r.describeRun("")); err != nil {
 		return Result{}, err
 	}
 	res, err := r.execute(ctx)
@@ -92,8 +92,9 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
 }
 
-// unfinished returns the note of this run. access describes the rights of its token.
-func (r *runner) unfinished(access string) warehouse.Unfinished {
+// describeRun returns the content of the describeRun-run file. access describes the rights of the
+// token.
+func (r *runner) describeRun(access string) warehouse.Unfinished {
 	n := r.night
 	u := warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
 		Access: access, Attempt: 1, Program: n.run.Program}
@@ -104,7 +105,7 @@ func (r *runner) unfinished(access string) warehouse.Unfinished {
 }
 
 // checkAccess compares the rights of the token with those when the run began, and writes them
-// to the note of the run.
+// to the unfinished-run file.
 func (r *runner) checkAccess(access string) error {
 	last := r.night.mode.resumed
 	switch {
@@ -113,5 +114,5 @@ func (r *runner) checkAccess(access string) error {
 	case last != nil && last.Access != "" && last.Access != access:
 		return &otherAccessError{last.Access, access}
 	}
-	return r.night.wh.Ledger.Start(r.unfinished(access))
+	return r.night.wh.Ledger.Start(r.describeRun(access))
 }

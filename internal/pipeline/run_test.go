@@ -31,9 +31,9 @@ func TestRunModes(t *testing.T) {
 		{runMode{kind: ledger.Replay}, false, false, false, false, again},
 	} {
 		m, lists, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.leavesStream(lists) != c.leavesList || m.leavesStream(events) || m.afterStop() != c.afterStop {
+		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.keepsGrade(lists) != c.leavesList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
 			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, leaves lists %v and events %v, after a stop: %s",
-				m, m.asksService(), m.isResumable(), m.isRefresh(), m.leavesStream(lists), m.leavesStream(events), m.afterStop())
+				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(lists), m.keepsGrade(events), m.afterStop())
 		}
 	}
 }
@@ -116,11 +116,11 @@ func TestResumeLast(t *testing.T) {
 		if (n.mode.resumed != nil) != c.resumed || n.run.ID != want || !n.run.StartedAt.Equal(at) || !n.run.SnapshotAt.Equal(at) {
 			t.Errorf("%s: resumed %v as %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
 		}
-		u := r.unfinished("")
+		u := r.describeRun("")
 		if c.resumed && (u.Attempt != 3 || u.Access != "x") || !c.resumed && (u.Attempt != 1 || u.Access != "") {
 			t.Errorf("%s: the note is %+v", name, u)
 		}
-		if u := r.unfinished("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
+		if u := r.describeRun("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
 			t.Errorf("%s: the note with an access is %+v", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// VerifyReport is what Verify found.
+// VerifyReport contains the findings of Verify.
 type VerifyReport struct {
 	// ReadData is set if every byte was read.
 	ReadData bool

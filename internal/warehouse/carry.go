@@ -89,8 +89,8 @@ func (d *Draft) addDamagedFile(path, problem string) {
 // draft contains newly written files instead.
 func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }
 
-// copyIntact copies a file and compares its checksum. problem is an error of reading or a wrong
-// checksum, err an error of writing.
+// copyIntact copies a file and compares its checksum. problem describes an error of reading or a
+// wrong checksum. err is an error of writing.
 func copyIntact(from *os.File, to string, want checksum.FileSum) (problem string, err error) {
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
 	if err != nil {

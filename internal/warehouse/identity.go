@@ -87,7 +87,7 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 	if at.Published == "" || at.Points == at.Published {
 		return true
 	}
-	if note, ok, err := readNote(i.ledger.OneShotPath()); err == nil && ok && note.Version == at.Points {
+	if u, ok, err := readUnfinished(i.ledger.OneShotPath()); err == nil && ok && u.Version == at.Points {
 		return true
 	}
 	if ledger.Find(runs, at.Points).IsPublished() {
@@ -101,8 +101,8 @@ func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
 // that was killed before its switch does not count.
 func (i *Identity) holdsSnapshots() bool {
 	versions, err := i.versions.List()
-	if note, ok, noteErr := readNote(i.ledger.UnfinishedPath()); ok && noteErr == nil {
-		versions = slices.DeleteFunc(versions, func(run string) bool { return run == note.Run })
+	if u, ok, readErr := readUnfinished(i.ledger.UnfinishedPath()); ok && readErr == nil {
+		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
 	}
 	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0
 }

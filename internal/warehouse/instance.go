@@ -100,16 +100,12 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: e.memoryLimit}
 	err = in.Exec(ctx, set...)
 	if err == nil && e.threads > 0 {
-		err = in.setThreads(ctx, e.threads)
+		err = in.Exec(ctx, instanceSQL.Render("threads", sqltext.Values{"threads": e.threads}))
 	}
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
-}
-
-func (in *Instance) setThreads(ctx context.Context, threads int) error {
-	return in.Exec(ctx, instanceSQL.Render("threads", sqltext.Values{"threads": threads}))
 }
 
 // Connect opens a raw connection, which Arrow needs.

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Ledger is the list of runs in state/runs.jsonl, and the notes of unfinished runs.
+// Ledger is the list of runs in state/runs.jsonl, and the unfinished-run files.
 type Ledger struct {
 	folder   *Folder
 	versions *Versions
@@ -81,7 +81,8 @@ func (l *Ledger) removeDamagedLines() error {
 }
 
 // missingRuns returns the entries of killed runs that the ledger does not contain. A run that was
-// killed after its publish has an entry in its version. Otherwise its note is the source.
+// killed after its publish has an entry in its version. Otherwise its unfinished-run file is the
+// source.
 func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -98,21 +99,21 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 			missing = append(missing, r)
 		}
 	}
-	for _, note := range []string{l.UnfinishedPath(), l.OneShotPath()} {
-		u, ok, err := readNote(note)
+	for _, path := range []string{l.UnfinishedPath(), l.OneShotPath()} {
+		u, ok, err := readUnfinished(path)
 		if err != nil {
 			return nil, err
 		}
 		if ok && u.Run != latest && ledger.Find(runs, u.Run).Attempts < u.Attempt {
-			missing = append(missing, l.entryOfNote(u, latest))
+			missing = append(missing, l.entryOfUnfinished(u, latest))
 		}
 	}
 	return missing, nil
 }
 
-// entryOfNote returns the entry of a killed run with a note. A rollback that was killed after its
-// switch is complete.
-func (l *Ledger) entryOfNote(u Unfinished, latest string) ledger.Run {
+// entryOfUnfinished returns the entry of a killed run. A rollback that was killed after its switch
+// is complete.
+func (l *Ledger) entryOfUnfinished(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
 	}
@@ -207,16 +208,16 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 	return r
 }
 
-// NewRunID returns the time of a run in UTC. If another run of the same second is in the ledger, in
-// a note or has a folder, a number follows. It returns a *PlaceError if it cannot read a folder. It
-// needs the Lock: otherwise another process may take the same id.
+// NewRunID returns the time of a run in UTC. If the ledger, an unfinished-run file or a folder
+// contains another run of the same second, a number follows. It returns a *PlaceError if it cannot
+// read a folder. It needs the Lock: otherwise another process may take the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {
 		return "", err
 	}
-	for _, note := range []string{l.UnfinishedPath(), l.OneShotPath()} {
-		u, ok, err := readNote(note)
+	for _, path := range []string{l.UnfinishedPath(), l.OneShotPath()} {
+		u, ok, err := readUnfinished(path)
 		if err != nil {
 			return "", err
 		}

@@ -190,8 +190,8 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 }
 
 // CheckEmpty returns an error if the folder contains a version, or if its ledger contains a published
-// run and isOurs reports that it is not the ledger of the backup. A restore would destroy them. A
-// night that failed in an incomplete restore leaves neither.
+// run and is not the ledger of the backup (isOurs). A restore would destroy them. A night that failed
+// in an incomplete restore leaves neither.
 func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {

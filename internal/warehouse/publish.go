@@ -199,8 +199,8 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 	})
 }
 
-// finishPublish sets the link at the top, extends the series and removes versions beyond
-// keep_versions. It follows the switch and can be repeated.
+// finishPublish links catalog.duckdb, extends the series and removes versions beyond keep_versions.
+// It runs after the switch and can be repeated.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Unfinished is the note of a run that began and has not published: it is running, or was killed,
-// interrupted or failed. Its landed responses are in its raw folder.
+// Unfinished is the content of an unfinished-run file: the run has not published. It is running, or
+// was killed, interrupted or failed. Its landed responses are in its raw folder.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
@@ -32,18 +32,18 @@ type Unfinished struct {
 	Version string `json:"version,omitempty"`
 }
 
-// UnfinishedPath returns the path of the note that Start writes.
+// UnfinishedPath returns the path of the unfinished-run file that Start writes.
 func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// OneShotPath returns the path of the note that StartOneShot writes. It may exist in addition to the
-// note of a run that can be resumed.
+// OneShotPath returns the path of the unfinished-run file that StartOneShot writes. It may exist in
+// addition to the file of a run that can be resumed.
 func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.json") }
 
-// Start writes the note of a run, so that it can be resumed. If this abandons an earlier run, the
-// version of that run is removed unless readers see it, because it would look published. Start
-// needs the Lock.
+// Start writes the unfinished-run file of a run that can be resumed. If this abandons an earlier
+// run, the version of that run is removed unless readers see it, because it would look published.
+// Start needs the Lock.
 func (l *Ledger) Start(u Unfinished) error {
-	last, ok, err := readNote(l.UnfinishedPath())
+	last, ok, err := readUnfinished(l.UnfinishedPath())
 	if err != nil {
 		return err
 	}
@@ -59,33 +59,33 @@ func (l *Ledger) Start(u Unfinished) error {
 			return fmt.Errorf("abandon run %s: %w", last.Run, err)
 		}
 	}
-	return l.writeNote(l.UnfinishedPath(), u)
+	return l.writeUnfinished(l.UnfinishedPath(), u)
 }
 
-// StartOneShot writes the note of a run that is never resumed, so that Recover records it in the
-// ledger if it is killed. It needs the Lock.
-func (l *Ledger) StartOneShot(u Unfinished) error { return l.writeNote(l.OneShotPath(), u) }
+// StartOneShot writes the unfinished-run file of a run that is never resumed, so that Recover
+// records it in the ledger if it is killed. It needs the Lock.
+func (l *Ledger) StartOneShot(u Unfinished) error { return l.writeUnfinished(l.OneShotPath(), u) }
 
-func (l *Ledger) writeNote(path string, u Unfinished) error {
+func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
 	data, err := checksum.Seal(u)
 	if err == nil {
 		err = durable.RemoveTemps(path)
 	}
 	if err != nil {
-		return fmt.Errorf("write the note of run %s: %w", u.Run, err)
+		return fmt.Errorf("write the unfinished-run file of %s: %w", u.Run, err)
 	}
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
 
-// Finish removes the note of Start.
-func (l *Ledger) Finish() error { return l.removeNote(l.UnfinishedPath()) }
+// Finish removes the file of Start.
+func (l *Ledger) Finish() error { return l.removeUnfinished(l.UnfinishedPath()) }
 
-// FinishOneShot removes the note of StartOneShot. The run must be in the ledger.
-func (l *Ledger) FinishOneShot() error { return l.removeNote(l.OneShotPath()) }
+// FinishOneShot removes the file of StartOneShot. The run must be in the ledger.
+func (l *Ledger) FinishOneShot() error { return l.removeUnfinished(l.OneShotPath()) }
 
-func (l *Ledger) removeNote(note string) error {
-	if err := l.folder.disk.Remove(note); err != nil {
-		return fmt.Errorf("remove the note of a run: %w", err)
+func (l *Ledger) removeUnfinished(path string) error {
+	if err := l.folder.disk.Remove(path); err != nil {
+		return fmt.Errorf("remove an unfinished-run file: %w", err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (l *Ledger) removeNote(note string) error {
 // Unfinished returns the run to resume. ok is false if there is none. A run that was killed after
 // its publish is not resumed.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
-	if u, ok, err = readNote(l.UnfinishedPath()); err != nil || !ok {
+	if u, ok, err = readUnfinished(l.UnfinishedPath()); err != nil || !ok {
 		return u, false, err
 	}
 	latest, _, err := l.versions.Latest()
@@ -104,15 +104,15 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readNote reads a note of Start or StartOneShot. ok is false if it is missing or damaged: the run is
+// readUnfinished reads an unfinished-run file. ok is false if it is missing or damaged: the run is
 // then not resumed, and the next one requests everything again.
-func readNote(path string) (u Unfinished, ok bool, err error) {
+func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return u, false, nil
 	}
 	if err != nil {
-		return u, false, fmt.Errorf("read the note of an unfinished run: %w", err)
+		return u, false, fmt.Errorf("read an unfinished-run file: %w", err)
 	}
 	if checksum.Unseal(data, &u) != nil {
 		return Unfinished{}, false, nil
@@ -120,15 +120,15 @@ func readNote(path string) (u Unfinished, ok bool, err error) {
 	return u, true, nil
 }
 
-// KilledRollback returns the note of a rollback that was killed. ok is false if there is none.
-func (l *Ledger) KilledRollback() (note Unfinished, ok bool, err error) {
-	note, ok, err = readNote(l.OneShotPath())
-	return note, ok && note.Kind == ledger.Rollback, err
+// KilledRollback returns the rollback that was killed. ok is false if there is none.
+func (l *Ledger) KilledRollback() (u Unfinished, ok bool, err error) {
+	u, ok, err = readUnfinished(l.OneShotPath())
+	return u, ok && u.Kind == ledger.Rollback, err
 }
 
-// finishPublished removes the note of a run that was killed after its publish.
+// finishPublished removes the unfinished-run file of a run that was killed after its publish.
 func (l *Ledger) finishPublished() error {
-	u, ok, err := readNote(l.UnfinishedPath())
+	u, ok, err := readUnfinished(l.UnfinishedPath())
 	if err != nil || !ok {
 		return err
 	}

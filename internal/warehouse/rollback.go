@@ -33,13 +33,13 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.recordKilledRuns(); err != nil {
 		return m, err
 	}
-	// If the process is killed, the next Lock finishes the rollback by this note.
+	// If the process is killed, the next Lock reads this file and finishes the rollback.
 	id, err := w.Ledger.NewRunID(now)
 	if err != nil {
 		return m, err
 	}
-	note := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
-	if err := w.Ledger.StartOneShot(note); err != nil {
+	u := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
+	if err := w.Ledger.StartOneShot(u); err != nil {
 		return m, err
 	}
 	if err := w.Series.withdrawAllBut(target); err != nil {
@@ -53,8 +53,8 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	line, _ := w.Versions.Lineage(target) // it ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...), w.Ledger.Finish())
-	// Without a line in the ledger Recover needs the note.
-	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(note.Run, target, note.StartedAt)); recordErr != nil {
+	// If the ledger entry cannot be written, Recover needs the file.
+	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.Ledger.FinishOneShot())
@@ -81,9 +81,10 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover completes the work of killed runs: it finishes a rollback, records the runs in the ledger,
-// removes the note of a run that was killed after its publish, because it must not be resumed, and
-// removes landed responses if Config.DiscardRaw is set. It needs the Lock.
+// Recover completes the work of killed runs. It finishes a rollback and records the runs in the
+// ledger. It removes the unfinished-run file of a run that was killed after its publish, because
+// that run must not be resumed. It removes landed responses if Config.DiscardRaw is set. It needs
+// the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (w *Warehouse) Recover() error {
 	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
 }
 
-// recordKilledRuns records killed runs in the ledger, and removes the note of StartOneShot.
+// recordKilledRuns records killed runs in the ledger, and removes the file of StartOneShot.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
@@ -118,7 +119,7 @@ func (w *Warehouse) recordKilledRuns() error {
 // finishKilledRollback completes a rollback that was killed after its switch, and undoes one that
 // was killed before it. In both cases the series lacks days of the version that readers see.
 func (w *Warehouse) finishKilledRollback() error {
-	note, ok, err := w.Ledger.KilledRollback()
+	u, ok, err := w.Ledger.KilledRollback()
 	if err != nil || !ok {
 		return err
 	}
@@ -129,9 +130,9 @@ func (w *Warehouse) finishKilledRollback() error {
 	line, _ := w.Versions.Lineage(latest) // it ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...))
 	if err != nil && !errors.As(err, new(*DamagedError)) { // verify reports damage
-		return fmt.Errorf("finish the rollback %s: %w", note.Run, err)
+		return fmt.Errorf("finish the rollback %s: %w", u.Run, err)
 	}
-	if latest == note.Version {
+	if latest == u.Version {
 		if err := w.Ledger.Finish(); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // sealing syncs the finished files of a draft and takes their checksums while other files are
-// written. Most of its time it waits for the disk.
+// written. It mostly waits for the disk.
 type sealing struct {
 	group errgroup.Group
 	ctx   context.Context

@@ -23,7 +23,7 @@ type Snapshot struct {
 	// Version is the version that the files belong to: the version of the run, or one that was
 	// rebuilt from it.
 	Version string
-	// Files are the paths by table, Tables their entries in the manifest.
+	// Files are the paths by table. Tables are their entries in the manifest.
 	Files  map[string]string
 	Tables map[string]ManifestTable
 	// Program and Schema are the versions of the program and schema that wrote the files.

@@ -1,16 +1,16 @@
 -- After the merge: the rows of each stream in the snapshot, those of them that were neither
 -- read nor proven tonight, and when the oldest of these was read.
 
--- name: count_held
+-- name: count_row_ages
 SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
 
--- name: held
+-- name: all_rows
 (SELECT count(*) FROM {main} m WHERE {rows})
 
--- name: held_unseen
+-- name: unseen_rows
 (SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {rows})
 
--- name: held_of_ids
+-- name: rows_of_ids
 (SELECT count(*) FROM {main} m WHERE {rows} AND m.{param} IN (SELECT id FROM ({ids})))
 
 -- name: oldest_of_ids
