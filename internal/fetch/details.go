@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// failuresKept limits the failures that are reported individually.
-	failuresKept = 100
-	// failuresInARow is the number of consecutive failures that end a stream, so that an
+	// maxFailures limits the failures that are reported individually.
+	maxFailures = 100
+	// maxFailuresInARow is the number of consecutive failures that end a stream, so that an
 	// endpoint that is down costs a bounded time.
-	failuresInARow = 5
+	maxFailuresInARow = 5
 )
 
 // Details is the result of requesting the ids of a stream.
@@ -166,14 +166,14 @@ func (d *detailWalk) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++
 	r.Unproven = append(r.Unproven, id)
-	if len(r.Failures) < failuresKept {
+	if len(r.Failures) < maxFailures {
 		r.Failures = append(r.Failures, Failure{id, err})
 	}
 	// An id that was not even requested proves nothing about the endpoint.
 	if failed, ok := errors.AsType[*StatusError](err); ok && failed.Attempts == 0 {
 		return nil
 	}
-	if d.inARow++; d.inARow >= failuresInARow {
+	if d.inARow++; d.inARow >= maxFailuresInARow {
 		return fmt.Errorf("stop reading stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.inARow, err)
 	}
 	return nil

@@ -32,7 +32,7 @@ type line struct {
 	Sum     uint32    `json:"crc32c"`
 	At      time.Time `json:"at"`
 	Millis  float64   `json:"ms"`
-	// Encoding is the coding of the stored bytes, and StoredSum their checksum. Lines of
+	// Encoding is the coding of the stored bytes. StoredSum is their checksum. Lines of
 	// older versions have neither.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`

@@ -76,7 +76,7 @@ type entry struct {
 	size    uint32
 	sum     uint32
 	segment uint32
-	// storedSum is the checksum of the stored bytes, and sum that of the body.
+	// storedSum is the checksum of the stored bytes. sum is that of the body.
 	storedSum uint32
 	status    uint16
 	coding    coding

@@ -111,10 +111,10 @@ func (p *pass) sawEnd() bool {
 	return p.end
 }
 
-// believedIDs limits the ids for which memory is reserved according to the total of page 1.
+// maxReservedIDs limits the ids for which memory is reserved according to the total of page 1.
 // Unused capacity costs only address space, while growing a slice temporarily costs half
 // its size again.
-const believedIDs = 1 << 23
+const maxReservedIDs = 1 << 23
 
 // addPage records the facts of a page.
 func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
@@ -129,7 +129,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
 		p.total = facts.Total
 		p.firstIDs = sortedCopy(facts.IDs)
 		if !recalled {
-			p.ids = make([]uint64, 0, min(max(facts.Total, 0), believedIDs)+int64(len(facts.IDs)))
+			p.ids = make([]uint64, 0, min(max(facts.Total, 0), maxReservedIDs)+int64(len(facts.IDs)))
 		}
 	}
 	p.lastTotal = facts.Total
@@ -225,15 +225,15 @@ func (p *pass) reachedEnd() bool {
 	return p.total >= 0 && last.Records < p.pages[0].Records
 }
 
-// emptyPages is the number of consecutive empty pages whose next_page is followed while
-// records are missing: a service may filter pages after cutting them.
-const emptyPages = 16
+// maxEmptyPages limits the consecutive empty pages whose next_page is followed while records are
+// missing: a service may filter pages after cutting them.
+const maxEmptyPages = 16
 
 func (p *pass) emptyTail() bool {
-	if len(p.pages) < emptyPages {
+	if len(p.pages) < maxEmptyPages {
 		return false
 	}
-	tail := p.pages[len(p.pages)-emptyPages:]
+	tail := p.pages[len(p.pages)-maxEmptyPages:]
 	return !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
 }
 
@@ -281,7 +281,7 @@ func (p *pass) gatherIDs() {
 			p.ids = append(p.ids, f.IDs...)
 		}
 	}
-	if p.newestFirst() {
+	if p.isNewestFirst() {
 		p.pages[0].IDs = p.firstIDs
 		return
 	}
@@ -340,16 +340,16 @@ func (p *pass) isSinglePage() bool {
 
 // isConfirmable reports whether reading page 1 again can complete the proof.
 func (p *pass) isConfirmable() bool {
-	return p.isSinglePage() || p.total >= 0 && p.isUnchanged() && p.newestFirst()
+	return p.isSinglePage() || p.total >= 0 && p.isUnchanged() && p.isNewestFirst()
 }
 
-// enoughFalls is the number of descending steps of created_at that prove the order: nine
-// records are in descending order by chance once in 9! lists.
-const enoughFalls = 8
+// minFalls is the number of descending steps of created_at that prove the order: nine records
+// are in descending order by chance once in 9! lists.
+const minFalls = 8
 
-// newestFirst reports whether created_at never increases in the pass and decreases often
+// isNewestFirst reports whether created_at never increases in the pass and decreases often
 // enough to exclude chance.
-func (p *pass) newestFirst() bool {
+func (p *pass) isNewestFirst() bool {
 	falls := 0
 	var above *pageState
 	for i := range p.pages {
@@ -366,7 +366,7 @@ func (p *pass) newestFirst() bool {
 		falls += f.Falls
 		above = f
 	}
-	return falls >= enoughFalls
+	return falls >= minFalls
 }
 
 // countFilled returns the number of pages with records, at least 1.

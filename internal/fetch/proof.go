@@ -129,9 +129,9 @@ func sortedCopy(ids []uint64) []uint64 {
 	return ids
 }
 
-// provenByFirstPage evaluates page 1 of a pass: as a list of its own, and as the
-// confirmation of the previous pass, if there is one.
-func (w *walk) provenByFirstPage(last, p *pass) bool {
+// evaluateFirstPage evaluates page 1 of a pass: as a list of its own, and as the confirmation of
+// the previous pass, if there is one. It returns true if the list is proven.
+func (w *walk) evaluateFirstPage(last, p *pass) bool {
 	e := &w.evidence
 	e.Requests++
 	if last == nil {
@@ -159,9 +159,9 @@ func (w *walk) provenByFirstPage(last, p *pass) bool {
 	return true
 }
 
-// provenByPass evaluates a complete, sorted pass together with the previous ones. It
-// returns true if the list is proven, or if no further pass can prove more.
-func (w *walk) provenByPass(last, p *pass) bool {
+// evaluatePass evaluates a complete, sorted pass together with the previous ones. It returns true
+// if the list is proven, or if no further pass can prove more.
+func (w *walk) evaluatePass(last, p *pass) bool {
 	w.seen.addPass(uint8(p.number), p.ids)
 	e := &w.evidence
 	e.Passes = p.number

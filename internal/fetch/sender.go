@@ -46,7 +46,7 @@ type sender struct {
 	http     *http.Client
 	tokens   *tokens
 	governor *governor
-	// decompressor decodes bodies up to largeBody, and largeDecompressor larger ones.
+	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger ones.
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex
 	// slots limits the answers held in memory.

@@ -137,8 +137,8 @@ func (t *tokens) redactURL(address string) string {
 	return t.scrubText(text + "?" + strings.Join(parameters, "&"))
 }
 
-// excerptBytes is the maximal length of a body's excerpt in an error.
-const excerptBytes = 120
+// maxExcerpt limits the excerpt of a body in an error, in bytes.
+const maxExcerpt = 120
 
 // bodyExcerpt returns the beginning of a body on one line. For JSON with a success status
 // it is empty: such a body can contain records, and errors must not publish private values.
@@ -150,7 +150,7 @@ func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	var b strings.Builder
 	// Four times the length is scrubbed first, so that a token across the end of the
 	// excerpt is found.
-	for _, r := range string(body[:min(len(body), 4*excerptBytes)]) {
+	for _, r := range string(body[:min(len(body), 4*maxExcerpt)]) {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			b.WriteByte(' ')
@@ -159,10 +159,10 @@ func (t *tokens) bodyExcerpt(code int, body []byte) string {
 		}
 	}
 	text := t.scrubText(b.String())
-	if len(text) <= excerptBytes {
+	if len(text) <= maxExcerpt {
 		return text
 	}
-	return strings.ToValidUTF8(text[:excerptBytes], "") + "..."
+	return strings.ToValidUTF8(text[:maxExcerpt], "") + "..."
 }
 
 // scrubbedError has a text without secrets and still matches its cause.

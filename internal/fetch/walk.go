@@ -94,7 +94,7 @@ func (w *walk) readList(ctx context.Context) error {
 		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
 		}
-		if w.provenByFirstPage(last, p) {
+		if w.evaluateFirstPage(last, p) {
 			return nil
 		}
 		if number > w.c.cfg.MaxPasses {
@@ -110,7 +110,7 @@ func (w *walk) readList(ctx context.Context) error {
 		if err := w.readRecalled(ctx, p); err != nil {
 			return err
 		}
-		if w.provenByPass(last, p) {
+		if w.evaluatePass(last, p) {
 			return nil
 		}
 		if number == w.c.cfg.MaxPasses && !p.isConfirmable() {

@@ -23,9 +23,9 @@ type Binding struct {
 	raw    bool
 	// oneOf are columns of the first table of which a record has at least one value.
 	oneOf []int
-	// shows lists the fields of other tables in the records, and secrets the private values
-	// in the records.
-	shows   []stream.Shown
+	// shows lists the fields of other tables in the records.
+	shows []stream.Shown
+	// secrets lists the private values in the records.
 	secrets secrets
 	// guessable means that hashes of records would allow someone with access to the rows to
 	// guess private values.
@@ -50,8 +50,8 @@ type layout struct {
 	schema *arrow.Schema
 	cols   []columnLayout
 	root   *node
-	// at is the dotted path of the rows within the enclosing row, and place within the
-	// record.
+	// at is the dotted path of the rows within the enclosing row. place is their path within
+	// the record.
 	at, place string
 	// enclosing is the index of the table whose current row contains the rows of this one,
 	// or -1 for the record's own table.
@@ -65,8 +65,8 @@ type layout struct {
 	ownKeys, ownRequired []int
 	// parents are the columns for the key of the enclosing row.
 	parents []inherited
-	// named are columns of the enclosing row that replace a missing key.
-	named []int
+	// keySources are columns of the enclosing row that replace a missing key.
+	keySources []int
 	// inheritedKeys are the columns that rows within this one inherit.
 	inheritedKeys []int
 	consts        []constant
@@ -106,11 +106,11 @@ type columnLayout struct {
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hide != nil }
 
-// inherited is a column and its source in the enclosing row. named means that the record
-// may name another parent, which takes precedence.
+// inherited is a column and its source in the enclosing row. mayName means that the record may
+// name another parent, which takes precedence.
 type inherited struct {
 	col, from int
-	named     bool
+	mayName   bool
 }
 
 type constant struct {

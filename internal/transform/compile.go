@@ -268,7 +268,7 @@ func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) er
 		if err != nil {
 			return err
 		}
-		l.named = append(l.named, col)
+		l.keySources = append(l.keySources, col)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ type findings struct {
 	last    []uint64
 	// at is the place of the current record.
 	at Place
-	// journal contains the drift entry of each count since the beginning of the body, and
-	// samples the values.
+	// journal contains the drift entry of each count since the beginning of the body. samples
+	// contains their values.
 	journal  []int
 	samples  [][]byte
 	carriers []stream.DriftCarrier

@@ -36,7 +36,7 @@ func (r *rowReader) checkParam(t *table) (reason string, err error) {
 // parent is kept and counted as drift.
 func (r *rowReader) fillParents(t *table) {
 	for _, p := range t.parents {
-		if !p.named {
+		if !p.mayName {
 			continue
 		}
 		up := t.up
@@ -57,7 +57,7 @@ func (r *rowReader) keyByParent(t *table) error {
 		return errAgain
 	}
 	up := t.up
-	for _, col := range t.named {
+	for _, col := range t.keySources {
 		if up.isFilled(col) && !up.layout.cols[col].isPrivate() {
 			t.fillEmpty(t.keys[0], string(up.cols[col].bytes(up.rows)))
 		}

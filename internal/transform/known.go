@@ -25,8 +25,8 @@ type Known struct{ slots []knownRecord }
 type knownRecord struct {
 	// id is the hash of the key. 0 means an unused slot.
 	id uint64
-	// sum is the hash of the record's text, and size its length. Size 0 means that the
-	// record must be decoded each night.
+	// sum is the hash of the record's text. size is its length. 0 means that the record must
+	// be decoded each night.
 	sum  uint64
 	size uint32
 	// class identifies the drift of the record within a night. 0 means none.
@@ -170,13 +170,13 @@ func (d *Decoder) Entries() []byte {
 	return entries
 }
 
-// keyWithin is the length of text in which the key is searched: most records begin with it.
-const keyWithin = 4 << 10
+// maxKeySearch limits the text in which the key is searched: most records begin with it.
+const maxKeySearch = 4 << 10
 
 // findKey finds the key of the record at the beginning of a text. It may find another
 // member; an entry is made only if the found key is right.
 func (m *recaller) findKey(text []byte) ([]byte, bool) {
-	return findText(text[:min(len(text), keyWithin)], m.key)
+	return findText(text[:min(len(text), maxKeySearch)], m.key)
 }
 
 // readCreated reads created_at from the text of a record, in microseconds.

@@ -23,8 +23,8 @@ type Privacy struct {
 	Key  []byte
 }
 
-// hashedText is the length of a hash in hex.
-const hashedText = 2 * sha256.Size
+// hashHexLen is the length of a hash in hex.
+const hashHexLen = 2 * sha256.Size
 
 // withheldText replaces raw text that may contain a private value.
 const withheldText = `"(withheld: the record holds private columns)"`

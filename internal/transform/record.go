@@ -157,7 +157,7 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 	r.in.base = path
 	t.openRow()
 	for _, p := range t.parents {
-		if !p.named {
+		if !p.mayName {
 			t.cols[p.col].copyFrom(&t.up.cols[p.from], t.up.rows)
 		}
 	}
@@ -204,7 +204,7 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 		}
 	}
 	r.fillParents(t)
-	if len(t.named) > 0 && !t.isFilled(t.keys[0]) {
+	if len(t.keySources) > 0 && !t.isFilled(t.keys[0]) {
 		if err = r.keyByParent(t); err != nil {
 			return "", err
 		}

@@ -43,8 +43,9 @@ type scanner struct {
 type input struct {
 	scanner
 	origin Origin
-	// seq is the sequence number of the record, and place its position in the body, from 1.
-	seq   uint64
+	// seq is the sequence number of the record.
+	seq uint64
+	// place is the position of the record in the body, from 1.
 	place int
 	// path contains the names of the objects around the position. path[base:] is the part
 	// inside the current row.

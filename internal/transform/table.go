@@ -16,7 +16,7 @@ import (
 
 // maxText limits the text of a column in a batch: Arrow's offsets have 32 bits, and the
 // hash of a private text must still fit.
-const maxText = math.MaxInt32 - hashedText
+const maxText = math.MaxInt32 - hashHexLen
 
 // table contains the rows of a table since the last Flush. The row after the last one may
 // be incomplete: the columns with a value for it are longer than rows.
@@ -28,8 +28,8 @@ type table struct {
 	seenFields []uint64
 	// up is the table of the enclosing rows, or nil for records.
 	up *table
-	// inner are the tables with rows inside the current row, and rowsWithin their numbers
-	// of rows when it began.
+	// inner are the tables with rows inside the current row. rowsWithin are their numbers of
+	// rows when it began.
 	inner      []*table
 	rowsWithin []int
 	// createdPos is the offset of the last created_at in the body.
@@ -183,8 +183,8 @@ const (
 	unsigned
 )
 
-// kinds maps SQL types, arrowTypes contains the Arrow types that DuckDB reads as these SQL
-// types, and widths the sizes of values in bytes, or 0 for text and bits.
+// kinds maps SQL types. arrowTypes contains the Arrow types that DuckDB reads as these SQL types.
+// widths contains the sizes of values in bytes, or 0 for text and bits.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
@@ -205,8 +205,8 @@ var (
 // Some properties of the column are repeated here for faster access.
 type column struct {
 	kind kind
-	// tracked columns are part of the row's fingerprint; of canonical ones the meaning
-	// counts.
+	// tracked columns are part of the row's fingerprint. canonical columns contain JSON, which is
+	// hashed independently of its formatting.
 	tracked, canonical bool
 	// checked columns have values that are checked after they are read.
 	checked bool

@@ -138,7 +138,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		_, form, _ := v.in.scalar()
 		var inside []byte
 		if raw[0] == '"' {
-			inside = v.unquoted(raw, form)
+			inside = v.unquote(raw, form)
 		}
 		c, drift = parseLinkLimit(raw, inside)
 	}

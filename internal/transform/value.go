@@ -11,7 +11,7 @@ type valueReader struct {
 	in     *input
 	report *reporter
 	json   jsonWriter
-	// scratch and unionText are buffers for unquoted text and for the JSON text of
+	// scratch and unionText are buffers for unquote text and for the JSON text of
 	// do_follow_links_allowed.
 	scratch   []byte
 	unionText []byte
@@ -103,7 +103,7 @@ func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte)
 func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
 	inner, quoted := raw, raw[0] == '"'
 	if quoted {
-		inner = v.unquoted(raw, f)
+		inner = v.unquote(raw, f)
 		if len(inner) == 0 {
 			v.report.countDrift(t, Converted, name, raw)
 			return ""
@@ -150,8 +150,8 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 	return ""
 }
 
-// unquoted returns the content of a string. It is valid until the next call.
-func (v *valueReader) unquoted(raw []byte, f form) []byte {
+// unquote returns the content of a string. It is valid until the next call.
+func (v *valueReader) unquote(raw []byte, f form) []byte {
 	if f == plain {
 		return raw[1 : len(raw)-1]
 	}

@@ -138,8 +138,8 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	return sums, nil
 }
 
-// Copies returns the other paths with a possibly intact copy of a file of the series: in versions, and
-// among the old files that a night keeps while it replaces a day.
+// Copies returns the other paths with a possibly intact copy of a file of the series: in versions,
+// and among the old files that a night keeps while it replaces a day.
 func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
@@ -189,9 +189,9 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	})
 }
 
-// CheckEmpty returns an error if the folder contains a version, or if its ledger contains a published
-// run and is not the ledger of the backup (isOurs). A restore would destroy them. A night that failed
-// in an incomplete restore leaves neither.
+// CheckEmpty returns an error if the folder contains a version, or if its ledger contains a
+// published run and is not the ledger of the backup (isOurs). A restore would destroy them. A night
+// that failed in an incomplete restore leaves neither.
 func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {

@@ -255,8 +255,8 @@ func LastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// withdrawAllBut removes the days of kept versions that the target does not build on from the series.
-// It keeps a day whose version is lost, because a rebuild can restore it.
+// withdrawAllBut removes the days of kept versions that the target does not build on from the
+// series. It keeps a day whose version is lost, because a rebuild can restore it.
 func (s *Series) withdrawAllBut(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
@@ -334,8 +334,8 @@ func (s *Series) Days() []string {
 	return slices.Compact(days)
 }
 
-// oldDays returns the manifests and folders of the days that retention does not keep. The manifest of
-// a day is the first, because it names all other files.
+// oldDays returns the manifests and folders of the days that retention does not keep. The manifest
+// of a day is the first, because it names all other files.
 func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
 	for _, name := range s.Days() {
