@@ -91,7 +91,7 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 		}
 	}
 	want := []string{
-		"article_cycle_time", "articles_by_status", "delivery_by_outlet", "delivery_by_writer", "list_vs_paid", "margins",
+		"article_cycle_time", "articles_by_status", "delivery", "list_vs_paid", "margins",
 		"refunds_and_addons", "writer_load",
 	}
 	if diff := cmp.Diff(want, grouped); diff != "" {

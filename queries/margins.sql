@@ -1,8 +1,9 @@
 -- subject: margins
 -- title: Sales and margin
--- grain: one row per group (by), and one for items without a group
+-- grain: one row per group (by), with monthly per group and month, and one for items without a group
 -- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission; an unknown cost is 0. Items without a sale price are not summed. An item counts when its order was paid; unpaid items count only without since and until. Months are in order of time; other groups begin with the largest margin. Items have no currency: the sums assume a single one.
 -- param: by month|outlet|profile|product|referrer|writer month -- grouping of the rows
+-- param: monthly BOOLEAN false -- one row per group and month
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates and months begin, such as America/New_York
@@ -25,7 +26,8 @@ WITH items AS (
             WHEN 'profile' THEN s.profile_name
             WHEN 'product' THEN m.product_name
             WHEN 'writer' THEN coalesce(nullif(trim(concat_ws(' ', i.article_writer_first_name, i.article_writer_last_name)), ''), p.writer_name)
-        END AS group_name
+        END AS group_name,
+        CASE WHEN $monthly THEN CAST(date_trunc('month', m.paid_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) END AS month
     FROM mart.order_item_margins AS m
     JOIN mart.sold_items AS s USING (order_item_id)
     JOIN order_items AS i ON i.id = m.order_item_id
@@ -37,6 +39,7 @@ WITH items AS (
 sums AS (
     SELECT
         group_id,
+        month,
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
         count(DISTINCT order_id)                                        AS orders,
@@ -50,11 +53,12 @@ sums AS (
         coalesce(sum(commission_amount) FILTER (margin IS NOT NULL), 0) AS commission,
         coalesce(sum(margin), 0)                                        AS margin
     FROM items
-    GROUP BY group_id
+    GROUP BY group_id, month
 )
 SELECT
     group_id,
     group_name,
+    month,
     orders,
     items,
     items_without_sale_price,
@@ -68,5 +72,5 @@ SELECT
     CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1))     AS margin_percent,
     CAST(100 * commission / nullif(sales, 0) AS DECIMAL(38, 1)) AS commission_percent
 FROM sums
-ORDER BY CASE WHEN $by = 'month' THEN group_id END, margin DESC, group_id
+ORDER BY CASE WHEN $by = 'month' THEN group_id END, month, margin DESC, group_id
 LIMIT $top

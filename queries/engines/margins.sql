@@ -2,6 +2,7 @@
 WITH params AS (
     SELECT
         CAST('month' AS {{text}}) AS {{by}},
+        CAST(false AS BOOLEAN) AS monthly,
         CAST(NULL AS DATE) AS since,
         CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone,
@@ -26,6 +27,7 @@ items AS (
             WHEN 'product' THEN m.product_name
             WHEN 'writer' THEN coalesce(nullif(trim(BOTH ' ' FROM concat_ws(' ', i.article_writer_first_name, i.article_writer_last_name)), ''), p.writer_name)
         END AS group_name,
+        CASE WHEN params.monthly THEN {{month (local_date "m.paid_at" "params.timezone")}} END AS month,
         params.{{by}} = 'month' AS is_month,
         params.top
     FROM ${mart}.order_item_margins AS m
@@ -43,6 +45,7 @@ items AS (
 sums AS (
     SELECT
         group_id,
+        month,
         is_month,
         top,
         CASE WHEN group_id IS NULL THEN '(not stated)'
@@ -59,19 +62,20 @@ sums AS (
         coalesce(sum(commission_amount) FILTER (WHERE margin IS NOT NULL), 0) AS commission,
         coalesce(sum(margin), 0)                                              AS margin
     FROM items
-    GROUP BY group_id, is_month, top
+    GROUP BY group_id, month, is_month, top
 ),
 shares AS (
     SELECT
         *,
         CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE)     AS percent,
         CAST(100 * commission AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS commission_share,
-        row_number() OVER (ORDER BY CASE WHEN is_month THEN group_id END NULLS LAST, margin DESC, group_id NULLS LAST) AS rank
+        row_number() OVER (ORDER BY CASE WHEN is_month THEN group_id END NULLS LAST, month NULLS LAST, margin DESC, group_id NULLS LAST) AS rank
     FROM sums
 )
 SELECT
     group_id,
     group_name,
+    month,
     orders,
     items,
     items_without_sale_price,

@@ -1,7 +1,8 @@
 -- subject: throughput
--- title: Delivery by writer
--- grain: one row per writer, and one for articles without a writer
--- about: Articles of each writer that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. Deleted articles and items are left out.
+-- title: Delivery against the promised date
+-- grain: one row per outlet, writer, client profile or type of channel, and one for articles without one
+-- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. The type of channel is that of the bought listing. Deleted articles and items are left out.
+-- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
 -- param: days COUNT 90 -- length of the period in days, without since
 -- param: since DATE NULL -- first day of the period
 -- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
@@ -24,10 +25,13 @@ publications AS (
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
+listing_types AS (
+    SELECT id, arg_max(channel_type, valid_from) AS channel_type FROM history.product_listings GROUP BY id
+),
 deliveries AS (
     SELECT
-        p.writer_id,
-        p.writer_name,
+        CASE $by WHEN 'outlet' THEN p.outlet_id WHEN 'writer' THEN p.writer_id WHEN 'profile' THEN p.profile_id ELSE t.channel_type END AS group_id,
+        CASE $by WHEN 'outlet' THEN p.outlet_name WHEN 'writer' THEN p.writer_name WHEN 'profile' THEN p.profile_name ELSE t.channel_type END AS group_name,
         p.started_at,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
@@ -39,13 +43,14 @@ deliveries AS (
     FROM mart.article_progress AS p
     LEFT JOIN publications AS l USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
+    LEFT JOIN listing_types AS t ON t.id = s.product_id
     CROSS JOIN period AS n
 ),
-writer_counts AS (
+groups AS (
     SELECT
-        writer_id,
-        CASE WHEN writer_id IS NULL THEN '(not stated)'
-            ELSE arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) END AS writer_name,
+        group_id,
+        CASE WHEN group_id IS NULL THEN '(not stated)'
+            ELSE arg_max(group_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
         count(*)                                                     AS articles,
         count(*) FILTER (is_open)                                    AS open_articles,
         count(*) FILTER (is_open AND is_past)                        AS open_late,
@@ -56,11 +61,11 @@ writer_counts AS (
         quantile_disc(micros, [0.5, 0.9]) FILTER (is_recent AND micros >= 0)               AS quantiles,
         quantile_disc(late_micros, 0.5) FILTER (is_recent AND late_micros > 0)             AS late_micros
     FROM deliveries
-    GROUP BY writer_id
+    GROUP BY group_id
 )
 SELECT
-    writer_id,
-    writer_name,
+    group_id,
+    group_name,
     articles,
     open_articles,
     open_late,
@@ -73,6 +78,6 @@ SELECT
     CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2))             AS p50_days,
     CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2))             AS p90_days,
     CAST(late_micros / 86400e6 AS DECIMAL(18, 2))              AS p50_days_late
-FROM writer_counts
-ORDER BY published DESC, articles DESC, writer_id
+FROM groups
+ORDER BY published DESC, articles DESC, group_id
 LIMIT $top
