@@ -43,7 +43,7 @@ func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Stored: h.queueRefresh, MaxInbox: h.inboxLimit}, log, now)
+	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Owner: h}, log, now)
 	return h, err
 }
 
@@ -66,8 +66,8 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	return nil
 }
 
-// inboxLimit is the limit of an inbox of a size, both in bytes.
-func (h *hooks) inboxLimit(size int64) int64 {
+// InboxLimit implements webhook.Owner.
+func (h *hooks) InboxLimit(size int64) int64 {
 	if configured := h.inboxMax.Load(); configured > 0 {
 		return configured
 	}
@@ -86,7 +86,8 @@ func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	return h.receiver
 }
 
-func (h *hooks) queueRefresh(e stream.Event) {
+// EventStored implements webhook.Owner. It queues a refresh.
+func (h *hooks) EventStored(e stream.Event) {
 	if h.night.Load() != nil {
 		h.refresher.Add(webhook.EventTargets(e))
 	}

@@ -42,11 +42,11 @@ func TestConfiguredInboxLimit(t *testing.T) {
 	wh, err := warehouse.Open(warehouse.Config{Dir: filepath.Join(t.TempDir(), "missing"), KeepVersions: 1})
 	must(t, err)
 	h := &hooks{wh: wh}
-	if got := h.inboxLimit(0); got != 1e9 {
+	if got := h.InboxLimit(0); got != 1e9 {
 		t.Errorf("on an unreadable disk: got %d bytes, want 1e9", got)
 	}
 	h.inboxMax.Store(5e7)
-	if got := h.inboxLimit(0); got != 5e7 {
+	if got := h.InboxLimit(0); got != 5e7 {
 		t.Errorf("as configured: got %d bytes, want 5e7", got)
 	}
 }

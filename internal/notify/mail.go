@@ -56,7 +56,6 @@ func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient
 	if err != nil {
 		return false, fmt.Errorf("prepare the e-mail: %w", err)
 	}
-	defer conn.close()
 	session, err := client.DialToSMTPClientWithContext(ctx)
 	if err == nil {
 		err = client.SendWithSMTPClient(session, message)
@@ -111,12 +110,10 @@ func (c Mail) newClient(conn *mailConn, timeout time.Duration, options ...mail.O
 	return mail.NewClient(c.Host, append(options, mail.WithPort(cmp.Or(c.Port, port)))...)
 }
 
-// mailConn is the connection of one attempt. The library does not close it when the server
-// rejects a login, and ignores the context once it is connected.
+// mailConn connects an attempt. The library does not close the connection when the server rejects
+// a login, and ignores the context once it is connected.
 type mailConn struct {
-	tls     *tls.Config // set for FullTLS; otherwise the library handles encryption
-	conn    net.Conn
-	release func() bool
+	tls *tls.Config // set for FullTLS; otherwise the library handles encryption
 }
 
 // dial connects. The connection is closed when ctx is done; dialCtx limits the dialing.
@@ -125,7 +122,7 @@ func (c *mailConn) dial(ctx, dialCtx context.Context, network, address string) (
 	if err != nil {
 		return nil, err
 	}
-	c.conn, c.release = conn, context.AfterFunc(ctx, func() { _ = conn.Close() })
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if c.tls == nil {
 		return conn, nil
 	}
@@ -134,13 +131,6 @@ func (c *mailConn) dial(ctx, dialCtx context.Context, network, address string) (
 		return nil, err
 	}
 	return secure, nil
-}
-
-func (c *mailConn) close() {
-	if c.conn != nil {
-		c.release()
-		_ = c.conn.Close()
-	}
 }
 
 // mailErr replaces an error of the library by one without the text of the server.

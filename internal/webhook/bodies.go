@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // errEvicted is the error of a body that was evicted before it was complete.
@@ -21,14 +22,15 @@ type memoryBudget struct {
 	incomplete list.List
 }
 
+// readDeadliner is implemented by *http.ResponseController.
+type readDeadliner interface{ SetReadDeadline(time.Time) error }
+
 // body counts the bytes of a body while it is read. complete ends the reading, release
 // returns the memory.
 type body struct {
 	budget *memoryBudget
 	from   io.Reader
-	// endRead unblocks a pending Read. It is called at most once, and never after
-	// complete or release.
-	endRead func()
+	conn   readDeadliner
 
 	held    int64
 	element *list.Element // nil before the first byte, and when complete or evicted
@@ -62,13 +64,13 @@ func (b *body) reserve(n int64) bool {
 	return true
 }
 
-// evict returns the memory of an incomplete body to the budget. The process frees it shortly
-// afterwards, when endRead has ended the Read.
+// evict returns the memory of an incomplete body to the budget, and ends a pending Read. The
+// process frees the memory shortly afterwards.
 func (b *body) evict() {
 	b.budget.incomplete.Remove(b.element)
 	b.budget.free += b.held
 	b.held, b.element, b.evicted = 0, nil, true
-	b.endRead()
+	_ = b.conn.SetReadDeadline(time.Unix(0, 0)) // if that fails, the next Read returns errEvicted
 }
 
 // complete protects a body from eviction until release. It returns false if the body was

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"placementsync/internal/webhook"
 )
@@ -46,6 +47,14 @@ func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	}
 }
 
+// onDeadline is called when a read deadline is set.
+type onDeadline func()
+
+func (f onDeadline) SetReadDeadline(time.Time) error {
+	f()
+	return nil
+}
+
 func (d *fixture) dial() net.Conn {
 	d.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
@@ -65,7 +74,7 @@ func TestMemoryBudget(t *testing.T) {
 	var evicted []string
 	budget := webhook.NewMemoryBudget(10)
 	newBody := func(name, text string) webhook.Body {
-		return budget.NewBody(strings.NewReader(text), func() { evicted = append(evicted, name) })
+		return budget.NewBody(strings.NewReader(text), onDeadline(func() { evicted = append(evicted, name) }))
 	}
 	read := func(b webhook.Body) bool {
 		_, err := b.Read(make([]byte, 100))

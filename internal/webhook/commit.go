@@ -46,7 +46,6 @@ func (e *BusyError) Error() string {
 // the next one, so that each waits for at most two syncs.
 type committer struct {
 	cfg   Config
-	now   func() time.Time
 	queue chan *delivery
 	// closed is closed when run ends. It unblocks the senders that wait for an outcome.
 	closed chan struct{}
@@ -70,13 +69,13 @@ const (
 
 // openCommitter locks the inbox, seals the open segment of a killed process, and loads the
 // marks of removed events and of events still in the inbox.
-func openCommitter(cfg Config, window time.Duration, now func() time.Time, state *atomic.Pointer[InboxState]) (*committer, error) {
+func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[InboxState]) (*committer, error) {
 	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
-	c := &committer{cfg: cfg, now: now, queue: make(chan *delivery, queueLength), closed: make(chan struct{}),
+	c := &committer{cfg: cfg, queue: make(chan *delivery, queueLength), closed: make(chan struct{}),
 		lock:  flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)),
-		inbox: gauge{dir: cfg.Dir, limit: cfg.MaxInbox, maxLine: cfg.MaxBody*4/3 + maxEnvelope, state: state}}
+		inbox: gauge{dir: cfg.Dir, owner: cfg.Owner, maxLine: cfg.MaxBody*4/3 + maxEnvelope, state: state}}
 	ok, err := c.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
@@ -180,7 +179,7 @@ func (c *committer) addToBatch(d *delivery) {
 // is sealed, because it may end in a torn line. A segment without an acknowledged line is
 // removed, because a full disk would leave one for each batch.
 func (c *committer) writeLines() error {
-	now := c.now()
+	now := c.cfg.now()
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
 		c.sealOpen()
 	}

@@ -18,8 +18,8 @@ type MemoryBudget struct{ budget *memoryBudget }
 
 func NewMemoryBudget(bytes int64) MemoryBudget { return MemoryBudget{&memoryBudget{free: bytes}} }
 
-func (b MemoryBudget) NewBody(from io.Reader, endRead func()) Body {
-	return Body{&body{budget: b.budget, from: from, endRead: endRead}}
+func (b MemoryBudget) NewBody(from io.Reader, conn readDeadliner) Body {
+	return Body{&body{budget: b.budget, from: from, conn: conn}}
 }
 
 // Body exports body.

@@ -131,7 +131,7 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 // folder of the night or in the inbox.
 func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, MaxInbox: func(int64) int64 { return limit }}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).open()
 	var acknowledged []string
 	event := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
@@ -192,7 +192,7 @@ func TestLoweredLimitKeepsEvents(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
 	d.send(eventOf("e1"))
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, MaxInbox: func(bytes int64) int64 { return bytes / 2 }}).open()
+	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).open()
 	if got := again.send(eventOf("e2")); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}

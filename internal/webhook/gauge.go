@@ -29,7 +29,7 @@ const measurePause = 100
 // of other processes, empty it.
 type gauge struct {
 	dir   string
-	limit func(bytes int64) int64
+	owner Owner
 	// maxLine is the size of the longest possible line, in bytes.
 	maxLine int64
 	// state is a copy of current for other goroutines.
@@ -50,7 +50,7 @@ func (g *gauge) measure() error {
 	if err != nil {
 		return err
 	}
-	g.current.Bytes, g.current.Limit = bytes, g.limit(bytes)
+	g.current.Bytes, g.current.Limit = bytes, g.owner.InboxLimit(bytes)
 	if g.current.Limit <= 0 || bytes+g.maxLine <= g.current.Limit {
 		g.current.FullSince = time.Time{}
 	}

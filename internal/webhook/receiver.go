@@ -46,29 +46,38 @@ type Config struct {
 	// 15 minutes.
 	SegmentBytes int64
 	SegmentAge   time.Duration
-	// MaxInbox, if set, returns the limit of the inbox in bytes for its present size. 0
-	// means no limit. It is called every ten seconds and before a delivery is rejected
-	// because the inbox is full.
-	MaxInbox func(bytes int64) int64
-	// Stored, if set, is called with each new event after it was stored and acknowledged.
-	// It must not block.
-	Stored func(stream.Event)
+	// Owner limits the inbox and receives its events. Nil means no limit.
+	Owner Owner
 
 	log *slog.Logger
+	now func() time.Time
 }
 
-func (c Config) withDefaults(log *slog.Logger) Config {
+// Owner is the process around a receiver.
+type Owner interface {
+	// InboxLimit returns the limit of the inbox for its present size, both in bytes. 0 means
+	// no limit. It is called every ten seconds and before a delivery is rejected because the
+	// inbox is full.
+	InboxLimit(bytes int64) int64
+	// EventStored is called with each new event after it was stored and acknowledged. It must
+	// not block.
+	EventStored(e stream.Event)
+}
+
+type noOwner struct{}
+
+func (noOwner) InboxLimit(int64) int64   { return 0 }
+func (noOwner) EventStored(stream.Event) {}
+
+func (c Config) withDefaults(log *slog.Logger, now func() time.Time) Config {
 	c.MaxBody = cmp.Or(max(c.MaxBody, 0), 1<<20)
 	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), 32<<20)
 	c.SegmentBytes = cmp.Or(max(c.SegmentBytes, 0), 16<<20)
 	c.SegmentAge = cmp.Or(max(c.SegmentAge, 0), 15*time.Minute)
-	if c.MaxInbox == nil {
-		c.MaxInbox = func(int64) int64 { return 0 }
+	if c.Owner == nil {
+		c.Owner = noOwner{}
 	}
-	if c.Stored == nil {
-		c.Stored = func(stream.Event) {}
-	}
-	c.log = log
+	c.log, c.now = log, now
 	return c
 }
 
@@ -100,7 +109,6 @@ const (
 // Receiver is the http.Handler of the webhook endpoint. It accepts deliveries while Run runs.
 type Receiver struct {
 	cfg    Config
-	now    func() time.Time
 	policy atomic.Pointer[policy]
 	bodies *memoryBudget
 	counts map[string]*atomic.Uint64
@@ -122,8 +130,8 @@ type policy struct {
 
 // New returns a receiver. It returns an error if a secret is empty.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
-	cfg = cfg.withDefaults(log)
-	r := &Receiver{cfg: cfg, now: now, bodies: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
+	cfg = cfg.withDefaults(log, now)
+	r := &Receiver{cfg: cfg, bodies: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
 		counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{}}
 	for _, result := range Results() {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
@@ -163,7 +171,7 @@ func (r *Receiver) Inbox() InboxState {
 // HTTP server first: without Run, deliveries get 503. Run returns a *BusyError if another
 // process has the lock of the inbox.
 func (r *Receiver) Run(ctx context.Context) error {
-	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), r.now, &r.inbox)
+	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), &r.inbox)
 	if err != nil {
 		return err
 	}
@@ -196,7 +204,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.logOutcome(o)
 	r.writeResponse(w, o)
 	if o.result == Stored {
-		r.cfg.Stored(e)
+		r.cfg.Owner.EventStored(e)
 	}
 }
 
@@ -209,9 +217,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{result: Unsigned}
 	}
 	control := http.NewResponseController(w)
-	reader := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), endRead: func() {
-		_ = control.SetReadDeadline(time.Unix(0, 0)) // if that fails, the next Read returns errEvicted
-	}}
+	reader := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), conn: control}
 	defer reader.release()
 	data, err := readBody(control, reader)
 	var large *http.MaxBytesError
@@ -225,7 +231,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	case !isSigned(p.keys, signature, data):
 		return stream.Event{}, outcome{result: Unsigned}
 	}
-	e := newEvent(req.Header, data, r.now())
+	e := newEvent(req.Header, data, r.cfg.now())
 	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan outcome, 1)})
 }
 

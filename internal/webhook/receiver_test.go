@@ -36,6 +36,27 @@ type fixture struct {
 	stop     func()
 }
 
+// owner calls the functions that are set.
+type owner struct {
+	limit  func(bytes int64) int64
+	stored func(stream.Event)
+}
+
+// InboxLimit implements webhook.Owner.
+func (o owner) InboxLimit(bytes int64) int64 {
+	if o.limit == nil {
+		return 0
+	}
+	return o.limit(bytes)
+}
+
+// EventStored implements webhook.Owner.
+func (o owner) EventStored(e stream.Event) {
+	if o.stored != nil {
+		o.stored(e)
+	}
+}
+
 // newFixture starts an HTTP server with a receiver. open starts the receiver.
 func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	t.Helper()
@@ -333,11 +354,11 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	var mu sync.Mutex
 	stored := map[string]int{}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Stored: func(e stream.Event) {
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{stored: func(e stream.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		stored[e.ID]++
-	}}).open()
+	}}}).open()
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -354,7 +375,7 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	}
 	for id, n := range stored {
 		if n != 1 {
-			t.Errorf("Stored was called %d times for %s, want once", n, id)
+			t.Errorf("EventStored was called %d times for %s, want once", n, id)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 // TestAFullInboxHasRoomAfterANight expects that a full inbox seals its open segment, so that
 // a night removes it too.
 func TestAFullInboxHasRoomAfterANight(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInbox: func(int64) int64 { return 2000 }}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{limit: func(int64) int64 { return 2000 }}}).open()
 	large := func(id string) delivery { return delivery{id: id, body: `"` + id + strings.Repeat("x", 500) + `"`} }
 	status := 0
 	for id := 'a'; id <= 'z' && status != http.StatusServiceUnavailable; id++ {
