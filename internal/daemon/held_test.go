@@ -77,8 +77,8 @@ func TestHeldNight(t *testing.T) {
 	})
 }
 
-// TestHeldNightIsNotFollowed has a held night between two published ones.
-func TestHeldNightIsNotFollowed(t *testing.T) {
+// TestHeldNightStartsNoFollow has a held night between two published ones.
+func TestHeldNightStartsNoFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nights := 0
 		h := newHarness(t, func(context.Context) (ledger.Run, error) {

@@ -91,7 +91,7 @@ func checkTable(night ledger.Run) page.Table {
 
 func (s status) WatchTable() page.Table {
 	t := page.Table{Caption: "Watches", RowHeads: true,
-		Heads: []page.Head{{Label: "Watch"}, {Label: "Last look at"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"}}}
+		Heads: []page.Head{{Label: "Watch"}, {Label: "Last checked"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"}}}
 	for _, w := range s.Inspection.Watches {
 		row := page.Row{Cells: []page.Cell{{Text: w.Watch}, stampOr(w.Evaluated.At, "not yet"), page.CountCell(int64(w.Found)), page.CountCell(int64(w.Pending)), stampOr(w.Sent, "never")}}
 		if w.Pending > 0 {
