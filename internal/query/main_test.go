@@ -1,9 +1,26 @@
 package query_test
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"placementsync/internal/query"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// workWord is the argument with which this program is the child process of a job.
+const workWord = "work"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == workWord {
+		if err := query.Work(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -36,6 +36,7 @@ func importTable() []row {
 		{"internal/sim", nil, "the demo service is a second reading of the service's description; it tests nothing if it shares code with the first"},
 		{"internal/object", nil, "stores bytes under names; a backup, an export and a lake use it"},
 		{"internal/testing/torture", nil, "stores the results of long trials; only tests import it"},
+		{"internal/testing/escapes", nil, "SQL that is data to it; only tests import it"},
 		{"internal/testing/pinned", nil, "installs other programs with which tests compare this one; only tests import it"},
 		{"internal/testing/s3sim", []string{"internal/testing/pinned"}, "S3 servers for tests; they share no code with `internal/object`, which they test"},
 		{".", nil, "the example of the configuration and the file that embeds it"},
@@ -121,7 +122,7 @@ func importRows() string {
 // testImports may be imported by the tests of every package: the demo service, helpers of
 // long trials, packages of data, and those through which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
 // ourImports checks the imports of each package against the import table.

@@ -1,0 +1,245 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"placementsync/internal/durable"
+)
+
+// Job is SQL of the user that runs in a child process, so that a crash of DuckDB, or a call of a
+// function that it cannot interrupt, ends only the child. [Job.Run] starts the child, which calls
+// [Work].
+type Job struct {
+	// Catalog and AsOf choose the snapshot, see [Open].
+	Catalog, AsOf string
+	// SQL is one reading statement. A header may declare parameters, see [ParseText]; they have
+	// their defaults.
+	SQL string
+	// Format is CSV, Excel or Parquet. Empty means that the result is returned and not written.
+	Format Format
+	// MaxRows limits the rows of a returned result.
+	MaxRows int
+	// MemoryLimit, Threads and Timeout are those of [Options].
+	MemoryLimit string
+	Threads     int
+	Timeout     time.Duration
+}
+
+// StatementError is the reason for which a statement has no result, for the user who wrote it.
+type StatementError struct {
+	Problem string
+	// Line and Column are the position in the SQL, from 1. They are 0 if it is unknown.
+	Line, Column int
+}
+
+func (e *StatementError) Error() string { return e.Problem }
+
+// CrashError reports that the child process ended without a result.
+type CrashError struct {
+	// State is the exit code or the signal. Output is the beginning of its error output.
+	State, Output string
+}
+
+func (e *CrashError) Error() string {
+	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
+}
+
+// jobResult is the JSON that a child writes: a Result, or a problem.
+type jobResult struct {
+	Columns []Column
+	Numeric []bool
+	Rows    [][]Value
+	Total   int64
+	Sources []Source
+	NoPlan  bool
+	Problem *StatementError
+}
+
+const (
+	// jobFile is the written file, in the folder of the child.
+	jobFile = "result"
+	// maxJobResult and maxJobOutput limit the output of a child, in bytes.
+	maxJobResult = 64 << 20
+	maxJobOutput = 16 << 10
+)
+
+// Run runs the job in a process that command starts. The process has an empty environment and a
+// temporary folder of its own, which is removed afterwards. The end of ctx kills it. A file is
+// written to w when it is complete. Errors are *StatementError, *CrashError, the cause of ctx,
+// or errors of the system.
+func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, err error) {
+	dir, err := durable.MakeTemp("placementsync-sql-")
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	text, err := json.Marshal(j)
+	if err != nil {
+		return Result{}, err
+	}
+	out, errOut := limitedBuffer{most: maxJobResult}, limitedBuffer{most: maxJobOutput}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
+	stdin, err := cmd.StdinPipe() // stays open: its end tells the child that this process ended
+	if err != nil {
+		return Result{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return Result{}, fmt.Errorf("start the process of the statement: %w", err)
+	}
+	_, _ = stdin.Write(append(text, '\n')) // an error means that the process ended
+	err = cmd.Wait()
+	var got jobResult
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	case out.cut:
+		return Result{}, &StatementError{Problem: fmt.Sprintf("the first %d rows have more than %d MB: select fewer columns, or download the result", j.MaxRows, maxJobResult>>20)}
+	case err != nil || json.Unmarshal(out.kept, &got) != nil:
+		return Result{}, &CrashError{cmd.ProcessState.String(), string(errOut.kept)}
+	case got.Problem != nil:
+		return Result{}, got.Problem
+	case j.Format != "":
+		return Result{}, copyFile(w, filepath.Join(dir.Dir, jobFile))
+	}
+	r = Result{Columns: got.Columns, Total: got.Total, Sources: got.Sources, NoPlan: got.NoPlan}
+	for i := range r.Columns {
+		r.Columns[i].Numeric = got.Numeric[i]
+	}
+	for _, values := range got.Rows {
+		r.Rows = append(r.Rows, Record{r.Columns, values})
+	}
+	return r, nil
+}
+
+func copyFile(w io.Writer, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// limitedBuffer keeps the first bytes of an output.
+type limitedBuffer struct {
+	kept []byte
+	most int
+	cut  bool
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	n := min(len(p), b.most-len(b.kept))
+	b.kept, b.cut = append(b.kept, p[:n]...), b.cut || n < len(p)
+	return len(p), nil
+}
+
+// Work reads a Job from in, runs it and writes its result to out. It is the whole work of the
+// child process. The end of in stops it.
+func Work(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var j Job
+	d := json.NewDecoder(in)
+	if err := d.Decode(&j); err != nil {
+		return fmt.Errorf("read the job: %w", err)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+	}()
+	got, err := j.work(ctx)
+	if err != nil {
+		got = jobResult{Problem: explainStatement(j.SQL, err)}
+	}
+	return json.NewEncoder(out).Encode(got)
+}
+
+func (j Job) work(ctx context.Context) (got jobResult, err error) {
+	q, err := ParseText("the statement", j.SQL)
+	if err != nil {
+		return got, err
+	}
+	q.File = "" // the user has not saved it
+	o := Options{MemoryLimit: j.MemoryLimit, Threads: j.Threads, Timeout: j.Timeout, AsOf: j.AsOf}
+	if j.Format == "" {
+		o.MaxRows = j.MaxRows + 1
+	}
+	db, err := Open(ctx, j.Catalog, o)
+	if err != nil {
+		return got, err
+	}
+	defer func() {
+		// Close would wait for a query that DuckDB cannot interrupt. The end of the process ends it.
+		if db.Abandoned() == nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	if j.Format != "" {
+		got.Total, err = db.Save(ctx, q, nil, Output{Format: j.Format, Defuse: true}, jobFile)
+		return got, err
+	}
+	r, err := db.Ask(ctx, q, nil, j.MaxRows)
+	got = jobResult{Columns: r.Columns, Total: r.Total, Sources: r.Sources, NoPlan: r.NoPlan}
+	for _, c := range r.Columns {
+		got.Numeric = append(got.Numeric, c.Numeric)
+	}
+	for _, row := range r.Rows {
+		got.Rows = append(got.Rows, row.Values)
+	}
+	return got, err
+}
+
+// explainStatement returns an error without advice for the command line, and its position.
+func explainStatement(text string, err error) *StatementError {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return &StatementError{Problem: refused.Plain()}
+	}
+	problem, position, _ := strings.Cut(err.Error(), "\n")
+	e := &StatementError{Problem: strings.TrimPrefix(problem, "run query: ")}
+	if hint, _, ok := strings.Cut(position, "\nLINE "); ok { // DuckDB suggests names before the line
+		e.Problem += " " + strings.TrimSpace(hint)
+	}
+	e.Line, e.Column = findPosition(text, err.Error())
+	return e
+}
+
+// findPosition returns the position in a text that an error of DuckDB shows as a line with a
+// caret below it. DuckDB may shorten the line at both ends, and counts the lines of the text with
+// the limit around it.
+func findPosition(text, problem string) (line, column int) {
+	m := errorLine.FindStringSubmatchIndex(problem)
+	if m == nil {
+		return 0, 0
+	}
+	number, _ := strconv.Atoi(problem[m[2]:m[3]])
+	shown, below, _ := strings.Cut(problem[m[1]:], "\n")
+	before := strings.IndexByte(below, '^') - (m[1] - m[0]) // characters of the line before the caret
+	part := strings.TrimPrefix(shown, " ")
+	if cut, ok := strings.CutPrefix(part, "..."); ok {
+		part, before = cut, before-len("...")
+	}
+	part = strings.TrimSuffix(part, "...")
+	lines := strings.Split(text, "\n")
+	for _, line := range []int{number, number - 1} {
+		if line < 1 || line > len(lines) {
+			continue
+		}
+		if begin := strings.Index(lines[line-1], part); begin >= 0 {
+			return line, max(1, 1+utf8.RuneCountInString(lines[line-1][:begin])+before)
+		}
+	}
+	return 0, 0
+}

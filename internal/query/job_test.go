@@ -1,0 +1,129 @@
+package query_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// runJob runs SQL in a child process.
+func runJob(t *testing.T, j query.Job) (query.Result, string, error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.MemoryLimit, j.Threads, j.MaxRows = "256MB", 1, 3
+	if j.Timeout == 0 {
+		j.Timeout = time.Minute
+	}
+	var file bytes.Buffer
+	r, err := j.Run(t.Context(), []string{self, workWord}, &file)
+	return r, file.String(), err
+}
+
+func TestJobsReturnResults(t *testing.T) {
+	path := nights(t)
+	const text = "SELECT id, 1.50::DECIMAL(9,2) AS n, NULL AS gone, ['a'] AS list FROM product_listings ORDER BY id"
+	want, err := openAt(t, path).Collect(t.Context(), query.Text(text), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := runJob(t, query.Job{Catalog: path, SQL: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range want.Rows {
+		if diff := cmp.Diff(r.Values, got.Rows[i].Values); diff != "" {
+			t.Errorf("row %d (-here +child):\n%s", i, diff)
+		}
+	}
+	for i, c := range want.Columns {
+		if g := got.Columns[i]; g.Name != c.Name || g.Type != c.Type || g.Numeric != c.Numeric {
+			t.Errorf("column %d is %v, want %v", i, g, c)
+		}
+	}
+	if len(got.Sources) != 1 || got.Sources[0].Table != "product_listings" {
+		t.Errorf("the sources are %v", got.Sources)
+	}
+	if many, _, err := runJob(t, query.Job{Catalog: path, SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)"}); err != nil || len(many.Rows) != 3 || many.Total != 4 {
+		t.Errorf("got %d rows of %d, %v, want 3 of 4", len(many.Rows), many.Total, err)
+	}
+	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT '=1' AS a FROM range(5)", Format: query.CSV}); err != nil || file != "a\r\n"+strings.Repeat("'=1\r\n", 5) {
+		t.Errorf("the CSV is %q, %v", file, err)
+	}
+	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "FROM range(5)", Format: query.Parquet}); err != nil || !strings.HasPrefix(file, "PAR1") {
+		t.Errorf("the Parquet file is %.9q, %v", file, err)
+	}
+	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "FROM range(5)", Format: query.Excel}); err != nil || !strings.HasPrefix(file, "PK") {
+		t.Errorf("the workbook is %.9q, %v", file, err)
+	}
+	old, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT snapshot_at FROM mart.snapshot", AsOf: "2026-11-01"})
+	if err != nil || len(old.Rows) != 1 || old.Rows[0].Values[0].Text != "2026-11-01T02:00:00Z" {
+		t.Errorf("the earlier snapshot is %v, %v", old.Rows, err)
+	}
+}
+
+func TestErrorsOfStatementsHavePositions(t *testing.T) {
+	path := nights(t)
+	long := strings.Repeat("'ä', ", 60)
+	for _, c := range []struct {
+		text, problem string
+		line, column  int
+	}{
+		{"SELEC 1", `syntax error at or near "SELEC"`, 1, 1},
+		{"SELECT 1,\n  nam FROM product_listings", `"nam" not found`, 2, 3},
+		{"SELECT 'ää', nam FROM product_listings", `Candidate bindings: "name"`, 1, 14},
+		{"SELECT " + long + "nam FROM product_listings", `"nam" not found`, 1, 8 + 5*60},
+		{"SELECT\n  CAST('x' || id AS INTEGER) FROM product_listings", "Could not convert", 2, 3},
+		{"FROM range($n)", `parameter "n"`, 0, 0},
+		{"DROP TABLE product_listings", "refused to write", 0, 0},
+		{"-- param: x\nSELECT 1", "write a parameter as name type default", 0, 0},
+	} {
+		_, _, err := runJob(t, query.Job{Catalog: path, SQL: c.text})
+		var e *query.StatementError
+		if !errors.As(err, &e) || !strings.Contains(e.Problem, c.problem) || e.Line != c.line || e.Column != c.column {
+			t.Errorf("%s: got %#v, want %q at %d:%d", c.text, err, c.problem, c.line, c.column)
+		}
+	}
+}
+
+func TestJobsAreLimited(t *testing.T) {
+	path := nights(t)
+	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
+	// DuckDB cannot interrupt a call of a function.
+	for _, text := range []string{endless, "SELECT list_sum(range(10000000)) + list_sum(list_sort(range(30000000)))"} {
+		begun := time.Now()
+		_, _, err := runJob(t, query.Job{Catalog: path, SQL: text, Timeout: 200 * time.Millisecond})
+		if err == nil || !strings.Contains(err.Error(), "stopped after 200ms") && !strings.Contains(err.Error(), "Out of Memory") {
+			t.Errorf("%s: %v", text, err)
+		}
+		if took := time.Since(begun); took > 30*time.Second {
+			t.Errorf("%s took %s", text, took)
+		}
+	}
+	if _, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT repeat('x', 40000000) FROM range(3)"}); err == nil || !strings.Contains(err.Error(), "more than 64 MB") {
+		t.Errorf("a wide result: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("the browser is gone"))
+	defer cancel()
+	if _, err := (query.Job{Catalog: path, SQL: endless}).Run(ctx, []string{self, workWord}, nil); err == nil || err.Error() != "the browser is gone" {
+		t.Errorf("after its cancellation the job returns %v", err)
+	}
+	var crash *query.CrashError
+	if _, err := (query.Job{Catalog: path, SQL: "SELECT 1"}).Run(t.Context(), []string{"sh", "-c", "echo broken >&2; kill -SEGV $$"}, nil); !errors.As(err, &crash) || crash.State != "signal: segmentation fault" || crash.Output != "broken\n" {
+		t.Errorf("after a crash the job returns %#v", err)
+	}
+}
