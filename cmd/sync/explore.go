@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -28,8 +29,8 @@ func exploreCommand(g *globals) *cobra.Command {
 		Use:   "explore",
 		Short: "Show the newest snapshot in the browser: catalog, records, questions",
 		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
-			"catalog, follow a listing, an order or an article, run the named queries. It prints the\n" +
-			"address. The pages are read only and for this machine only. serve has the same pages below\n" +
+			"catalog, follow a listing, an order or an article, run the named queries and SQL. It prints\n" +
+			"the address. The pages are read only and for this machine only. serve has the same pages below\n" +
 			"/explore.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
@@ -79,9 +80,32 @@ func newExplorer(g *globals, cfg config.Config, pages published) (*explore.Explo
 	if g.Config != command.DefaultConfig {
 		program += " --config " + config.QuoteWord(g.Config)
 	}
-	return explore.New(explore.Config{
-		Warehouse: pages, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger(),
-	})
+	c := explore.Config{Warehouse: pages, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
+	if cfg.Serve.SQL && g.executable != "" {
+		const others = 2 << 30 // Go, threads and the written file
+		c.Child = []string{g.executable, statementName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+others, 10)}
+	}
+	return explore.New(c)
+}
+
+const statementName = "statement"
+
+// statementCommand is the child process of the workbench for typed SQL, see [query.Job]. It is
+// hidden, because only the program itself starts it.
+func statementCommand(g *globals) *cobra.Command {
+	var memory uint64
+	cmd := &cobra.Command{
+		Use:    statementName,
+		Short:  "Run one statement from stdin for the workbench",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
+			command.LimitMemory(memory)
+			return query.Work(cmd.Context(), g.stdin, g.stdout)
+		}),
+	}
+	cmd.Flags().Uint64Var(&memory, "memory", 0, "limit the memory of the process to so many `bytes`")
+	return cmd
 }
 
 // published implements explore.Warehouse.

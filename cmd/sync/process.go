@@ -21,6 +21,9 @@ type process struct {
 	width, stderrWidth int
 	// journal is set if stderr is connected to journald.
 	journal bool
+	// executable is the path of this program, which starts itself for typed SQL. Empty means
+	// that it is unknown, and that there is no typed SQL.
+	executable string
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.
 	lakeTimeout time.Duration
 	// patient is called by a command that may need more time to stop after the first signal
@@ -41,6 +44,7 @@ func hostProcess() process {
 		p.stderrWidth = w
 	}
 	p.ask = hostAsker()
+	p.executable, _ = os.Executable()
 	return p
 }
 

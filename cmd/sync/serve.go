@@ -202,6 +202,9 @@ func (s *service) Reload() (daemon.Settings, error) {
 			*fixed.want = *fixed.old
 		}
 	}
+	if s.first.Serve.SQL != cfg.Serve.SQL {
+		s.log.Warn("setting changes only after a restart", "setting", "serve.sql", "in_use", s.first.Serve.SQL, "configured", cfg.Serve.SQL)
+	}
 	// The old address may be public, and the new configuration may lack the token that it
 	// requires.
 	if err := cfg.Validate(); err != nil {

@@ -34,7 +34,7 @@ terms of each. DuckDB is within github.com/duckdb/duckdb-go-bindings; the librar
 its source holds, and their terms, are listed in the folder third_party of that source.
 EOF
 print_terms "Go, runtime and standard library" "$(go env GOROOT)"/LICENSE
-print_terms "Apache ECharts and htmx, within the pages" internal/page/assets/NOTICE
+print_terms "Apache ECharts, htmx and CodeMirror, within the pages" internal/page/assets/NOTICE
 modules=$(go list -deps -tags "${1:?usage: licenses.sh TAGS}" \
 	-f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/sync ./cmd/lake | sort -u)
 while read -r path version dir; do

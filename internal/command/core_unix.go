@@ -2,10 +2,21 @@
 
 package command
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // forbidCoreDumps also applies to child processes. If the call fails, the limits of the
 // system remain.
 func forbidCoreDumps() {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// LimitMemory limits the memory of this process in bytes, and makes it the first one that Linux
+// ends when memory runs out. If a call fails, the limits of the system remain.
+func LimitMemory(bytes uint64) {
+	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes})
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }

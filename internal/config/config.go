@@ -200,6 +200,8 @@ type Serve struct {
 	InboxMax string `yaml:"inbox_max"`
 	// RefreshOnEvent publishes a small version after a status change.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
+	// SQL allows typed SQL in the workbench of serve and explore.
+	SQL bool `yaml:"sql"`
 }
 
 // Notify has the addresses to call when a night ends and the receivers of findings. The
@@ -315,7 +317,7 @@ func Default() Config {
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
 		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
-		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute},
+		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute, SQL: true},
 		Notify:    Notify{Channels: []Channel{}},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
 		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},

@@ -168,6 +168,9 @@ func parseSize(text string) float64 {
 // MaxBodyBytes returns MaxBody in bytes, or 0 if it is not a size.
 func (a API) MaxBodyBytes() int64 { return int64(min(parseSize(a.MaxBody), math.MaxInt64/2)) }
 
+// MemoryBytes returns MemoryLimit in bytes.
+func (w Warehouse) MemoryBytes() int64 { return int64(min(parseSize(w.MemoryLimit), math.MaxInt64/4)) }
+
 // minMemory is the memory that DuckDB needs for a night of all streams, even of a small
 // catalog.
 const minMemory = "160MB"

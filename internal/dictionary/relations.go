@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"placementsync/internal/stream"
 )
 
 // Relation is a column of From that contains values of a column of To, with the names of tables
@@ -120,4 +122,19 @@ func (all Tables) Macros() []Macro {
 	}
 	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
 	return macros
+}
+
+// InPast returns the table of past with the closed rows of a table of main.
+func (t Table) InPast() Table {
+	t.Schema, t.About = "past", "Closed rows. "+t.About
+	t.Columns = slices.Concat(t.Columns, describeColumns("", stream.ClosedColumns()))
+	return t
+}
+
+// InHistory returns the view of history with the current and closed rows of a table of main.
+func (t Table) InHistory() Table {
+	t.Schema, t.About = "history", "Current and closed rows. "+t.About
+	t.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return c.Name == stream.RowHash })
+	t.Columns = append(t.Columns, describeColumns("", stream.ClosedColumns()[:1])...)
+	return t
 }

@@ -2,6 +2,8 @@
 // and other records with their history, and to run the named queries. It only reads, through the
 // sandbox of package query, and its pages load no files from other hosts.
 //
+// Typed SQL runs in a child process, see sqlpage.go.
+//
 // The package must not know the configuration, the warehouse folder or how it is filled: a
 // Warehouse returns the newest version. Reading order: explore.go (routes), pool.go (snapshots),
 // visit.go (requests), reply.go (responses), then a page. The smallest is snapshotpage.go.

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,7 +37,10 @@ type Config struct {
 	// Timeout is the time limit of a page. Downloads and the report have at least a minute.
 	// Defaults to 20 seconds.
 	Timeout time.Duration
-	Log     *slog.Logger
+	// Child is the command of the process that runs typed SQL, see [query.Job]. Nil means that
+	// there is no page for SQL.
+	Child []string
+	Log   *slog.Logger
 }
 
 // Warehouse returns snapshots and queries.
@@ -61,6 +65,11 @@ type Explorer struct {
 	pool      *pool
 	templates templates
 	assets    page.Assets
+	// token is the secret of this process in the form of the page for SQL. Pages of other sites
+	// cannot read it.
+	token string
+	// running limits the children.
+	running chan struct{}
 }
 
 // route is one page.
@@ -90,6 +99,7 @@ func routes() []route {
 		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, ownKeys: true, slow: true},
 		{path: "/report", tab: "Report", show: showReport, newest: true, slow: true},
 		{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
+		{path: "/schema", tab: "Schema", show: showSchema},
 	}...)
 }
 
@@ -97,7 +107,7 @@ type tab struct{ Name, Path string }
 
 func tabs() []tab {
 	return []tab{{"Catalog", base + "/catalog"}, {"Outlets", base + "/outlets"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
-		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"Report", base + "/report"}, {"Snapshot", base + "/snapshot"}}
+		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"SQL", sqlPath}, {"Schema", base + "/schema"}, {"Report", base + "/report"}, {"Snapshot", base + "/snapshot"}}
 }
 
 // New parses the templates. The catalog is opened by the first request.
@@ -107,11 +117,14 @@ func New(cfg Config) (*Explorer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the page templates: %w", err)
 	}
-	assets, err := page.ReadAssets(report.Files())
+	assets, err := page.ReadAssets(report.Files(), assetFiles)
+	if err == nil {
+		assets[completionFile], err = newCompletion()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the page assets: %w", err)
 	}
-	return &Explorer{cfg: cfg, pool: newPool(cfg), templates: parsed, assets: assets}, nil
+	return &Explorer{cfg: cfg, pool: newPool(cfg), templates: parsed, assets: assets, token: rand.Text(), running: make(chan struct{}, maxChildren)}, nil
 }
 
 // Close closes the snapshots. All requests must have ended.
@@ -122,6 +135,10 @@ func (e *Explorer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		mux.HandleFunc("GET "+base+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
+	}
+	if e.cfg.Child != nil {
+		mux.HandleFunc("GET "+sqlPath, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, e.sqlRoute(e.showSQL)) })
+		mux.HandleFunc("POST "+sqlPath, e.serveStatement)
 	}
 	for name, a := range e.assets {
 		mux.Handle("GET "+assetFolder+name, a)
@@ -166,7 +183,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	defer cancel()
 	v, err := e.begin(ctx, req, r)
 	if err == nil {
-		defer e.pool.release(v.snapshot, v.db)
+		defer v.free()
 		var response reply
 		if response, err = r.show(v); err == nil {
 			err = response.send(e, w, v)

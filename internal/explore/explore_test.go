@@ -26,7 +26,7 @@ func testLayout(t *testing.T, s *site) {
 	if res, _, err = s.fetch(t.Context(), "/"); err != nil || res.StatusCode != http.StatusSeeOther {
 		t.Errorf("start page: got %v, %v, want a redirect", res.Status, err)
 	}
-	for _, name := range []string{"page.css", "page.js", "charts.js", "echarts.min.js", "htmx.min.js", "NOTICE"} {
+	for _, name := range []string{"page.css", "page.js", "charts.js", "echarts.min.js", "htmx.min.js", "editor.min.js", "sql.js", "NOTICE"} {
 		s.get(t, "/assets/"+name, http.StatusOK)
 	}
 	for _, name := range []string{"layout.html", "echarts.entry.js"} {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,10 +25,33 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// statementWord is the first argument with which this program is the child process of a
+// statement. The second one is a file for its process id.
+const statementWord = "statement"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == statementWord {
+		err := os.WriteFile(os.Args[2], []byte(strconv.Itoa(os.Getpid())), 0o600)
+		if err == nil {
+			err = query.Work(context.Background(), os.Stdin, os.Stdout)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func requireTrials(t *testing.T) {
+	t.Helper()
+	torture.RequireTrials(t, os.Getenv)
+}
 
 // night is the time of the first snapshot in the fixtures, run its run id.
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
@@ -100,7 +124,9 @@ type site struct {
 	version explore.Version
 	// queries is the folder of the user's queries. Empty means none.
 	queries string
-	log     strings.Builder
+	// child is the file with the process id of the last child.
+	child string
+	log   strings.Builder
 }
 
 // newSite serves the pages of a catalog with the rows of fixtures in testdata.
@@ -111,9 +137,11 @@ func newSite(t testing.TB, fixtures ...string) *site {
 
 func newSiteOf(t testing.TB, catalog string) *site {
 	t.Helper()
-	s := &site{version: explore.Version{Run: run, Catalog: catalog}}
+	self, err := os.Executable()
+	fatal(t, err)
+	s := &site{version: explore.Version{Run: run, Catalog: catalog}, child: filepath.Join(t.TempDir(), "child")}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
-		Log: slog.New(slog.NewTextHandler(s, nil))})
+		Child: []string{self, statementWord, s.child}, Log: slog.New(slog.NewTextHandler(s, nil))})
 	fatal(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
 	t.Cleanup(func() {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +42,8 @@ type htmlPage struct {
 	Reload int
 	// More lists scripts in addition to the common scripts of all pages.
 	More []string
+	// Nonce allows styles that a script adds with this nonce. Empty means that none are allowed.
+	Nonce string
 }
 
 // download is a query result as a file.
@@ -169,6 +173,9 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	f := frame{htmlPage: p, Snapshot: v.snapshot, AsOf: v.params.Get(asOfKey), Newest: v.newestAddress(),
 		Frame: page.Frame{Title: p.Heading + " – placementsync", Name: "workbench", Refresh: p.Reload, AssetPath: assetFolder, Scripts: append([]string{"page.js", "htmx.min.js"}, p.More...)}}
 	for _, t := range tabs() {
+		if t.Path == sqlPath && e.cfg.Child == nil {
+			continue
+		}
 		f.Tabs = append(f.Tabs, page.Tab{Name: t.Name, Link: f.Link(t.Path), Current: t.Name == v.route.tab})
 	}
 	var text bytes.Buffer
@@ -176,6 +183,9 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if p.Nonce != "" {
+		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "style-src 'self'", "style-src 'self' 'nonce-"+p.Nonce+"'", 1))
+	}
 	w.WriteHeader(max(p.Status, http.StatusOK))
 	if _, err := w.Write(text.Bytes()); err != nil {
 		return &sentError{err}
@@ -231,6 +241,8 @@ func headingOf(status int) string {
 		return "Not found"
 	case http.StatusBadRequest:
 		return "Invalid address"
+	case http.StatusForbidden:
+		return "Not allowed"
 	}
 	return "The page cannot be shown now"
 }
@@ -239,17 +251,17 @@ func headingOf(status int) string {
 type templates map[string]*template.Template
 
 func parseTemplates() (templates, error) {
-	files, err := assetFiles.ReadDir("assets")
+	files, err := fs.Glob(assetFiles, "assets/*.html")
 	if err != nil {
 		return nil, err
 	}
 	parsed := templates{}
-	for _, f := range files {
-		name := strings.TrimSuffix(f.Name(), ".html")
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
 		if name == "parts" {
 			continue
 		}
-		if parsed[name], err = page.Parse(assetFiles, nil, "assets/parts.html", "assets/"+f.Name()); err != nil {
+		if parsed[name], err = page.Parse(assetFiles, nil, "assets/parts.html", file); err != nil {
 			return nil, err
 		}
 	}

@@ -45,3 +45,12 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result, error) {
 	return v.db.Collect(v.Context(), q, values, math.MaxInt)
 }
+
+// free returns the snapshot to the pool. The end of the request calls it, and work that does not
+// read the snapshot may call it earlier.
+func (v *visit) free() {
+	if v.db != nil {
+		v.pool.release(v.snapshot, v.db)
+		v.db = nil
+	}
+}

@@ -150,13 +150,14 @@ type Assets map[string]Asset
 // Asset is an http.Handler that serves one file.
 type Asset struct{ contentType, etag, text string }
 
-func newAsset(mediaType, text string) Asset {
+// NewAsset returns an asset with a text.
+func NewAsset(mediaType, text string) Asset {
 	sum := sha256.Sum256([]byte(text))
 	return Asset{mediaType + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, strings.TrimSpace(text)}
 }
 
 // StyleSheet returns the style sheet, which is the only asset of a page without scripts.
-func StyleSheet() Asset { return newAsset("text/css", styleText) }
+func StyleSheet() Asset { return NewAsset("text/css", styleText) }
 
 // ReadAssets reads the folder "assets" of this package and of others.
 func ReadAssets(more ...fs.FS) (Assets, error) {
@@ -175,7 +176,7 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 			if err != nil {
 				return nil, err
 			}
-			all[path.Base(name)] = newAsset(mediaType, string(text))
+			all[path.Base(name)] = NewAsset(mediaType, string(text))
 		}
 	}
 	return all, nil

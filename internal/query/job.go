@@ -208,7 +208,10 @@ func explainStatement(text string, err error) *StatementError {
 		return &StatementError{Problem: refused.Plain()}
 	}
 	problem, position, _ := strings.Cut(err.Error(), "\n")
-	e := &StatementError{Problem: strings.TrimPrefix(problem, "run query: ")}
+	if _, own, ok := strings.Cut(problem, "run query: "); ok {
+		problem = own
+	}
+	e := &StatementError{Problem: problem}
 	if hint, _, ok := strings.Cut(position, "\nLINE "); ok { // DuckDB suggests names before the line
 		e.Problem += " " + strings.TrimSpace(hint)
 	}

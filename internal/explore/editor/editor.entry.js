@@ -13,10 +13,16 @@ import { EditorState } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-// There is no dialect of DuckDB. Its parser is that of PostgreSQL with these words.
+// CodeMirror has no dialect of DuckDB. This one has the literals and types of PostgreSQL, whose
+// list of keywords also contains names of columns, such as name and day.
 const duckdb = SQLDialect.define({
   ...PostgreSQL.spec,
-  keywords: `${PostgreSQL.spec.keywords} anti asof columns describe exclude pivot positional qualify semi show summarize unpivot`,
+  keywords: `all analyze and anti any array as asc asof between by case collate cross current default desc describe
+    distinct else end except exclude exists explain filter first following for from full group grouping having in inner intersect
+    interval into is isnull join lambda last lateral left like ilike limit materialized natural not notnull null nulls offset on or
+    order outer over partition pivot positional preceding qualify recursive replace right rollup rows select
+    semi show similar some struct summarize table then to try_cast unbounded union unnest unpivot using values when where
+    window with within cast glob`,
 });
 
 // The colors are variables of the style sheet, so that the editor follows the theme.
@@ -27,7 +33,7 @@ const theme = EditorView.theme({
   ".cm-content": { caretColor: "var(--ink)" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "var(--fill)" },
-  ".cm-gutters": { color: "var(--quiet)", backgroundColor: "var(--faint)", border: "0" },
+  ".cm-gutters": { color: "var(--quiet)", backgroundColor: "transparent", borderRight: "1px solid var(--faint)" },
   ".cm-activeLine": { backgroundColor: "transparent" },
   "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--fill)" },
   ".cm-tooltip": { color: "var(--ink)", backgroundColor: "var(--card)", border: "1px solid var(--edge)", borderRadius: "5px" },

@@ -55,7 +55,7 @@ func importTable() []row {
 		{"internal/dialect", []string{"queries", "internal/dictionary", "internal/stream", "internal/query"}, "writes SQL for the engines of a lake; it knows neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/checksum", "internal/ledger", "internal/warehouse", "internal/object"}, "mirrors what the warehouse names into a bucket and back; it knows no night and no configuration"},
 		{"internal/report", []string{"internal/ledger", "internal/query", "internal/page", "internal/plural"}, "a page of results of named queries; whoever writes it opens the snapshots, so that it knows neither the configuration nor the folder"},
-		{"internal/explore", []string{"internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
+		{"internal/explore", []string{"internal/dictionary", "internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
 		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it knows neither the folder nor how a night goes"},
 		{"internal/pipeline", []string{
 			"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",

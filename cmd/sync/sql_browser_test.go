@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTrialSQLInChromium types statements on the page SQL of a demo like a person: it completes
+// names, runs, corrects and cancels statements, and opens a table of the page Schema.
+func TestTrialSQLInChromium(t *testing.T) {
+	requireTrials(t)
+	if chromium() == "" {
+		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
+	}
+	w := newWalk(t)
+	t.Run("looks", w.lookAtSQL)
+	t.Run("type and run", w.typeSQL)
+	t.Run("schema", w.openTable)
+	w.t = t
+	expected := func(problem string) bool { return strings.Contains(problem, "status of 400") }
+	if bad := slices.DeleteFunc(w.problems, expected); len(bad) > 0 {
+		t.Errorf("the pages broke the policy or logged errors:\n%q", bad)
+	}
+}
+
+// waitFor waits until an expression is true in the page.
+func (w *walk) waitFor(expression string) {
+	w.t.Helper()
+	w.eval(fmt.Sprintf(`new Promise((done) => { const look = () => { if (%s) return done(true); requestAnimationFrame(look); }; look(); })`, expression), nil)
+}
+
+// openEditor opens the page SQL with a statement and waits for the editor.
+func (w *walk) openEditor(query string, width int, scheme string) {
+	w.t.Helper()
+	w.visitPage(w.base+"sql"+query, width, 900, scheme)
+	w.waitFor(`"editor" in document.documentElement.dataset`)
+}
+
+// typeText types a text in place of the statement.
+func (w *walk) typeText(text string) {
+	w.t.Helper()
+	w.eval(`document.querySelector(".cm-content").focus(); document.execCommand("selectAll"); document.execCommand("delete")`, nil)
+	w.call("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// press presses a key, with Ctrl if modifiers is 2.
+func (w *walk) press(key string, code, modifiers int) {
+	w.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		w.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}, nil)
+	}
+}
+
+const enter, ctrl = 13, 2
+
+// shown returns the text of the result when no statement is running.
+func (w *walk) shown() (text string) {
+	w.t.Helper()
+	w.waitFor(`document.getElementById("cancel").hidden && document.querySelector("#result > *")`)
+	w.eval(`document.getElementById("result").innerText`, &text)
+	return text
+}
+
+func (w *walk) typeSQL(t *testing.T) {
+	w.t = t
+	w.openEditor("", 1280, "light")
+	// Names of tables and columns are completed.
+	w.typeText("SELECT amount FROM mart.pay")
+	w.waitFor(`[...document.querySelectorAll(".cm-tooltip-autocomplete li")].some((l) => l.textContent.includes("payables"))`)
+	w.eval(`new Promise((done) => setTimeout(done, 200))`, nil) // the editor ignores Enter while the list is new
+	w.press("Enter", enter, 0)
+	w.waitFor(`document.querySelector("textarea").value === "SELECT amount FROM mart.payables"`)
+	w.press("Escape", 27, 0)
+
+	const text = "SELECT country, count(*) AS listings FROM product_listings GROUP BY country ORDER BY listings DESC, country"
+	w.typeText(text)
+	w.press("Escape", 27, 0)
+	w.press("Enter", enter, ctrl)
+	w.waitFor(`document.querySelector("#result table")`)
+	w.shown()
+	want := readCSV(t, w.sql(t, text))
+	var got [][]string
+	w.eval(`[...document.querySelectorAll("#result tbody tr")].map((r) => [...r.cells].map((c) => c.innerText.trim()))`, &got)
+	for i := range want {
+		for j := range want[i] {
+			if want[i][j] == "" {
+				want[i][j] = "–"
+			}
+		}
+	}
+	if diff := cmp.Diff(want[1:], got); diff != "" {
+		t.Errorf("the page differs from the command (-want +got):\n%s", diff)
+	}
+	var address string
+	w.eval(`new URLSearchParams(location.search).get("sql")`, &address)
+	if address != text {
+		t.Errorf("the address has the statement %q", address)
+	}
+	var csv string
+	w.eval(`(() => { const asked = new URLSearchParams(new FormData(document.getElementById("statement"))); asked.set("format", "csv");
+		return fetch("/explore/sql", {method: "POST", body: asked}).then((r) => r.text()); })()`, &csv)
+	if diff := cmp.Diff(w.sql(t, text), csv); diff != "" {
+		t.Errorf("the CSV differs from the command (-want +got):\n%s", diff)
+	}
+
+	// A mistake shows its place, and a click puts the cursor there.
+	w.typeText("SELECT 1,\n  nam FROM product_listings")
+	w.eval(`document.querySelector("#statement .main").click()`, nil)
+	w.waitFor(`document.querySelector("button[data-line]")`)
+	if text := w.shown(); !strings.Contains(text, `"nam" not found`) || !strings.Contains(text, "Line 2, column 3") {
+		t.Errorf("the mistake is shown as %q", text)
+	}
+	w.eval(`document.querySelector("button[data-line]").click()`, nil)
+	w.waitFor(`document.activeElement.classList.contains("cm-content")`)
+	w.call("Input.insertText", map[string]any{"text": "->"}, nil)
+	w.waitFor(`document.querySelector("textarea").value === "SELECT 1,\n  ->nam FROM product_listings"`)
+
+	// A statement is cancelled, and the next one runs.
+	w.typeText("SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3")
+	w.eval(`document.querySelector("#statement .main").click()`, nil)
+	w.waitFor(`!document.getElementById("cancel").hidden`)
+	w.eval(`document.getElementById("cancel").click()`, nil)
+	w.waitFor(`document.getElementById("state").textContent === "Cancelled"`)
+	w.typeText("SELECT DATE '2026-01-01' + i::INTEGER AS day, i * i AS squares FROM range(30) AS t(i)")
+	w.eval(`document.querySelector("#statement .main").click()`, nil)
+	w.waitFor(`document.querySelector("#result .chart svg")`)
+	w.pictures("sql-chart-light-1280", 1280)
+	var kept []string
+	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &kept)
+	if len(kept) < 4 || kept[3] != text {
+		t.Errorf("the history is %q", kept)
+	}
+}
+
+// openTable clicks on a table in the map, and runs the statement of the editor.
+func (w *walk) openTable(t *testing.T) {
+	w.t = t
+	w.visitPage(w.base+"schema", 1280, 900, "light")
+	w.act(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	w.waitFor(`"editor" in document.documentElement.dataset`)
+	var text string
+	w.eval(`document.querySelector("textarea").value`, &text)
+	if text != "FROM order_items LIMIT 100" {
+		t.Errorf("the editor has %q", text)
+	}
+	w.eval(`document.querySelector("#statement .main").click()`, nil)
+	w.waitFor(`document.querySelectorAll("#result tbody tr").length > 10`)
+}
+
+// lookAtSQL checks width and access of the pages with a result and without a script.
+func (w *walk) lookAtSQL(t *testing.T) {
+	for _, view := range []struct {
+		scheme string
+		width  int
+	}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 390}} {
+		w.t = t
+		name := fmt.Sprintf("-%s-%d", view.scheme, view.width)
+		w.openEditor("?sql=SELECT+id%2C+name%2C+country%2C+domain_authority+--+a+comment%0AFROM+product_listings%0AWHERE+domain_authority+%3E+20+AND+name+LIKE+%27%25a%25%27%0ALIMIT+20", view.width, view.scheme)
+		w.eval(`document.querySelector("#statement .main").click()`, nil)
+		w.waitFor(`document.querySelector("#result table")`)
+		w.eval(`document.querySelector("#result details").open = true`, nil)
+		w.shown()
+		checkWidth(t, w.browser, view.width)
+		checkAccess(t, w.browser, w.site)
+		w.pictures("sql"+name, view.width)
+		w.visitPage(w.base+"schema", view.width, 900, view.scheme)
+		w.eval(`document.querySelector("#order_items, details").open = true`, nil)
+		checkWidth(t, w.browser, view.width)
+		checkAccess(t, w.browser, w.site)
+		w.pictures("schema"+name, view.width)
+	}
+	// Without a script the text area is the editor, and the form shows a page.
+	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	w.visitPage(w.base+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
+	w.act(`document.querySelector("#statement .main").click()`)
+	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
+	var shown string
+	w.eval(`document.getElementById("result").innerText`, &shown)
+	if !strings.Contains(shown, "42") || !strings.Contains(shown, "1 row") {
+		t.Errorf("without a script the result is %q", shown)
+	}
+}

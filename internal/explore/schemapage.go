@@ -1,0 +1,176 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"placementsync/internal/dictionary"
+	"placementsync/internal/ledger"
+	"placementsync/internal/plural"
+	"placementsync/internal/query"
+)
+
+// subjectTables are the tables of one subject of the page Schema.
+type subjectTables struct {
+	Subject, Title string
+	Tables         []tableEntry
+	// Map is the drawing of the relations. It is nil without any.
+	Map *relationMap
+}
+
+// tableEntry is a table with its state in the snapshot.
+type tableEntry struct {
+	dictionary.Table
+	// Link opens the table in the editor. It is empty if there is none.
+	Link string
+	// Row describes a row.
+	Row string
+	// Rows is the number of rows. It is empty if the snapshot does not count them.
+	Rows string
+	// Standing is the grade. Reason explains it.
+	Standing ledger.Standing
+	Reason   string
+}
+
+// showSchema shows all tables with their columns and relations.
+func showSchema(v *visit) (reply, error) {
+	tables, err := dictionary.Read(nil)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := v.run(query.Query{Name: "rows of tables", SQL: "SELECT table_name, rows FROM meta.tables WHERE run_id = (SELECT run_id FROM mart.snapshot)"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[string]string{}
+	for _, r := range counts.Rows {
+		rows[r.Get("table_name").Text] = r.Get("rows").Text
+	}
+	sources, err := v.db.Sources(v.Context(), query.Text("FROM meta.tables"), nil) // of all tables
+	if err != nil {
+		return nil, err
+	}
+	var subjects []subjectTables
+	maps := tables.Maps()
+	for _, t := range tables {
+		i := slices.IndexFunc(subjects, func(s subjectTables) bool { return s.Subject == t.Subject() })
+		if i < 0 {
+			i = len(subjects)
+			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: labelOf(t.Subject())})
+			if at := slices.IndexFunc(maps, func(m dictionary.Map) bool { return m.Subject == t.Subject() }); at >= 0 {
+				subjects[i].Map = drawMap(maps[at])
+			}
+		}
+		entry := tableEntry{Table: t, Link: v.editorLink(t.Name())}
+		entry.Row = t.Grain
+		if t.Grain == "" {
+			_, entry.Row = t.RowIdentity("")
+		}
+		if t.Schema == "main" {
+			entry.Rows = rows[t.Table]
+			if at := slices.IndexFunc(sources, func(s query.Source) bool { return s.Table == t.Table }); at >= 0 {
+				entry.Standing, entry.Reason = sources[at].Standing, sentenceOf(sources[at].Reason)
+			}
+		}
+		subjects[i].Tables = append(subjects[i].Tables, entry)
+	}
+	last := []string{"shared", "mart", "meta"}
+	slices.SortStableFunc(subjects, func(a, b subjectTables) int {
+		return cmp.Compare(slices.Index(last, a.Subject), slices.Index(last, b.Subject))
+	})
+	for i := range subjects {
+		m := subjects[i].Map
+		if m == nil {
+			continue
+		}
+		for n := range m.Boxes {
+			m.Boxes[n].Link = v.editorLink(m.Boxes[n].Name)
+		}
+	}
+	return htmlPage{Heading: "Schema", Template: "schema", Data: map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}}, nil
+}
+
+// editorLink returns the address of the editor with a statement that reads a table. It is empty
+// without an editor.
+func (v *visit) editorLink(table string) string {
+	if v.pool.cfg.Child == nil {
+		return ""
+	}
+	return sqlPath + "?" + url.Values{sqlKey: {"FROM " + table + " LIMIT 100"}}.Encode()
+}
+
+// relationMap is a drawing of tables as boxes, and of their relations as lines from the right to
+// the left. All lengths are in pixels.
+type relationMap struct {
+	Width, Height int
+	// BoxWidth and BoxHeight are the size of each box.
+	BoxWidth, BoxHeight int
+
+	Boxes []mapBox
+	Lines []mapLine
+}
+
+type mapBox struct {
+	Name, Link string
+	X, Y       int
+	// Other marks the tables of other subjects.
+	Other bool
+}
+
+type mapLine struct{ Path, Title string }
+
+// Sizes of a map.
+const (
+	boxWidth, boxHeight = 224, 26
+	columnGap, rowGap   = 64, 10
+	mapMargin           = 14
+)
+
+// drawMap places each table in the column to the right of the tables that it references.
+func drawMap(m dictionary.Map) *relationMap {
+	columns := map[string]int{}
+	var place func(table string, path []string) int
+	place = func(table string, path []string) int {
+		if slices.Contains(path, table) { // a cycle
+			return -1
+		}
+		if at, ok := columns[table]; ok {
+			return at
+		}
+		at := 0
+		for _, r := range m.Relations {
+			if r.From == table {
+				at = max(at, 1+place(r.To, append(slices.Clone(path), table)))
+			}
+		}
+		columns[table] = at
+		return at
+	}
+	d := &relationMap{BoxWidth: boxWidth, BoxHeight: boxHeight}
+	boxes := map[string]mapBox{}
+	heights := map[int]int{} // boxes of each column
+	for _, t := range m.Tables {
+		if !slices.ContainsFunc(m.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
+			continue
+		}
+		at := place(t.Name(), nil)
+		b := mapBox{Name: t.Name(), Other: t.Subject() != m.Subject, X: mapMargin + at*(boxWidth+columnGap), Y: mapMargin + heights[at]*(boxHeight+rowGap)}
+		heights[at]++
+		boxes[b.Name] = b
+		d.Boxes = append(d.Boxes, b)
+		d.Width, d.Height = max(d.Width, b.X+boxWidth+mapMargin), max(d.Height, b.Y+boxHeight+mapMargin)
+	}
+	for _, r := range m.Relations {
+		from, to := boxes[r.From], boxes[r.To]
+		x, y, toX, toY := from.X, from.Y+boxHeight/2, to.X+boxWidth, to.Y+boxHeight/2
+		bend := columnGap / 2
+		if r.From == r.To { // a loop at the right edge
+			x, y, toY, bend = toX, y-boxHeight/4, toY+boxHeight/4, -mapMargin
+		}
+		d.Lines = append(d.Lines, mapLine{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x-bend, y, toX+max(bend, -bend), toY, toX, toY),
+			fmt.Sprintf("%s.%s references %s.%s", r.From, r.Column, r.To, r.ToColumn)})
+	}
+	return d
+}

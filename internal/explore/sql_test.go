@@ -1,0 +1,373 @@
+package explore_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/dictionary"
+	"placementsync/internal/explore"
+	"placementsync/internal/testing/escapes"
+	"placementsync/internal/testing/pinned"
+)
+
+var tokenField = regexp.MustCompile(`name="token" value="(\w+)"`)
+
+// token returns the token of the page.
+func (s *site) token(t testing.TB) string {
+	t.Helper()
+	m := tokenField.FindStringSubmatch(s.get(t, "/sql", http.StatusOK))
+	if m == nil {
+		t.Fatal("the page has no token")
+	}
+	return m[1]
+}
+
+// post sends the form of the page with headers. It returns the status and the body.
+func (s *site) post(ctx context.Context, form url.Values, headers map[string]string) (*http.Response, string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/explore/sql", strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, "", err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	res, err := s.Client().Do(r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, string(body), err
+}
+
+// runSQL runs a statement through the page.
+func (s *site) runSQL(t testing.TB, text string, status int, more ...string) string {
+	t.Helper()
+	form := url.Values{"sql": {text}, "token": {s.token(t)}}
+	for i := 0; i < len(more); i += 2 {
+		form.Set(more[i], more[i+1])
+	}
+	res, body, err := s.post(t.Context(), form, map[string]string{"Sec-Fetch-Site": "same-origin"})
+	fatal(t, err)
+	if res.StatusCode != status {
+		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", text, res.StatusCode, status, textOf(body), s.logged())
+	}
+	return body
+}
+
+func TestTypedSQL(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "records.sql")
+	t.Run("results", func(t *testing.T) { testStatements(t, s) })
+	t.Run("files", func(t *testing.T) { testStatementFiles(t, s) })
+	t.Run("origin and token", func(t *testing.T) { testForgedStatements(t, s) })
+	t.Run("crash", func(t *testing.T) { testCrashedStatement(t, s) })
+	t.Run("cancel", func(t *testing.T) { testCancelledStatement(t, s) })
+}
+
+func testStatements(t *testing.T, s *site) {
+	body := s.get(t, "/sql?sql=DROP+TABLE+%3Cb%3E", http.StatusOK) // shown, not run
+	if !strings.Contains(body, ">DROP TABLE &lt;b&gt;</textarea>") || strings.Contains(body, "refused") {
+		t.Errorf("the page of an address is\n%s", body)
+	}
+	want := s.sql(t, "SELECT id, name FROM product_listings ORDER BY id")
+	body = s.runSQL(t, "SELECT id, name FROM product_listings ORDER BY id", http.StatusOK)
+	wantTexts(t, body, strconv.Itoa(len(want)-1)+" rows", "As a question", "-- title: Title of the question")
+	for _, row := range want[1:] {
+		wantTexts(t, body, row[0], row[1])
+	}
+	wantTexts(t, s.runSQL(t, "FROM range(2500)", http.StatusOK), "More than 1,000 rows; the table shows the first, a file contains all")
+	body = s.runSQL(t, "SELECT DATE '2026-01-01' + i::INTEGER AS day, i AS n, i * 2 AS m FROM range(5) AS t(i)", http.StatusOK, "chart", "m")
+	if !strings.Contains(body, `class="chart"`) || !strings.Contains(body, `<option value="m" selected>`) {
+		t.Errorf("the result has no chart of the chosen column:\n%s", body)
+	}
+	body = s.runSQL(t, "SELECT 1,\n nam FROM product_listings", http.StatusBadRequest)
+	wantTexts(t, body, `Referenced column "nam" not found`, "Line 2, column 2")
+	wantTexts(t, s.runSQL(t, "SELECT '<script>' AS \"<b>\"", http.StatusOK), "<script>")
+	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), run)
+	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "colour", "red"), `unknown parameter "colour"`)
+	// The page of a statement allows the styles of the editor by a nonce that changes.
+	res, _, err := s.fetch(t.Context(), "/sql")
+	fatal(t, err)
+	again, _, err := s.fetch(t.Context(), "/sql")
+	fatal(t, err)
+	policy := res.Header.Get("Content-Security-Policy")
+	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == again.Header.Get("Content-Security-Policy") {
+		t.Errorf("the policies are %s and %s", policy, again.Header.Get("Content-Security-Policy"))
+	}
+	var words struct {
+		Schemas map[string][]struct{ Name string }
+		Macros  []struct{ Name string }
+	}
+	fatal(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &words))
+	for _, row := range s.sql(t, "SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE database_name = 'catalog' AND NOT internal")[1:] {
+		if !slices.ContainsFunc(words.Schemas[row[0]], func(w struct{ Name string }) bool { return w.Name == row[1] }) {
+			t.Errorf("the completion lacks the table %s.%s", row[0], row[1])
+		}
+	}
+	for _, row := range s.sql(t, "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'catalog'")[1:] {
+		if !slices.ContainsFunc(words.Macros, func(m struct{ Name string }) bool { return m.Name == row[0] }) {
+			t.Errorf("the completion lacks the macro %s", row[0])
+		}
+	}
+}
+
+func testStatementFiles(t *testing.T, s *site) {
+	for format, begin := range map[string]string{"csv": "a\r\n'=1\r\n", "xlsx": "PK", "parquet": "PAR1"} {
+		if body := s.runSQL(t, "SELECT '=1' AS a", http.StatusOK, "format", format); !strings.HasPrefix(body, begin) {
+			t.Errorf("the file in %s begins with %.20q", format, body)
+		}
+	}
+	wantTexts(t, s.runSQL(t, "SELECT nam", http.StatusBadRequest, "format", "csv"), `Referenced column "nam"`)
+	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "format", "exe"), "unknown format")
+}
+
+// testForgedStatements checks that a statement of another site, or without the token, is not run.
+func testForgedStatements(t *testing.T, s *site) {
+	token := s.token(t)
+	fatal(t, os.WriteFile(s.child, []byte("no child"), 0o600))
+	for _, c := range []struct {
+		name, token string
+		headers     map[string]string
+		status      int
+	}{
+		{"another site", token, map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		{"another host of the site", token, map[string]string{"Sec-Fetch-Site": "same-site"}, http.StatusForbidden},
+		{"another origin", token, map[string]string{"Origin": "https://evil.example.com"}, http.StatusForbidden},
+		{"another port", token, map[string]string{"Origin": "http://127.0.0.1:1"}, http.StatusForbidden},
+		{"no origin", token, map[string]string{"Origin": "null"}, http.StatusForbidden},
+		{"no token", "", map[string]string{"Sec-Fetch-Site": "same-origin"}, http.StatusForbidden},
+		{"wrong token", token + "x", map[string]string{"Sec-Fetch-Site": "same-origin"}, http.StatusForbidden},
+	} {
+		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
+		fatal(t, err)
+		if res.StatusCode != c.status || !strings.Contains(body, "the statement was not run") {
+			t.Errorf("%s: got %d:\n%s", c.name, res.StatusCode, textOf(body))
+		}
+	}
+	if pid, err := os.ReadFile(s.child); err != nil || string(pid) != "no child" {
+		t.Errorf("a process was started: %s, %v", pid, err)
+	}
+	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT " + strings.Repeat("1", 300<<10)}, "token": {token}}, nil); err != nil || res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a long form: %v, %v", res.Status, err)
+	}
+	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT 1"}, "token": {token}}, map[string]string{"Origin": s.URL}); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("the own origin: %v, %v", res.Status, err)
+	}
+}
+
+const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
+
+// childOf waits for the child of a statement and returns its process.
+func (s *site) childOf(t *testing.T) *os.Process {
+	t.Helper()
+	for begun := time.Now(); time.Since(begun) < time.Minute; {
+		text, err := os.ReadFile(s.child)
+		if pid, numberErr := strconv.Atoi(string(text)); err == nil && numberErr == nil {
+			child, err := os.FindProcess(pid)
+			fatal(t, err)
+			return child
+		}
+	}
+	t.Fatal("no process was started")
+	return nil
+}
+
+// testCrashedStatement kills the process of a statement and checks that the server goes on.
+func testCrashedStatement(t *testing.T, s *site) {
+	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
+	_ = os.Remove(s.child)
+	answer := make(chan string, 1)
+	go func() {
+		_, body, err := s.post(t.Context(), form, nil)
+		answer <- textOf(body)
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	fatal(t, s.childOf(t).Signal(syscall.SIGSEGV))
+	if got := <-answer; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logged(), "process of a statement ended") {
+		t.Errorf("the page is %s\n%s", got, s.logged())
+	}
+	wantTexts(t, s.runSQL(t, "SELECT 42 AS answer", http.StatusOK), "42")
+	s.get(t, "/snapshot", http.StatusOK)
+}
+
+// testCancelledStatement closes the connection of a statement and checks that its process ends.
+func testCancelledStatement(t *testing.T, s *site) {
+	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
+	_ = os.Remove(s.child)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := s.post(ctx, form, nil)
+		ended <- err
+	}()
+	child := s.childOf(t)
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("the cancelled request has a result")
+	}
+	for begun := time.Now(); child.Signal(syscall.Signal(0)) == nil; {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the process runs after its cancellation")
+		}
+	}
+}
+
+func TestTypedSQLCanBeOff(t *testing.T) {
+	t.Parallel()
+	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
+	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
+	fatal(t, err)
+	s.Server = httptest.NewServer(pages.Handler())
+	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
+	s.get(t, "/sql", http.StatusNotFound)
+	if res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 1"}}, nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("a statement: %v, %v\n%s", res.Status, err, body)
+	}
+	if body := s.get(t, "/schema", http.StatusOK); strings.Contains(body, "/explore/sql") {
+		t.Error("a page links to the editor")
+	}
+}
+
+// TestTypedSQLOnlyReads tries an escape of each kind from the sandbox through the page.
+func TestTypedSQLOnlyReads(t *testing.T) {
+	t.Parallel()
+	testEscapes(t, 1)
+}
+
+// TestTrialTypedSQLOnlyReads tries all escapes.
+func TestTrialTypedSQLOnlyReads(t *testing.T) {
+	requireTrials(t)
+	testEscapes(t, math.MaxInt)
+}
+
+// testEscapes tries up to most escapes of each kind. Each is a process.
+func testEscapes(t *testing.T, most int) {
+	outside := t.TempDir()
+	fatal(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
+	s := newSite(t, "records.sql")
+	before := sums(t, filepath.Dir(s.version.Catalog), outside)
+	words := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
+	token := s.token(t)
+	refused := func(text, reason string) {
+		t.Helper()
+		res, body, err := s.post(t.Context(), url.Values{"sql": {words.Replace(text)}, "token": {token}}, nil)
+		fatal(t, err)
+		if _, result, _ := strings.Cut(body, `<section id="result"`); res.StatusCode != http.StatusBadRequest || !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {
+			t.Errorf("%s: got %d, want %q:\n%s", text, res.StatusCode, reason, textOf(result))
+		}
+	}
+	for reason, texts := range escapes.Refused() {
+		for _, text := range texts[:min(most, len(texts))] {
+			refused(text, reason)
+		}
+	}
+	for _, text := range escapes.Hidden()[:min(most, len(escapes.Hidden()))] {
+		refused(strings.Replace(text, "%s", escapes.Worst, 1), "refused ")
+	}
+	for _, text := range escapes.Unread()[:min(most, len(escapes.Unread()))] {
+		_, _, err := s.post(t.Context(), url.Values{"sql": {words.Replace(strings.Replace(text, "%s", escapes.Worst, 1))}, "token": {token}}, nil)
+		fatal(t, err)
+	}
+	if diff := cmp.Diff(before, sums(t, filepath.Dir(s.version.Catalog), outside)); diff != "" {
+		t.Errorf("files on disk changed (-before +after):\n%s", diff)
+	}
+}
+
+// sums returns the SHA-256 of the files in folders.
+func sums(t *testing.T, dirs ...string) map[string][32]byte {
+	t.Helper()
+	found := map[string][32]byte{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		fatal(t, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			fatal(t, err)
+			found[file] = sha256.Sum256(data)
+		}
+	}
+	return found
+}
+
+// TestStatementAsQuestion saves the text of the page as a query and opens it.
+func TestStatementAsQuestion(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "records.sql")
+	body := s.runSQL(t, "SELECT count(*) AS listings FROM product_listings", http.StatusOK)
+	_, text, _ := strings.Cut(body, `<pre id="file">`)
+	text, _, _ = strings.Cut(text, "</pre>")
+	s.queries = t.TempDir()
+	fatal(t, os.WriteFile(filepath.Join(s.queries, "mine.sql"), []byte(text), 0o600))
+	wantTexts(t, s.get(t, "/questions/mine", http.StatusOK), "Title of the question", "Listings")
+}
+
+func TestSchemaPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "records.sql")
+	body := s.get(t, "/schema", http.StatusOK)
+	text := textOf(body)
+	tables, err := dictionary.Read(nil)
+	fatal(t, err)
+	for _, table := range tables {
+		if !strings.Contains(body, `href="/explore/sql?sql=FROM&#43;`+table.Name()+`&#43;LIMIT&#43;100"`) && !strings.Contains(body, `href="/explore/sql?sql=FROM+`+table.Name()+`+LIMIT+100"`) {
+			t.Errorf("the page has no link to the editor with %s", table.Name())
+		}
+		for _, c := range table.Columns {
+			if !strings.Contains(text, c.Name+" "+c.Type) {
+				t.Errorf("the page lacks the column %s.%s", table.Name(), c.Name)
+			}
+		}
+	}
+	for _, r := range tables.Relations() {
+		if !strings.Contains(body, "<title>"+r.From+"."+r.Column+" references "+r.To+"."+r.ToColumn+"</title>") {
+			t.Errorf("no map has %v", r)
+		}
+	}
+}
+
+// TestTrialEditorIsReproducible builds the editor from its packages and compares the bytes.
+func TestTrialEditorIsReproducible(t *testing.T) {
+	requireTrials(t)
+	dir := t.TempDir()
+	fatal(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
+	fatal(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))
+	if err := pinned.InstallNode(t.Context(), filepath.Join(dir, "editor")); err != nil {
+		t.Skip(err)
+	}
+	build := exec.CommandContext(t.Context(), "npm", "run", "build")
+	build.Dir = filepath.Join(dir, "editor")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "assets", "editor.min.js"))
+	fatal(t, err)
+	want, err := os.ReadFile("assets/editor.min.js")
+	fatal(t, err)
+	if !bytes.Equal(got, want) {
+		t.Error("editor.min.js differs from the build of editor.entry.js")
+	}
+}

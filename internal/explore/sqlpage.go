@@ -1,0 +1,257 @@
+package explore
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"placementsync/internal/dictionary"
+	"placementsync/internal/page"
+	"placementsync/internal/plural"
+	"placementsync/internal/query"
+)
+
+const (
+	sqlPath = base + "/sql"
+	// maxChildren is the number of statements that run at a time. Others wait.
+	maxChildren = 2
+	// maxForm limits the form of the page, in bytes.
+	maxForm = 256 << 10
+	// completionFile is the asset with the words that the editor completes.
+	completionFile = "completion.json"
+)
+
+// Parameters of the page.
+const (
+	sqlKey    = "sql"
+	tokenKey  = "token"
+	formatKey = "format"
+)
+
+// sqlView is the page of the editor, with the result or the problem of a statement.
+type sqlView struct {
+	questionView
+	Token, Nonce, Completion string
+	// Line and Column are the position of the problem, or 0.
+	Line, Column int
+	// HasRun reports that the view has a result or a problem.
+	HasRun bool
+	// File is the statement with the header of a named query.
+	File string
+}
+
+func (e *Explorer) sqlRoute(show func(v *visit) (reply, error)) route {
+	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, tokenKey, formatKey, chartKey}}
+}
+
+// serveStatement runs the statement of a form. It accepts only forms of its own page: the browser
+// names the origin of the form, and the form has the token of this process.
+func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
+	refuse := func(status int, problem string) {
+		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, problem, "Open the page SQL again, and run the statement there."})
+	}
+	if err := http.NewCrossOriginProtection().Check(req); err != nil {
+		refuse(http.StatusForbidden, "the statement was not run: another site sent it")
+		return
+	}
+	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
+	if err := req.ParseForm(); err != nil {
+		refuse(http.StatusBadRequest, fmt.Sprintf("the statement was not run: %v", err))
+		return
+	}
+	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.token)) != 1 {
+		refuse(http.StatusForbidden, "the statement was not run: its page has an old token, or none")
+		return
+	}
+	req.PostForm.Del(tokenKey)
+	if !req.PostForm.Has(asOfKey) && req.URL.Query().Has(asOfKey) {
+		req.PostForm.Set(asOfKey, req.URL.Query().Get(asOfKey))
+	}
+	// From here on, the form is the address of the page.
+	req.URL.RawQuery = req.PostForm.Encode()
+	e.serve(w, req, e.sqlRoute(e.runSQL))
+}
+
+// showSQL shows the editor. It does not run the statement of the address, which another site may
+// have written.
+func (e *Explorer) showSQL(v *visit) (reply, error) {
+	view, err := e.newSQLView(v)
+	return view.page(http.StatusOK), err
+}
+
+func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
+	view := sqlView{Token: e.token, Nonce: rand.Text(), Completion: assetFolder + completionFile}
+	view.SQL = v.params.Get(sqlKey)
+	var err error
+	view.AsOf, err = v.listSnapshots()
+	return view, err
+}
+
+func (view sqlView) page(status int) htmlPage {
+	return htmlPage{Heading: "SQL", Template: "sql", Data: view, Status: status, Nonce: view.Nonce,
+		More: append(page.ChartScripts(), "editor.min.js", "sql.js")}
+}
+
+// runSQL shows the result of a statement, or sends it as a file.
+func (e *Explorer) runSQL(v *visit) (reply, error) {
+	view, err := e.newSQLView(v)
+	if err != nil {
+		return nil, err
+	}
+	v.free() // the child opens the snapshot itself
+	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows,
+		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timeout: e.cfg.Timeout}
+	view.HasRun = true
+	if format := query.Format(v.params.Get(formatKey)); format != "" {
+		at := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == format })
+		if at < 0 {
+			return nil, usageErr(fmt.Sprintf("unknown format %q: use csv, xlsx or parquet", format), "Choose a format on the page SQL.")
+		}
+		job.Format, job.Timeout = format, max(job.Timeout, downloadTime-sendGrace)
+		return sqlDownload{job, downloadFormats()[at].mediaType, view}, nil
+	}
+	a, err := e.runJob(v.Context(), job, io.Discard)
+	if err != nil {
+		return view.explain(e, err)
+	}
+	q := &question{visit: v, view: view.questionView}
+	q.view.Table = &tableView{Table: buildWholeTable(a, v.links()), Count: plural.Number(a.Total) + " rows", Sources: query.DescribeSources(a.Sources)}
+	switch {
+	case a.Total == 1:
+		q.view.Table.Count = "1 row"
+	case a.Total > int64(len(a.Rows)):
+		q.view.Table.Count = "More than " + plural.Number(len(a.Rows)) + " rows; the table shows the first, a file contains all"
+	}
+	q.addChart(a, a.Rows)
+	if q.view.Chart != nil {
+		for _, one := range q.view.Chart.Variants {
+			for i := range one.Series {
+				one.Series[i].Links = nil // a statement has no filters
+			}
+		}
+	}
+	view.questionView = q.view
+	view.File = strings.TrimSpace(view.SQL) + "\n"
+	if !strings.Contains(view.File, "-- title:") {
+		view.File = "-- subject: own\n-- title: Title of the question\n-- grain: one row per ...\n-- about: Meaning of the numbers.\n" + view.File
+	}
+	return view.page(http.StatusOK), nil
+}
+
+// runJob runs a job when fewer than maxChildren others run.
+func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (query.Result, error) {
+	select {
+	case e.running <- struct{}{}:
+		defer func() { <-e.running }()
+	case <-ctx.Done():
+		return query.Result{}, context.Cause(ctx)
+	}
+	return job.Run(ctx, e.cfg.Child, w)
+}
+
+// explain shows why a statement has no result.
+func (view sqlView) explain(e *Explorer, err error) (reply, error) {
+	mistake, isMistake := errors.AsType[*query.StatementError](err)
+	crash, isCrash := errors.AsType[*query.CrashError](err)
+	view.Problem = query.OnScreen(err.Error())
+	switch {
+	case isMistake:
+		view.Line, view.Column = mistake.Line, mistake.Column
+		return view.page(http.StatusBadRequest), nil
+	case isCrash:
+		e.cfg.Log.Warn("process of a statement ended without a result", "state", crash.State, "output", crash.Output)
+		return view.page(http.StatusInternalServerError), nil
+	}
+	return nil, err
+}
+
+// sqlDownload is the result of a statement as a file.
+type sqlDownload struct {
+	job       query.Job
+	mediaType string
+	view      sqlView
+}
+
+func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+	out := &downloadWriter{w: w, begin: func() {
+		w.Header().Set("Content-Type", d.mediaType)
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "result."+string(d.job.Format)))
+	}}
+	_, err := e.runJob(v.Context(), d.job, out)
+	if hasBegun := out.end(); err != nil && hasBegun {
+		return &sentError{err}
+	}
+	if err != nil {
+		var problem reply
+		if problem, err = d.view.explain(e, err); err == nil {
+			return problem.send(e, w, v)
+		}
+	}
+	return err
+}
+
+// buildWholeTable returns the table of a result with all its columns. Ids are links.
+func buildWholeTable(a query.Result, l links) *page.Table {
+	t := &page.Table{Caption: "Result", Empty: "No rows.", Stacked: true}
+	roles := rolesOf(a.Columns)
+	for i := range roles {
+		r := &roles[i]
+		r.unit = ""
+		if r.id != r.Name {
+			r.id = ""
+		}
+		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: r.Name, Numeric: r.Numeric})
+	}
+	for _, one := range a.Rows {
+		var cells []page.Cell
+		for _, r := range roles {
+			cells = append(cells, r.showValue(one, l))
+		}
+		t.Rows = append(t.Rows, page.Row{Cells: cells})
+	}
+	return t
+}
+
+// newCompletion returns the tables, columns and macros for the editor.
+func newCompletion() (page.Asset, error) {
+	tables, err := dictionary.Read(nil)
+	if err != nil {
+		return page.Asset{}, err
+	}
+	type word struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
+		// Type is the type of a column.
+		Type    string `json:"type,omitempty"`
+		Columns []word `json:"columns,omitempty"`
+		// Arguments are those of a macro.
+		Arguments []string `json:"arguments,omitempty"`
+	}
+	schemas, macros := map[string][]word{}, []word{}
+	add := func(t dictionary.Table) {
+		w := word{Name: t.Table, About: t.About}
+		for _, c := range t.Columns {
+			w.Columns = append(w.Columns, word{Name: c.Name, Type: c.Type, About: c.About})
+		}
+		schemas[t.Schema] = append(schemas[t.Schema], w)
+	}
+	for _, t := range tables {
+		add(t)
+		if t.Schema == "main" {
+			add(t.InPast())
+			add(t.InHistory())
+		}
+	}
+	for _, m := range tables.Macros() {
+		macros = append(macros, word{Name: m.Name, About: m.About, Arguments: m.Arguments})
+	}
+	text, err := json.Marshal(map[string]any{"schemas": schemas, "macros": macros})
+	return page.NewAsset("application/json", string(text)), err
+}
