@@ -166,7 +166,7 @@ func (view sqlView) explain(e *Explorer, err error) (reply, error) {
 		view.Line, view.Column = mistake.Line, mistake.Column
 		return view.page(http.StatusBadRequest), nil
 	case isCrash:
-		e.cfg.Log.Warn("process of a statement ended without a result", "state", crash.State, "output", crash.Output)
+		e.cfg.Log.Warn("process of a statement ended without a result", "state", crash.State, "error", crash.Output)
 		return view.page(http.StatusInternalServerError), nil
 	}
 	return nil, err

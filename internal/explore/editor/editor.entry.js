@@ -22,7 +22,7 @@ const duckdb = SQLDialect.define({
     interval into is isnull join lambda last lateral left like ilike limit materialized natural not notnull null nulls offset on or
     order outer over partition pivot positional preceding qualify recursive replace right rollup rows select
     semi show similar some struct summarize table then to try_cast unbounded union unnest unpivot using values when where
-    window with within cast glob`,
+    window with within cast glob`.split(/\s+/).join(" "),
 });
 
 // The colors are variables of the style sheet, so that the editor follows the theme.
