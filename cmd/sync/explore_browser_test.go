@@ -67,7 +67,7 @@ func exploreDemo(t *testing.T) demoSite {
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
 	program := filepath.Join(t.TempDir(), "placementsync") // by this name, the program of the tests is the command
-	fatal(t, os.Symlink(g.executable, program))
+	must(t, os.Symlink(g.executable, program))
 	g.executable = program
 	wh, cfg, err := g.openWarehouse()
 	must(t, err)

@@ -9,46 +9,46 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialSQLInChromium types statements on the page SQL of a demo like a person: it completes
+// TestTrialSQLInChromium types statements on the page SQL of a demo: it completes
 // names, runs, corrects and cancels statements, and opens a table of the page Schema.
 func TestTrialSQLInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
 		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
 	}
-	w := newWalk(t)
-	t.Run("looks", w.lookAtSQL)
+	w := newRecordBrowser(t)
+	t.Run("layouts", w.checkSQLLayouts)
 	t.Run("type and run", w.typeSQL)
 	t.Run("schema", w.openTable)
 	w.t = t
 	expected := func(problem string) bool { return strings.Contains(problem, "status of 400") }
 	if bad := slices.DeleteFunc(w.problems, expected); len(bad) > 0 {
-		t.Errorf("the pages broke the policy or logged errors:\n%q", bad)
+		t.Errorf("the pages violated their policy or logged errors:\n%q", bad)
 	}
 }
 
 // waitFor waits until an expression is true in the page.
-func (w *walk) waitFor(expression string) {
+func (w *recordBrowser) waitFor(expression string) {
 	w.t.Helper()
 	w.eval(fmt.Sprintf(`new Promise((done) => { const look = () => { if (%s) return done(true); requestAnimationFrame(look); }; look(); })`, expression), nil)
 }
 
 // openEditor opens the page SQL with a statement and waits for the editor.
-func (w *walk) openEditor(query string, width int, scheme string) {
+func (w *recordBrowser) openEditor(query string, width int, scheme string) {
 	w.t.Helper()
 	w.visitPage(w.base+"sql"+query, width, 900, scheme)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 }
 
 // typeText types a text in place of the statement.
-func (w *walk) typeText(text string) {
+func (w *recordBrowser) typeText(text string) {
 	w.t.Helper()
 	w.eval(`document.querySelector(".cm-content").focus(); document.execCommand("selectAll"); document.execCommand("delete")`, nil)
 	w.call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
 // press presses a key, with Ctrl if modifiers is 2.
-func (w *walk) press(key string, code, modifiers int) {
+func (w *recordBrowser) press(key string, code, modifiers int) {
 	w.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		w.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}, nil)
@@ -58,14 +58,14 @@ func (w *walk) press(key string, code, modifiers int) {
 const enter, ctrl = 13, 2
 
 // shown returns the text of the result when no statement is running.
-func (w *walk) shown() (text string) {
+func (w *recordBrowser) shown() (text string) {
 	w.t.Helper()
 	w.waitFor(`document.getElementById("cancel").hidden && document.querySelector("#result > *")`)
 	w.eval(`document.getElementById("result").innerText`, &text)
 	return text
 }
 
-func (w *walk) typeSQL(t *testing.T) {
+func (w *recordBrowser) typeSQL(t *testing.T) {
 	w.t = t
 	w.openEditor("", 1280, "light")
 	// Names of tables and columns are completed.
@@ -128,7 +128,7 @@ func (w *walk) typeSQL(t *testing.T) {
 	w.typeText("SELECT DATE '2026-01-01' + i::INTEGER AS day, i * i AS squares FROM range(30) AS t(i)")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("#result .chart svg")`)
-	w.pictures("sql-chart-light-1280", 1280)
+	w.saveScreenshots("sql-chart-light-1280", 1280)
 	var kept []string
 	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &kept)
 	if len(kept) < 4 || kept[3] != text {
@@ -137,10 +137,10 @@ func (w *walk) typeSQL(t *testing.T) {
 }
 
 // openTable clicks on a table in the map, and runs the statement of the editor.
-func (w *walk) openTable(t *testing.T) {
+func (w *recordBrowser) openTable(t *testing.T) {
 	w.t = t
 	w.visitPage(w.base+"schema", 1280, 900, "light")
-	w.act(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	w.runAndWait(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 	var text string
 	w.eval(`document.querySelector("textarea").value`, &text)
@@ -151,8 +151,8 @@ func (w *walk) openTable(t *testing.T) {
 	w.waitFor(`document.querySelectorAll("#result tbody tr").length > 10`)
 }
 
-// lookAtSQL checks width and access of the pages with a result and without a script.
-func (w *walk) lookAtSQL(t *testing.T) {
+// checkSQLLayouts checks width and access of the pages with a result and without a script.
+func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
 		scheme string
 		width  int
@@ -166,17 +166,17 @@ func (w *walk) lookAtSQL(t *testing.T) {
 		w.shown()
 		checkWidth(t, w.browser, view.width)
 		checkAccess(t, w.browser, w.site)
-		w.pictures("sql"+name, view.width)
+		w.saveScreenshots("sql"+name, view.width)
 		w.visitPage(w.base+"schema", view.width, 900, view.scheme)
 		w.eval(`document.querySelector("#order_items, details").open = true`, nil)
 		checkWidth(t, w.browser, view.width)
 		checkAccess(t, w.browser, w.site)
-		w.pictures("schema"+name, view.width)
+		w.saveScreenshots("schema"+name, view.width)
 	}
 	// Without a script the text area is the editor, and the form shows a page.
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	w.visitPage(w.base+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
-	w.act(`document.querySelector("#statement .main").click()`)
+	w.runAndWait(`document.querySelector("#statement .main").click()`)
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 	var shown string
 	w.eval(`document.getElementById("result").innerText`, &shown)
