@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -34,6 +35,9 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	case c.Numeric:
 		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
 	}
+	if c.Type == "JSON" {
+		return page.Cell{Text: v.Text, Class: "long", Folded: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
+	}
 	d := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
 	if len(d.Text) > wideText {
 		d.Class = "w"
@@ -49,6 +53,8 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	d := buildCell(r.Column, v)
 	switch {
 	case v.Null:
+	case r.Name == promiseColumn:
+		d = page.TagCell(v.Text)
 	case r.money:
 		d = page.MoneyCell(v.Text)
 	case r.coded:
@@ -59,12 +65,20 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	return d
 }
 
+// promiseColumn is a column of states, such as past its promise.
+const promiseColumn = "promise"
+
 // code matches a value of an enumeration: FULL_FEATURE, on_hold_review.
 var code = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
 
-// wordsOf returns a value of an enumeration as words: Full feature, On hold review. It returns
-// other texts unchanged.
+// wordsOf returns a value of an enumeration as words: Full feature, On hold review. Other texts are
+// unchanged, except for lists of values.
 func wordsOf(text string) string {
+	for _, separator := range []string{"; ", ", "} {
+		if first, rest, ok := strings.Cut(text, separator); ok {
+			return wordsOf(first) + separator + wordsOf(rest)
+		}
+	}
 	if !code.MatchString(text) {
 		return text
 	}

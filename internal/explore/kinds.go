@@ -58,7 +58,7 @@ func orderKind() recordKind {
 			{statement: "lines", title: "Line items",
 				about: "The ordered items. The service sends no currency for them.", empty: "No line items."},
 			{statement: "items", title: "Sold items and commissions",
-				about: "An order has sold items once it is paid. Margin is the sale price minus all known costs.", empty: "No sold items: the order is not paid, or the service does not list them yet."},
+				about: "An order has sold items once it is paid. An item is past its promise if the promised delivery is over and its article is not published. Margin is the sale price minus all known costs.", empty: "No sold items: the order is not paid, or the service does not list them yet."},
 			{statement: "owed", title: "Payables", about: "Open and paid commissions and shares of publishers and resellers."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "waiting", title: "Items without an article", about: "Paid items for which no article exists."},

@@ -27,6 +27,8 @@ func TestPages(t *testing.T) {
 			"texts of records are escaped":  testHostileRecords,
 			"threads of comments":           testThreads,
 			"lists of records":              testLists,
+			"checks of the snapshot":        testChecks,
+			"folded and flagged fields":     testFlags,
 			"questions are listed":          testQuestionsAreListed,
 			"questions as of a snapshot":    testQuestionsAsOf,
 			"charts of questions":           testQuestionCharts,
@@ -205,4 +207,22 @@ func wantLinks(t testing.TB, body string, addresses ...string) {
 			t.Errorf("the page has no link to %s", address)
 		}
 	}
+}
+
+// testChecks checks that the snapshot page has the results of the checks and their rows.
+func testChecks(t *testing.T, s *site) {
+	body := s.get(t, "/snapshot", http.StatusOK)
+	wantTexts(t, body, "prices_not_positive warn failed 2", "prices_scaled hold passed 0", "First rows of prices_not_positive Listing ID Amount L1 -1.50 <i>L2</i> –")
+	if strings.Contains(body, "<i>L2") {
+		t.Error("a value of a check is not escaped")
+	}
+}
+
+// testFlags checks that JSON is folded, files have names, and items past their promise are flagged.
+func testFlags(t *testing.T, s *site) {
+	if body := s.get(t, "/campaigns/C1", http.StatusOK); !strings.Contains(body, "<details><summary>JSON, 27 bytes</summary><bdi>{&#34;legacy&#34;") {
+		t.Errorf("the JSON of the campaign is not folded:\n%s", textOf(body))
+	}
+	wantTexts(t, s.get(t, "/articles/A1", http.StatusOK), "facts.docx", "brief.pdf")
+	wantTexts(t, s.get(t, "/orders/R1", http.StatusOK), "2026-10-08 10:00 published late")
 }

@@ -1,13 +1,26 @@
 package explore
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
-// showSnapshot shows the grades of the streams.
+// snapshotView is the page of the snapshot.
+type snapshotView struct {
+	Grades *page.Table
+	// Checks is nil if the snapshot was not audited. Samples contains the first violating rows of
+	// each failed check.
+	Checks  *page.Table
+	Samples []*page.Table
+}
+
+// showSnapshot shows the grades of the streams and the results of the checks.
 func showSnapshot(v *visit) (reply, error) {
 	grades, err := v.runNamed("stream_grades", nil)
 	if err != nil {
@@ -19,5 +32,65 @@ func showSnapshot(v *visit) (reply, error) {
 			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
 		}
 	}
-	return htmlPage{Heading: "Snapshot", Template: "snapshot", Data: buildTable("Streams", grades, v.links())}, nil
+	view := snapshotView{Grades: buildTable("Streams", grades, v.links())}
+	checks, err := v.runNamed("check_results", nil)
+	if query.IsMissing(err) || err == nil && len(checks.Rows) == 0 {
+		err = nil
+	} else if err == nil {
+		err = view.addChecks(checks, v.links())
+	}
+	return htmlPage{Heading: "Snapshot", Template: "snapshot", Data: view}, err
+}
+
+// addChecks adds the results of the checks, with the samples in tables of their own.
+func (view *snapshotView) addChecks(checks query.Result, l links) error {
+	for _, r := range checks.Rows {
+		sample := &r.Values[slices.IndexFunc(checks.Columns, func(c query.Column) bool { return c.Name == "sample" })]
+		if !sample.Null {
+			t, err := buildSample(r.Get("check_name").Text, sample.Text)
+			if err != nil {
+				return err
+			}
+			view.Samples = append(view.Samples, t)
+		}
+		*sample = query.Value{Null: true}
+	}
+	view.Checks = buildTable("Checks", checks, l)
+	view.Checks.Blank = nil
+	at := slices.IndexFunc(view.Checks.Heads, func(h page.Head) bool { return h.Name == "outcome" })
+	for i, r := range checks.Rows {
+		view.Checks.Rows[i].Cells[at] = page.TagCell(r.Get("outcome").Text)
+	}
+	return nil
+}
+
+// buildSample returns the table of a JSON array of objects.
+func buildSample(check, text string) (*page.Table, error) {
+	t := &page.Table{Caption: "First rows of " + check, Stacked: true}
+	var rows []json.RawMessage
+	err := json.Unmarshal([]byte(text), &rows)
+	for _, row := range rows {
+		var cells []page.Cell
+		d := json.NewDecoder(bytes.NewReader(row))
+		for _, err = d.Token(); err == nil && d.More(); {
+			var key, value any
+			if key, err = d.Token(); err == nil {
+				d.UseNumber()
+				err = d.Decode(&value)
+			}
+			if len(t.Rows) == 0 {
+				t.Heads = append(t.Heads, page.Head{Label: labelOf(fmt.Sprint(key))})
+			}
+			cell := page.Cell{Text: page.Unknown, Class: "none"}
+			if value != nil {
+				cell = page.Cell{Text: page.Clip(fmt.Sprint(value), maxCellText)}
+			}
+			cells = append(cells, cell)
+		}
+		t.Rows = append(t.Rows, page.Row{Cells: cells[:min(len(cells), len(t.Heads))]})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the sample of the check %s: %w", check, err)
+	}
+	return t, nil
 }

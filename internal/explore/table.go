@@ -32,7 +32,7 @@ func hasWord(column string, words ...string) bool {
 
 // choosable reports whether the page has a selection with the values of the column.
 func (r columnRole) choosable() bool {
-	return r.Type == "BOOLEAN" || r.coded || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
+	return r.Type == "BOOLEAN" || r.coded && !hasWord(r.Name, "includes", "included") || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
 }
 
 // kindOf returns the kind of record to which an id column refers. It is empty for other columns.
@@ -74,7 +74,7 @@ func rolesOf(columns []query.Column) []columnRole {
 				}
 			}
 		}
-		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait")
+		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
 		r.money = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.money && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")

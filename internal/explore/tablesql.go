@@ -148,10 +148,15 @@ func (t *table) whole() (query.Query, map[string]string) {
 // read reads one page of the table, its totals and its choices with one statement.
 func (t *table) read() (tableRows, error) {
 	b := t.newBinder()
-	text := "WITH result AS MATERIALIZED (\n" + t.text() + "\n),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + place + ", * FROM result" + t.where(b) + "),\n" +
+	// Without a search, DuckDB does not build the text to search.
+	inResult, atEnd := "", t.excluded(place)
+	if t.hidden != "" && t.state.Search == "" {
+		inResult, atEnd = " EXCLUDE "+t.excluded(), "("+place+")"
+	}
+	text := "WITH result AS MATERIALIZED (SELECT *" + inResult + " FROM (\n" + t.text() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + place + ", * FROM result" + t.where(b) + "),\n" +
 		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsText() + ", " + t.choicesText() + "),\n" +
 		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tableRowsShown, (t.state.Page-1)*tableRowsShown) +
-		"SELECT facts.*, " + place + ", shown.* EXCLUDE " + t.excluded(place) + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
+		"SELECT facts.*, " + place + ", shown.* EXCLUDE " + atEnd + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
 	q, values := t.bound(text, b)
 	a, err := t.runWhole(q, values)
 	if err != nil {

@@ -130,13 +130,13 @@ func funcs() template.FuncMap {
 // word, so that text from the service is never used as a class name.
 func Tone(word any) string {
 	switch fmt.Sprint(word) {
-	case string(ledger.Complete), string(ledger.Proven), "exact", "ready":
+	case string(ledger.Complete), string(ledger.Proven), "exact", "ready", "passed":
 		return "good"
 	case "repaired", "bounded":
 		return "fair"
-	case string(ledger.Partial), string(ledger.Interrupted), string(ledger.Killed), string(ledger.Carried), "carried_forward", "held":
+	case string(ledger.Partial), string(ledger.Interrupted), string(ledger.Killed), string(ledger.Carried), "carried_forward", "held", "not run":
 		return "poor"
-	case string(ledger.Failed), "not ready":
+	case string(ledger.Failed), "not ready", "past its promise":
 		return "bad"
 	case string(ledger.NotProven), string(ledger.NotRead), "best_effort", "skipped":
 		return "none"

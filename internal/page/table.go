@@ -62,6 +62,8 @@ type Cell struct {
 	// Class is the CSS class: n for a number, t for a time, s for a short text, w for a long
 	// text, none for a missing value.
 	Class string
+	// Folded is the summary behind which the text is hidden. Empty means that it is shown.
+	Folded string
 	// Exact is the full value if Text is a shorter form.
 	Exact string
 	// Sort is the sort key. Empty means Text.

@@ -64,8 +64,21 @@ WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.a
 ORDER BY e.received_at, e.event_id;
 
 -- name: files
-SELECT coalesce(name, value, file_key, id) AS file, file_url AS address, mime_type AS type, size AS bytes, created_at AS created, deleted_at AS deleted
-FROM main.article_files WHERE article_id = $id ORDER BY position;
+-- A file may be only an id. Its name is then in the files of the team, or at another article.
+WITH named AS (
+    SELECT id, arg_min(name, rank) AS name
+    FROM (
+        SELECT 1 AS rank, id, name FROM main.files
+        UNION ALL
+        SELECT 2, coalesce(id, value), name FROM main.article_files
+    )
+    WHERE name IS NOT NULL GROUP BY id
+)
+SELECT coalesce(f.name, n.name, f.file_key, f.value, f.id) AS file, f.file_url AS address, f.mime_type AS type, f.size AS bytes, f.created_at AS created,
+    f.deleted_at AS deleted
+FROM main.article_files AS f
+LEFT JOIN named AS n ON n.id = coalesce(f.id, f.value)
+WHERE f.article_id = $id ORDER BY f.position;
 
 -- name: items
 SELECT

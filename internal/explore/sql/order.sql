@@ -38,14 +38,27 @@ WHERE l.order_id = $id
 ORDER BY l.position;
 
 -- name: items
+-- The promise of an item ends with the first publication of its article.
+WITH first_published AS (
+    SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
+)
 SELECT
     i.product_name AS product, i.product_id,
     i.outlet_name AS outlet, i.outlet_id,
     i.product_price AS list_price, i.sale_price, i.vendor_cost, i.internal_cost, i.reseller_price,
-    i.commission_amount AS commission, m.margin,
+    i.commission_amount AS commission, m.margin, s.promised_at AS promised,
+    CASE
+        WHEN m.is_refunded OR s.promised_at IS NULL THEN NULL
+        WHEN l.published_at <= s.promised_at THEN 'kept'
+        WHEN l.published_at IS NOT NULL THEN 'published late'
+        WHEN s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
+        ELSE 'due'
+    END AS promise,
     m.is_refunded AS refunded, i.refund_date AS refunded_on, i.deleted_at AS deleted
 FROM main.order_items AS i
 LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
+LEFT JOIN mart.sold_items AS s ON s.order_item_id = i.id
+LEFT JOIN first_published AS l ON l.article_id = s.article_id
 WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
@@ -80,11 +93,12 @@ SELECT
     coalesce(o.reference_number, o.id) AS "order", o.id AS order_id,
     p.name AS profile, o.profile_id,
     o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
-    count(l.order_id) AS items,
+    coalesce(l.items, 0) AS items,
     concat_ws(' ', o.reference_number, o.external_reference_number, o.id, p.name, o.status, o.name, o.email) AS search_text
 FROM main.orders AS o
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
-LEFT JOIN main.order_line_items AS l ON l.order_id = o.id AND l.deleted_at IS NULL
+LEFT JOIN (
+    SELECT order_id, count(*) AS items FROM main.order_line_items WHERE deleted_at IS NULL GROUP BY order_id
+) AS l ON l.order_id = o.id
 WHERE o.deleted_at IS NULL
-GROUP BY ALL
 ORDER BY o.created_at DESC NULLS LAST, o.id;

@@ -74,3 +74,10 @@ INSERT INTO main.article_statuses (article_id, position, effective_at, name, pre
 -- An item whose order, campaign and profile are in no list.
 INSERT INTO main.order_items (id, order_id, product_name, sale_price, article_campaign_id, article_campaign_name, article_campaign_profile_id) VALUES ('I9', 'R9', 'Unlisted', 5, 'C9', 'Unseen', 'P9');
 INSERT INTO main.articles (id, campaign_id, profile_id) VALUES ('A9', 'C9', 'P9');
+-- A file that is only an id, a field with JSON, and a failed check.
+INSERT INTO main.files (id, name) VALUES ('F9', 'brief.pdf');
+INSERT INTO main.article_files (article_id, position, value) VALUES ('A1', 3, 'F9');
+UPDATE main.campaigns SET extra = '{"legacy": [1, "<b>x</b>"]}' WHERE id = 'C1';
+INSERT INTO meta.checks (run_id, check_name, severity, outcome, rows, sample) VALUES
+	('20261103T020000Z', 'prices_scaled', 'hold', 'passed', 0, NULL),
+	('20261103T020000Z', 'prices_not_positive', 'warn', 'failed', 2, '[{"listing_id": "L1", "amount": -1.50}, {"listing_id": "<i>L2</i>", "amount": null}]');
