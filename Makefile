@@ -128,7 +128,7 @@ messages: ## print every error, log message and help text, with its place in the
 	@go test -tags $(TAGS) -count=1 -v -run '^TestMessages$$' ./internal/testing/houserules
 
 .PHONY: bench
-bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,stages,year; lake needs make lake)
+bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,audit,stages,year; lake needs make lake)
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/testing/bench

@@ -21,9 +21,11 @@ WITH lost AS (
 )
 SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM lost WHERE state = 'empty'
 UNION ALL
--- This reads the values of the columns found above, in most nights of none.
+-- Values are unpivoted only if a column was found above.
 SELECT {name}, column_name, 'has one single value'
-FROM (UNPIVOT (SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1" FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
+FROM (UNPIVOT (
+    SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"
+    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM lost WHERE state <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
 JOIN lost USING (column_name)
 WHERE state <> 'empty'
 GROUP BY column_name

@@ -47,6 +47,7 @@ func sections() []section {
 		{name: "lake", measure: measureLake, long: true, about: 100},
 		{name: "explore", measure: measureExplore, about: 90},
 		{name: "decode", measure: measureDecode, about: 20},
+		{name: "audit", measure: measureAudit, long: true, about: 300},
 		{name: "stages", measure: measureStages, about: 50},
 		{name: "year", measure: measureYear, share: 10, about: 1200},
 	}

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +26,8 @@ type world struct {
 	Listings int
 	// Catalog omits orders, campaigns and files.
 	Catalog bool
+	// Change is the share of listings that change in a day. Defaults to 0.01.
+	Change float64
 	// Tiny has some records of every kind, and less than half of the demo's rows.
 	Tiny bool
 	// Rate is the service's limit of requests per second. 0 means no limit.
@@ -40,7 +43,7 @@ type world struct {
 }
 
 func (w world) options() sim.Options {
-	o := sim.Options{Seed: 7, Listings: w.Listings, ListingChange: 0.01, ListingTurnover: 0.001, RateLimit: w.Rate, RateBurst: w.Burst}
+	o := sim.Options{Seed: 7, Listings: w.Listings, ListingChange: cmp.Or(w.Change, 0.01), ListingTurnover: 0.001, RateLimit: w.Rate, RateBurst: w.Burst}
 	if w.Catalog {
 		o.HistoryDays, o.Orders, o.Campaigns, o.Files, o.Folders = 1, -1, -1, -1, -1
 		o.Outlets = max(50, w.Listings/200)

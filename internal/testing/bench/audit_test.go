@@ -1,0 +1,44 @@
+package bench_test
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// auditShare is the figure with a goal. A night of the second kind changes enough rows for the
+// checks that compare whole columns.
+const (
+	auditShare     = "audit of a night, 1 % changed, share of its CPU time"
+	busyAuditShare = "audit of a night, 20 % changed, share of its CPU time"
+)
+
+// measureAudit compares the audit of nights with the nights. The audit is run again as a process
+// of its own, with the same two snapshots.
+func measureAudit(t *testing.T, s settings) findings {
+	t.Helper()
+	nights, audits := auditedNights(t, s, world{Listings: s.listings, Catalog: true})
+	busyNights, busyAudits := auditedNights(t, s, world{Listings: s.listings, Catalog: true, Change: 0.2})
+	share := func(audits, nights []float64) []float64 {
+		return each(pairs(audits, nights), func(ratio float64) float64 { return 100 * ratio })
+	}
+	return findings{
+		Figures: []figure{{Name: auditShare, Unit: "%", Runs: share(audits, nights)}},
+		OtherFigures: []figure{
+			{Name: busyAuditShare, Unit: "%", Runs: share(busyAudits, busyNights)},
+			{Name: "audit of a night, 1 % changed, CPU time", Unit: "s", Runs: audits},
+			{Name: "audited night, 1 % changed, CPU time", Unit: "s", Runs: nights},
+			{Name: "audit of a night, 20 % changed, CPU time", Unit: "s", Runs: busyAudits},
+			{Name: "audited night, 20 % changed, CPU time", Unit: "s", Runs: busyNights},
+		},
+	}
+}
+
+// auditedNights runs nights after a first one and audits each. It returns the CPU times of both.
+func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64) {
+	t.Helper()
+	all := runNights(t, s, w, 1+s.runs, func(night job) {
+		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", night.write(t))
+		audits = append(audits, measure(t, audit).CPU)
+	})
+	return each(all[1:], cpuOf), audits[1:]
+}
