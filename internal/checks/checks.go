@@ -331,7 +331,7 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
 	still, err := db.Collect(ctx, query.Text(fmt.Sprintf(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND (rows_new + rows_changed + rows_gone) * %d < rows", movedShare)), run, all)
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", movedShare)), run, all)
 	if err != nil {
 		return in, err
 	}

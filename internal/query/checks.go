@@ -89,7 +89,7 @@ func (q Query) repeats() (kind string, tables []string) {
 
 // Expand writes out a check with Each: one query for each of the tables, or for each
 // reference that begins or ends in one of them. References of private columns, given as
-// table.column, are left out. Any other check is its only part.
+// table.column, and of nested rows to their own record are left out. Any other check is its only part.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	kind, only := q.repeats()
 	if kind == "" {
@@ -115,7 +115,7 @@ func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 		for _, c := range main[t.Name].Columns {
 			to := c.References
 			name, target := t.Name+"."+c.Name, to.Table+"."+to.Column
-			if to.Table == "" || !slices.Contains(tables, t.Name) && !slices.Contains(tables, to.Table) ||
+			if to.Table == "" || slices.Contains(t.Parents, c.Name) || !slices.Contains(tables, t.Name) && !slices.Contains(tables, to.Table) ||
 				slices.Contains(private, name) || slices.Contains(private, target) {
 				continue
 			}

@@ -8,9 +8,7 @@
 -- param: share_before DECIMAL 0.1 -- leave out columns of which this share or more had no record before
 -- param: min_references COUNT 50 -- leave out columns with fewer references in either snapshot
 SELECT {name} AS reference, {target_name} AS names, b.lost AS lost_before, b.total AS references_before, n.lost, n.total AS references_now
-FROM (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost
-    FROM {table} AS r LEFT JOIN (SELECT DISTINCT {target_column} AS id FROM {target}) AS t ON t.id = r.{column} WHERE r.{column} IS NOT NULL) AS n,
-    (SELECT count(*) AS total, count_if(t.id IS NULL) AS lost
-    FROM before.{table} AS r LEFT JOIN (SELECT DISTINCT {target_column} AS id FROM before.{target}) AS t ON t.id = r.{column} WHERE r.{column} IS NOT NULL) AS b
+FROM (SELECT count({column}) AS total, count_if({column} IS NOT NULL AND {column} NOT IN (SELECT {target_column} FROM {target} WHERE {target_column} IS NOT NULL)) AS lost FROM {table}) AS n,
+    (SELECT count({column}) AS total, count_if({column} IS NOT NULL AND {column} NOT IN (SELECT {target_column} FROM before.{target} WHERE {target_column} IS NOT NULL)) AS lost FROM before.{table}) AS b
 WHERE n.total >= $min_references AND b.total >= $min_references AND n.lost > n.total * CAST($share AS DECIMAL(9, 3)) AND b.lost < b.total * CAST($share_before AS DECIMAL(9, 3))
 ORDER BY ALL
