@@ -18,7 +18,7 @@ import (
 )
 
 type backupOptions struct {
-	verify, readData, older bool
+	verify, readData, older, rehearse bool
 }
 
 func backupCommand(g *globals) *cobra.Command {
@@ -32,6 +32,9 @@ func backupCommand(g *globals) *cobra.Command {
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
 			"--read-data every byte. It changes nothing. If a newer manifest cannot be read, it fails;\n" +
 			"--older checks the newest readable one.\n\n" +
+			"--rehearse restores the newest backup into a folder beside the warehouse, builds its catalog,\n" +
+			"compares every row of main and past with the published version, and removes the folder. It\n" +
+			"needs free space for a second warehouse. Run it monthly.\n\n" +
 			command.Meanings{Complete: "complete, or whole", Failed: "failed, the previous backup stays; or damaged",
 				Partial: "complete except for files that are damaged here", Held: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
@@ -39,6 +42,8 @@ func backupCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
+	cmd.Flags().BoolVar(&o.rehearse, "rehearse", false, "restore the newest backup beside the warehouse and compare it; send nothing")
+	cmd.MarkFlagsMutuallyExclusive("rehearse", "verify")
 	cmd.Flags().BoolVar(&o.older, "older", false, "with --verify: check an older backup if the newest manifest cannot be read")
 	return cmd
 }
@@ -56,6 +61,8 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		return command.UsageErr("--older needs --verify")
 	case o.verify:
 		return verifyBackup(ctx, g, cfg, o)
+	case o.rehearse:
+		return runRehearsal(ctx, g, cfg)
 	}
 	entry, err := g.backUp(ctx, cfg)
 	if !errors.As(err, new(*warehouse.LockedError)) {

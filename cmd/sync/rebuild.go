@@ -109,6 +109,9 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	}
 	c.Older = o.older
 	res, err := backup.Restore(ctx, c)
+	if err != nil && res.Fetched > 0 {
+		err = fmt.Errorf("%w; %s restored, and the same command continues", err, plural.Count(res.Fetched, "file"))
+	}
 	if err != nil {
 		return err
 	}

@@ -222,7 +222,7 @@ func followKinds(cfg config.Config) (kinds []string) {
 		kinds = append(kinds, ledger.Lake)
 	}
 	if cfg.Backup != "" {
-		kinds = append(kinds, ledger.Backup)
+		kinds = append(kinds, ledger.Backup, ledger.Rehearsal)
 	}
 	return kinds
 }

@@ -56,9 +56,6 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 		err = c.fetch(ctx, last, &fetched, &bytes)
 	}
 	res.Fetched, res.Bytes = int(fetched.Load()), bytes.Load()
-	if err != nil {
-		err = fmt.Errorf("%w; %d files were restored, and the same command continues", err, res.Fetched)
-	}
 	return res, err
 }
 

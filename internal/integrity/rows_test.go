@@ -8,6 +8,8 @@ import (
 	"placementsync/internal/integrity"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestRowHashesInParquetAreCompared checks files with signed row hashes, with the unsigned ones of
@@ -58,5 +60,32 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("scratch folders are left: %q (%v)", left, err)
+	}
+}
+
+func TestVersionsAreComparedRowByRow(t *testing.T) {
+	w := open(t)
+	nights(t, w, "one", "two")
+	other := open(t)
+	d := draft(t, other, firstNight, "another value")
+	publish(t, other, d)
+	second := night.AddDate(0, 0, 1).Format("20060102T150405Z")
+	for _, c := range []struct {
+		b    *warehouse.Warehouse
+		run  string
+		want []string
+	}{
+		{w, firstNight, nil},
+		{w, second, []string{"main.product_listing_tags has 1 rows against 2"}},
+		{other, firstNight, []string{"main.product_listing_tags has rows with other values"}},
+	} {
+		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.b, c.run)
+		must(t, err)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.run, diff)
+		}
+	}
+	if _, err := integrity.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
+		t.Error("a missing version was compared")
 	}
 }

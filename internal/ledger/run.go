@@ -54,6 +54,9 @@ const (
 	Backup = "backup"
 	Lake   = "lake"
 	Watch  = "watch"
+	// Rehearsal restores a backup for the comparison with the warehouse. An operator or cron
+	// starts it.
+	Rehearsal = "rehearsal"
 )
 
 // Run is the ledger entry of one run, failed ones included. It is written to state/ when
@@ -63,8 +66,8 @@ type Run struct {
 	// Kind distinguishes nights from refreshes. A refresh reads the few records that
 	// events named, and does not count for the schedule.
 	Kind string `json:"kind,omitempty"`
-	// Version is the version that a rollback points readers at, or that a backup, lake or
-	// watch entry is about.
+	// Version is the version that a rollback points readers at, or that a backup, lake,
+	// watch or rehearsal entry is about.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero if the run was killed
@@ -107,8 +110,10 @@ type Run struct {
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
 // IsFollow reports whether the entry is about work after a publish. Its Bytes are the
-// bytes sent.
-func (r Run) IsFollow() bool { return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch }
+// bytes sent, or those that a rehearsal fetched.
+func (r Run) IsFollow() bool {
+	return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch || r.Kind == Rehearsal
+}
 
 // IsPublished reports whether the run published a snapshot.
 func (r Run) IsPublished() bool {

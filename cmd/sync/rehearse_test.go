@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/command"
+	"placementsync/internal/ledger"
+)
+
+// TestRehearsal restores a good backup, and one with a truncated object.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	d := newBucketHarness(t)
+	must(t, d.night(t))
+	must(t, d.night(t))
+	before := d.files(t)
+	d.out.Reset()
+	must(t, runBackup(t.Context(), d.g, backupOptions{rehearse: true}))
+	if !strings.Contains(d.out.String(), " can be restored: ") {
+		t.Errorf("the rehearsal printed %q", d.out)
+	}
+	good := d.lastRehearsal(t)
+	if good.Last.Outcome != ledger.Complete || good.Last.Bytes == 0 || good.Succeeded.IsZero() {
+		t.Errorf("the ledger contains %+v", good)
+	}
+
+	// The largest object is a Parquet file or the ledger, which a restore needs.
+	truncated := ""
+	d.store.Change("store", func(objects map[string][]byte) {
+		for name, data := range objects {
+			if strings.Contains(name, "/data/") && len(data) > len(objects[truncated]) {
+				truncated = name
+			}
+		}
+		objects[truncated] = objects[truncated][:len(objects[truncated])-1]
+	})
+	err := runBackup(t.Context(), d.g, backupOptions{rehearse: true})
+	if err == nil || !strings.Contains(err.Error(), filepath.Base(truncated)) {
+		t.Errorf("the rehearsal with a truncated object %s ended with %v", truncated, err)
+	}
+	if bad := d.lastRehearsal(t); bad.Last.Outcome != ledger.Failed || !bad.IsBehind() || bad.Succeeded != good.Succeeded {
+		t.Errorf("the ledger contains %+v after a failure", bad)
+	}
+
+	left, err := os.ReadDir(d.root)
+	must(t, err)
+	if slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.Contains(e.Name(), "rehearsal") }) {
+		t.Errorf("a rehearsal left its folder: %v", left)
+	}
+	after := d.files(t)
+	for name, text := range before {
+		if after[name] != text && name != "state/runs.jsonl" {
+			t.Errorf("a rehearsal changed %s", name)
+		}
+	}
+}
+
+func (d *bucketHarness) lastRehearsal(t *testing.T) ledger.Follow {
+	t.Helper()
+	wh, _, err := d.g.openWarehouse()
+	must(t, err)
+	for _, f := range command.LastFollows(wh) {
+		if f.Last.Kind == ledger.Rehearsal {
+			return f
+		}
+	}
+	t.Fatal("the ledger has no rehearsal")
+	return ledger.Follow{}
+}
