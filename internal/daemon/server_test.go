@@ -109,7 +109,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	h.set.AuthToken = "opensesame"
 	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"status.example.com"})
 	h.set.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	h.cfg.Explore = h.set.Hooks
+	h.cfg.Explore, h.cfg.Held = h.set.Hooks, h.set.Hooks
 	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
@@ -139,7 +139,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	}
 	answers := func(host string, want map[string]int) {
 		t.Helper()
-		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/hooks", "/explore", "/explore/catalog", "/nosuch"} {
+		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/held", "/hooks", "/explore", "/explore/catalog", "/nosuch"} {
 			method := http.MethodGet
 			if path == "/hooks" {
 				method = http.MethodPost
@@ -154,7 +154,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 		}
 	}
 	all := map[string]int{"*": 421}
-	served := map[string]int{"*": 200, "/readyz": 503, "/report": 404, "/hooks": 202, "/explore": 202, "/explore/catalog": 202, "/nosuch": 404}
+	served := map[string]int{"*": 200, "/readyz": 503, "/report": 404, "/hooks": 202, "/held": 202, "/explore": 202, "/explore/catalog": 202, "/nosuch": 404}
 	answers("evil.example.com", all)
 	answers("other.example.com:8080", all)
 	answers("status.example.com", served)
