@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Delivery against the promised date
 -- grain: one row per outlet, writer, client profile or type of channel, and one for articles without one
--- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. The type of channel is that of the bought listing. Deleted articles and items are left out.
+-- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. The type of channel is that of the bought listing, or else of the first placement that the item includes. Deleted articles and items are left out.
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
 -- param: days COUNT 90 -- length of the period in days, without since
 -- param: since DATE NULL -- first day of the period
@@ -28,10 +28,13 @@ publications AS (
 listing_types AS (
     SELECT id, arg_max(channel_type, valid_from) AS channel_type FROM history.product_listings GROUP BY id
 ),
+first_includes AS (
+    SELECT article_id, arg_min(channel_type, position) AS channel_type FROM campaign_article_includes GROUP BY article_id
+),
 deliveries AS (
     SELECT
-        CASE $by WHEN 'outlet' THEN p.outlet_id WHEN 'writer' THEN p.writer_id WHEN 'profile' THEN p.profile_id ELSE t.channel_type END AS group_id,
-        CASE $by WHEN 'outlet' THEN p.outlet_name WHEN 'writer' THEN p.writer_name WHEN 'profile' THEN p.profile_name ELSE t.channel_type END AS group_name,
+        CASE $by WHEN 'outlet' THEN p.outlet_id WHEN 'writer' THEN p.writer_id WHEN 'profile' THEN p.profile_id ELSE coalesce(t.channel_type, f.channel_type) END AS group_id,
+        CASE $by WHEN 'outlet' THEN p.outlet_name WHEN 'writer' THEN p.writer_name WHEN 'profile' THEN p.profile_name ELSE coalesce(t.channel_type, f.channel_type) END AS group_name,
         p.started_at,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
@@ -44,6 +47,7 @@ deliveries AS (
     LEFT JOIN publications AS l USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     LEFT JOIN listing_types AS t ON t.id = s.product_id
+    LEFT JOIN first_includes AS f ON f.article_id = p.article_id
     CROSS JOIN period AS n
 ),
 groups AS (

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTrialAnswersInTheWorkbench checks that each answer of the guide has one command and the
+// address of a page with the same parameters, and that the list of questions links the page. The
+// samples test runs the commands.
+func TestTrialAnswersInTheWorkbench(t *testing.T) {
+	requireTrials(t)
+	site := exploreDemo(t)
+	list := fetchText(t, site.url+"/explore/questions")
+	answers := strings.Split(read(t, "../../docs/guide/answers.md"), "\n## ")[1:]
+	const questions = 10
+	if len(answers) != questions {
+		t.Errorf("the guide answers %d questions, want %d", len(answers), questions)
+	}
+	command, address := regexp.MustCompile(`(?m)^\$ (.+)$`), regexp.MustCompile("`(/explore/questions/[^`]+)`")
+	for _, answer := range answers {
+		title, _, _ := strings.Cut(answer, "\n")
+		commands, addresses := command.FindAllStringSubmatch(answer, -1), address.FindAllStringSubmatch(answer, -1)
+		if len(commands) != 1 || len(addresses) != 1 {
+			t.Errorf("%s: got %d commands and %d addresses, want one each", title, len(commands), len(addresses))
+			continue
+		}
+		page, err := url.Parse(addresses[0][1])
+		must(t, err)
+		shown := map[string]string{}
+		for key := range page.Query() {
+			shown[strings.TrimPrefix(key, "p.")] = page.Query().Get(key)
+		}
+		args, given, name := words(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
+		for i, arg := range args {
+			if param, value, ok := strings.Cut(arg, "="); ok && args[i-1] == "--param" && param != "top" {
+				given[param] = value
+			}
+		}
+		if diff := cmp.Diff(given, shown); diff != "" || args[4] != name {
+			t.Errorf("%s: the command asks %s, the page %s, with the parameters (-command +page):\n%s", title, args[4], name, diff)
+		}
+		if !strings.Contains(list, `href="/explore/questions/`+name+`"`) {
+			t.Errorf("%s: the list of questions has no link to %s", title, name)
+		}
+		if text := fetchText(t, site.url+addresses[0][1]); !strings.Contains(text, `>Run</button>`) {
+			t.Errorf("%s: the page has no form", title)
+		}
+	}
+}
