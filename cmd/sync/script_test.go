@@ -107,7 +107,7 @@ func runScripts(t *testing.T, dir string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "await": await, "interrupt": sendSignal(os.Interrupt), "terminate": sendSignal(syscall.SIGTERM), "ended": checkEnd,
 			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
-			"get": get, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
+			"get": get, "statement": statement, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
 			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
 		},
 		RequireExplicitExec: true,

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"syscall"
@@ -35,6 +37,28 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d\n%s", res.StatusCode, body)
+}
+
+// statement runs SQL on the page of the daemon in the background.
+func statement(ts *testscript.TestScript, neg bool, args []string) {
+	b := scriptEnvOf(ts).program
+	requireUsage(ts, !neg && len(args) == 1 && b != nil, "statement SQL (after start)")
+	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
+	requireUsage(ts, at != nil, "statement SQL (after await serving)")
+	page := "http://" + at[1] + "/explore/sql"
+	res, err := http.Get(page)
+	ts.Check(err)
+	body, err := io.ReadAll(res.Body)
+	ts.Check(errors.Join(err, res.Body.Close()))
+	token := regexp.MustCompile(`name="token" value="(\w+)"`).FindSubmatch(body)
+	if token == nil {
+		ts.Fatalf("the page has no token:\n%s", body)
+	}
+	res, err = http.PostForm(page, url.Values{"sql": args, "token": {string(token[1])}})
+	ts.Check(err)
+	body, err = io.ReadAll(res.Body)
+	ts.Check(errors.Join(err, res.Body.Close()))
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", res.StatusCode, body)
 }
 

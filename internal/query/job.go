@@ -84,6 +84,9 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, 
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
+	if j.Catalog, err = filepath.Abs(j.Catalog); err != nil {
+		return Result{}, err
+	}
 	text, err := json.Marshal(j)
 	if err != nil {
 		return Result{}, err
