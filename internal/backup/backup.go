@@ -50,8 +50,8 @@ type Config struct {
 type Result struct {
 	// Run is the published version.
 	Run string
-	// Files and Bytes count all files of the backup, Sent and SentBytes the files that this
-	// Run sent.
+	// Files and Bytes count all files of the backup. Sent and SentBytes count the files that
+	// this Run sent.
 	Files, Sent      int
 	Bytes, SentBytes int64
 	// Removed counts the removed objects of old backups.

@@ -25,7 +25,7 @@ type Flags struct {
 	Config string
 	// LogFormat is text or json.
 	LogFormat string
-	// Quiet logs only warnings and errors, Verbose also debug lines.
+	// Quiet logs only warnings and errors. Verbose also logs debug lines.
 	Quiet, Verbose bool
 	// Journal means that stderr is connected to journald, see FeedsJournal. It is not a
 	// flag; the caller sets it.

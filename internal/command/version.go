@@ -27,8 +27,8 @@ type Build struct {
 	Arrow    string `json:"arrow"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// Storage is the storage version of the DuckDB files that the program writes, Format
-	// the version of the warehouse layout, and Schema the version of the tables.
+	// Storage is the storage version of the DuckDB files that the program writes. Format is the
+	// version of the warehouse layout. Schema is the version of the tables.
 	Storage string `json:"storage"`
 	Format  int    `json:"format"`
 	Schema  string `json:"schema"`

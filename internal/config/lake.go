@@ -39,7 +39,7 @@ type LakeREST struct {
 	URI string `yaml:"uri"`
 	// Warehouse is the server's name of the warehouse. Empty means its only warehouse.
 	Warehouse string `yaml:"warehouse"`
-	// TokenFile contains a bearer token, CredentialFile client_id:client_secret for OAuth 2.
+	// TokenFile contains a bearer token. CredentialFile contains client_id:client_secret for OAuth 2.
 	TokenFile      string `yaml:"token_file"`
 	CredentialFile string `yaml:"credential_file"`
 	// OAuthURI is the OAuth 2 server that issues tokens. Empty means URI.

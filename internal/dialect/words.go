@@ -38,7 +38,7 @@ func words() map[string]map[string]string {
 		"days_after": {Spark: "date_add(%[1]s, CAST(%[2]s AS INT))", Trino: "date_add('day', %[2]s, %[1]s)"},
 		"local_date": {Spark: "CAST(convert_timezone(current_timezone(), %[2]s, CAST(%[1]s AS TIMESTAMP_NTZ)) AS DATE)",
 			Trino: "CAST(at_timezone(%[1]s, %[2]s) AS DATE)"},
-		// midnight is the start of a date in a time zone, midnight_after the start of the date a
+		// midnight is the start of a date in a time zone. midnight_after is the start of the date a
 		// number of days later.
 		"midnight": {Spark: "CAST(convert_timezone(%[2]s, current_timezone(), CAST(%[1]s AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},

@@ -23,7 +23,7 @@ type Report struct {
 	Damage []Damage
 	// Notes are remarks about files that are not damaged.
 	Notes []string
-	// Files is the number of checked files, Bytes how much of them was read.
+	// Files is the number of checked files. Bytes counts the bytes that were read.
 	Files int
 	Bytes int64
 }

@@ -33,8 +33,8 @@ type Mended struct {
 	// more days may be missing.
 	Days    []string
 	AllDays bool
-	// Source is the newest intact catalog, or empty, and At its time. Meta means that all of
-	// its meta and past must be written again, because the chain of changes is broken.
+	// Source is the newest intact catalog, or empty. At is its time. Meta means that all of its
+	// meta and past must be written again, because the chain of changes is broken.
 	Source string
 	At     time.Time
 	Meta   bool
@@ -74,21 +74,21 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	return *done, r.mendIndex(days)
 }
 
-// repairing is the state of one repair from copies.
-type repairing struct {
+// copyRepair is the state of one repair from copies.
+type copyRepair struct {
 	w    *warehouse.Warehouse
 	inv  *inventory
 	done Mended
 }
 
-func (m *Mender) begin(ctx context.Context) (*repairing, error) {
+func (m *Mender) begin(ctx context.Context) (*copyRepair, error) {
 	inv, err := takeInventory(ctx, m.w, true)
-	return &repairing{w: m.w, inv: inv}, err
+	return &copyRepair{w: m.w, inv: inv}, err
 }
 
 // daysToMend returns the days that the series must have, each with its run: the expected days, the
 // day of the target and, without an index, the days of the kept versions that the target builds on.
-func (r *repairing) daysToMend() map[string]string {
+func (r *copyRepair) daysToMend() map[string]string {
 	days := r.inv.expectedDays()
 	target := r.inv.target
 	if m, ok := r.inv.manifest(target); ok && m.Meta != nil && r.inv.hasVersion(target) {
@@ -109,7 +109,7 @@ func (r *repairing) daysToMend() map[string]string {
 	return days
 }
 
-func (r *repairing) mendIndex(days map[string]string) error {
+func (r *copyRepair) mendIndex(days map[string]string) error {
 	known := maps.Clone(days)
 	maps.DeleteFunc(known, func(_, run string) bool { return run == "" })
 	if r.inv.indexErr == nil && maps.Equal(known, r.inv.days) || len(known) == 0 {
@@ -119,12 +119,12 @@ func (r *repairing) mendIndex(days map[string]string) error {
 	return r.w.Series.WriteIndex(known)
 }
 
-func (r *repairing) addFile(path string) {
+func (r *copyRepair) addFile(path string) {
 	r.done.Files = append(r.done.Files, r.w.Folder.Relative(path))
 }
 
 // mendVersion repairs the files of a version, except its catalog.
-func (r *repairing) mendVersion(run string) error {
+func (r *copyRepair) mendVersion(run string) error {
 	copied, ok := r.inv.manifest(run)
 	if !ok {
 		return nil
@@ -154,7 +154,7 @@ func (r *repairing) mendVersion(run string) error {
 
 // mendEntry writes the copy of a run's ledger line again. The line in the ledger can differ from
 // the copy, because it is written later, so the manifests get the new checksum.
-func (r *repairing) mendEntry(m warehouse.Manifest) error {
+func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 	if m.Entry == nil {
 		return nil
 	}
@@ -201,7 +201,7 @@ func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(
 // mendFile replaces a damaged file by an intact one with the same checksum: by a link to
 // otherName, which is the same file, or by a copy of another file. Repairs rely on independent
 // copies.
-func (r *repairing) mendFile(path, otherName string, want checksum.FileSum) error {
+func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) error {
 	if r.inv.known.IsIntact(path, want) {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (r *repairing) mendFile(path, otherName string, want checksum.FileSum) erro
 }
 
 // mendDay repairs the manifest and the files of a day.
-func (r *repairing) mendDay(day string, m warehouse.Manifest) error {
+func (r *copyRepair) mendDay(day string, m warehouse.Manifest) error {
 	if own, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
 		m = own // an earlier repair may have left out a lost table
 	}
@@ -241,7 +241,7 @@ func (r *repairing) mendDay(day string, m warehouse.Manifest) error {
 	return r.mendManifest(r.w.Folder.DayManifestPath(day), m)
 }
 
-func (r *repairing) mendManifest(path string, m warehouse.Manifest) error {
+func (r *copyRepair) mendManifest(path string, m warehouse.Manifest) error {
 	isWritten, err := restoreManifest(r.w, path, m)
 	if isWritten {
 		r.addFile(path)
@@ -261,7 +261,7 @@ func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) 
 }
 
 // mendMetaLog repairs the chain of changes of meta and past that leads to the target.
-func (r *repairing) mendMetaLog() error {
+func (r *copyRepair) mendMetaLog() error {
 	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
 		return nil
 	}

@@ -34,24 +34,24 @@ type files struct {
 
 // madeFiles are files that this process created and has not committed yet.
 type madeFiles struct {
-	mu    sync.Mutex // guards the others
-	names []string
-	by    []icebergio.WriteFileIO // the storage of each file
+	mu     sync.Mutex // guards the others
+	names  []string
+	stores []icebergio.WriteFileIO // the storage of each file
 }
 
-func (m *madeFiles) add(name string, by icebergio.WriteFileIO) {
+func (m *madeFiles) add(name string, store icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.names, m.by = append(m.names, name), append(m.by, by)
+	m.names, m.stores = append(m.names, name), append(m.stores, store)
 }
 
 // drain returns the files and forgets them.
 func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	names, by := m.names, m.by
-	m.names, m.by = nil, nil
-	return names, by
+	names, stores := m.names, m.stores
+	m.names, m.stores = nil, nil
+	return names, stores
 }
 
 // folders returns the folders of the files and their parents up to root.
@@ -93,8 +93,8 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	return f, nil
 }
 
-// through returns files that use the storage configured by a REST catalog.
-func (f *files) through(store icebergio.WriteFileIO) *files {
+// withStorage returns files that use the storage configured by a REST catalog.
+func (f *files) withStorage(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
 }
@@ -169,20 +169,20 @@ func (f *files) syncFolders() error {
 	return eachOf(f.workers(), f.made.folders(localPath(f.root)), f.disk.Sync)
 }
 
-// removalLimit bounds the time for removing the files of a failed publish: the storage
+// removalTimeout limits the time for removing the files of a failed publish: the storage
 // itself may have failed.
-const removalLimit = 10 * time.Second
+const removalTimeout = 10 * time.Second
 
 // removeMade removes the files that were not committed. Files that cannot be removed are
 // left to Expire.
 func (f *files) removeMade() {
-	names, by := f.made.drain()
-	ctx, cancel := context.WithTimeout(context.Background(), removalLimit)
+	names, stores := f.made.drain()
+	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)
 	go func() {
 		defer cancel()
 		_ = eachOf(f.workers(), indexes(names), func(i int) error {
 			if ctx.Err() == nil {
-				_ = by[i].Remove(names[i])
+				_ = stores[i].Remove(names[i])
 			}
 			return nil
 		})

@@ -13,16 +13,16 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// connectLimit is the connection timeout if the address has none.
-const connectLimit = 10 * time.Second
+// connectTimeout is the connection timeout if the address has none.
+const connectTimeout = 10 * time.Second
 
 // openPostgres connects to a Postgres database. Errors of pgx do not contain the
 // password.
 func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	d := dialect{
-		hasTables: "SELECT to_regclass('iceberg_tables') IS NOT NULL",
-		numbered:  true,
-		bound:     "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
+		hasTables:  "SELECT to_regclass('iceberg_tables') IS NOT NULL",
+		numbered:   true,
+		setTimeout: "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
 	}
 	connection, err := pgx.ParseConfig(cfg.Catalog)
 	if err != nil {
@@ -31,7 +31,7 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	if cfg.Password != "" {
 		connection.Password = cfg.Password
 	}
-	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectLimit)
+	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectTimeout)
 	db := stdlib.OpenDB(*connection)
 	if err := db.PingContext(ctx); err != nil {
 		return nil, d, errors.Join(fmt.Errorf("open the catalog: %w; nothing was changed: check lake.catalog and the password", err), db.Close())

@@ -131,9 +131,9 @@ type action struct {
 	replace bool
 }
 
-// mostFiles is the number of files at which a table of past or meta is rewritten as one file,
+// A table of past or meta with maxFiles files is rewritten as one file,
 // because readers open every file.
-const mostFiles = 64
+const maxFiles = 64
 
 // plan returns the actions for the tables that do not show the night yet. It checks every
 // file that may be published, and writes the files of past and meta.
@@ -204,8 +204,8 @@ func (v *Version) planRows(ctx context.Context, s source, last publishedState, m
 	switch {
 	case last.content == m.content:
 		return a, nil
-	case last.content == m.shown && last.files < mostFiles:
-		rows, a.rows = "NOT "+s.shownRows(last), m.added
+	case last.content == m.published && last.files < maxFiles:
+		rows, a.rows = "NOT "+s.publishedRows(last), m.added
 	default:
 		a.replace, a.rows = true, m.rows
 	}

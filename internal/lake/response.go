@@ -65,14 +65,14 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// readBackLimit bounds the time for reading the tables after a commit, since a server that
+// readBackTimeout limits the time for reading the tables after a commit, since a server that
 // did not answer the commit may not answer at all.
-const readBackLimit = 30 * time.Second
+const readBackTimeout = 30 * time.Second
 
 // checkCommit reads the tables after a commit and returns its outcome. commitErr is nil if
 // the server confirmed the commit.
 func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) error {
-	ctx, cancel := context.WithTimeout(ctx, readBackLimit)
+	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
 	defer cancel()
 	missing, begun, readErr := c.compare(ctx, changes)
 	switch {

@@ -20,7 +20,7 @@ import (
 // REST is the server of a REST catalog.
 type REST struct {
 	URI, Warehouse, OAuthURI, Scope string
-	// Token is a bearer token, Credential is client_id:client_secret. Both may be empty.
+	// Token is a bearer token. Credential is client_id:client_secret. Both may be empty.
 	Token, Credential string
 	// SigningName and SigningRegion sign requests with the keys of AWS.
 	SigningName, SigningRegion string
@@ -100,7 +100,7 @@ func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	if !ok {
 		return nil, fmt.Errorf("its storage %s is read only", t.Location())
 	}
-	f := c.files.through(writable)
+	f := c.files.withStorage(writable)
 	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return f, nil }, c.inner), nil
 }
 

@@ -39,9 +39,9 @@ type sqlCatalog struct {
 	dialect dialect
 }
 
-// databaseLimit bounds the time of a transaction. Without a limit, a request to an unreachable
+// databaseTimeout limits the time of a transaction. Without a limit, a request to an unreachable
 // database would never end.
-const databaseLimit = 90 * time.Second
+const databaseTimeout = 90 * time.Second
 
 // dialect has the differences between SQLite and Postgres.
 type dialect struct {
@@ -49,8 +49,8 @@ type dialect struct {
 	hasTables string
 	// numbered is true if parameters are $1, $2 and not question marks.
 	numbered bool
-	// bound, if set, is a statement that limits the waiting time of its transaction.
-	bound string
+	// setTimeout, if set, is a statement that limits the waiting time of its transaction.
+	setTimeout string
 }
 
 // openSQL opens a catalog in sqlite or Postgres. It creates nothing.
@@ -107,8 +107,8 @@ func (c *sqlCatalog) statement(name string) string {
 	return text
 }
 
-// registered is a row of iceberg_tables.
-type registered struct {
+// registeredTable is a row of iceberg_tables.
+type registeredTable struct {
 	name     tableName
 	location string
 }
@@ -150,11 +150,11 @@ func (c *sqlCatalog) newTableAt(identifier table.Identifier, m table.Metadata, l
 }
 
 // list lists the tables of the lake with the locations of their metadata.
-func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
+func (c *sqlCatalog) list(ctx context.Context) ([]registeredTable, error) {
 	if c.db == nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, databaseLimit)
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	var exists bool
 	if err := c.db.QueryRowContext(ctx, c.dialect.hasTables).Scan(&exists); err != nil || !exists {
@@ -169,7 +169,7 @@ func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	var found []registered
+	var found []registeredTable
 	for rows.Next() {
 		var namespace, name string
 		var location sql.NullString
@@ -177,7 +177,7 @@ func (c *sqlCatalog) list(ctx context.Context) ([]registered, error) {
 			return nil, err
 		}
 		if n, ok := c.cfg.tableName(namespace, name); ok && location.Valid {
-			found = append(found, registered{n, location.String})
+			found = append(found, registeredTable{n, location.String})
 		}
 	}
 	return found, rows.Err()
@@ -261,7 +261,7 @@ func nextVersion(location string) int {
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
 	// All publishers use one order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
-	ctx, cancel := context.WithTimeout(ctx, databaseLimit)
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -272,8 +272,8 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 			err = errors.Join(err, warehouse.Undo(tx))
 		}
 	}()
-	if c.dialect.bound != "" {
-		if _, err := tx.ExecContext(ctx, c.dialect.bound); err != nil {
+	if c.dialect.setTimeout != "" {
+		if _, err := tx.ExecContext(ctx, c.dialect.setTimeout); err != nil {
 			return c.commitErr("the catalog", err)
 		}
 	}

@@ -101,7 +101,7 @@ func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.T
 	if err != nil {
 		return 0, len(paths), err
 	}
-	got := summed{0, "0"}
+	got := rowSum{0, "0"}
 	if len(paths) > 0 {
 		if got, err = v.sum(ctx, s, filesByID(paths, s.present), columnNames(s.present)); err != nil {
 			return 0, len(paths), err
@@ -116,13 +116,13 @@ func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.T
 	return got.rows, len(paths), nil
 }
 
-// summed is a checksum of rows in any order.
-type summed struct {
+// rowSum is a checksum of rows in any order.
+type rowSum struct {
 	rows int64
 	sum  string
 }
 
-func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (r summed, err error) {
+func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (r rowSum, err error) {
 	query := versionSQL.Render("sum_values", sqltext.Values{"names": columnNames(s.present), "values": values, "source": from})
 	err = v.DB.QueryRowContext(ctx, string(query)).Scan(&r.rows, &r.sum)
 	return r, err

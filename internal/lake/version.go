@@ -101,10 +101,10 @@ func (v *Version) add(s source) {
 
 // measure has the number and checksum of the rows of a table of past or meta.
 type measure struct {
-	// content is a checksum of all rows. shown is a checksum of the rows that the lake
+	// content is a checksum of all rows. published is a checksum of the rows that the lake
 	// already has if it was published from the same history.
-	content, shown string
-	rows, added    int64
+	content, published string
+	rows, added        int64
 }
 
 // measureTables measures the tables of past and meta.
@@ -114,15 +114,15 @@ func (v *Version) measureTables(ctx context.Context, have map[tableName]publishe
 		if s.name.part == current {
 			continue
 		}
-		old := s.shownRows(have[s.name])
+		old := s.publishedRows(have[s.name])
 		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "all": s.content("true"),
-			"old": s.content(old), "shown": old, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
+			"old": s.content(old), "published": old, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
 	}
 	found := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
 		var m measure
-		err := scan(&i, &m.content, &m.shown, &m.rows, &m.added)
+		err := scan(&i, &m.content, &m.published, &m.rows, &m.added)
 		found[v.sources[i].name] = m
 		return err
 	})
@@ -140,9 +140,9 @@ func (s source) content(rows sqltext.SQL) sqltext.SQL {
 	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": rows, "columns": columnNames(s.present)})
 }
 
-// shownRows selects the rows that the lake has if it was published from the same history.
+// publishedRows selects the rows that the lake has if it was published from the same history.
 // Their checksum tells whether it was.
-func (s source) shownRows(of publishedState) sqltext.SQL {
+func (s source) publishedRows(of publishedState) sqltext.SQL {
 	_, counted := s.find("run_id")
 	switch {
 	case of.run == "":

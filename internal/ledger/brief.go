@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// requestPattern matches the request in the text of an error, and bodyPattern the
-	// quoted beginning of the response body.
+	// requestPattern matches the request in the text of an error. bodyPattern matches the quoted
+	// beginning of the response body.
 	requestPattern = regexp.MustCompile(`fetch stream "[^"]*": GET (?:https?://[^/\s]+)?(/[^\s?]*)(?:\?\S*)?`)
 	bodyPattern    = regexp.MustCompile(`: body begins ("(?:[^"\\]|\\.)*")`)
 	// messagePattern matches the message in a JSON error body, under the usual member names.

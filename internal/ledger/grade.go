@@ -46,8 +46,8 @@ func WasRead(grade string) bool {
 	return s == Proven || s == NotProven
 }
 
-// worry returns the severity of a standing: the higher, the earlier it is listed.
-func (s Standing) worry() int {
+// severity returns the severity of a standing: the higher, the earlier it is listed.
+func (s Standing) severity() int {
 	return slices.Index([]Standing{Proven, NotProven, Carried, NotRead}, s)
 }
 
@@ -63,7 +63,7 @@ type Problem struct {
 
 // SortProblems sorts the worst standing first and keeps the order within a standing.
 func SortProblems(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.worry() - a.Standing.worry() })
+	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.severity() - a.Standing.severity() })
 }
 
 // DescribeProblems describes problems in one line, worst first. Names with the same
@@ -155,14 +155,14 @@ func (r Run) WorstFirst() []Stream {
 		if a.Incomplete != b.Incomplete {
 			return map[bool]int{true: -1, false: 1}[a.Incomplete]
 		}
-		return StandingOf(b.Grade).worry() - StandingOf(a.Grade).worry()
+		return StandingOf(b.Grade).severity() - StandingOf(a.Grade).severity()
 	})
 	return sorted
 }
 
-// Lacks returns the streams that make a run partial. Runs of older programs do not mark
+// IncompleteStreams returns the streams that make a run partial. Runs of older programs do not mark
 // them: then they are the carried and unproven streams of a partial run.
-func (r Run) Lacks() []Stream {
+func (r Run) IncompleteStreams() []Stream {
 	marked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	var lacks []Stream
 	for _, s := range r.WorstFirst() {
@@ -207,7 +207,7 @@ func (r Run) Why() string {
 		return line
 	}
 	var problems []Problem
-	for _, s := range r.Lacks() {
+	for _, s := range r.IncompleteStreams() {
 		problems = append(problems, s.Problem())
 	}
 	parts := []string{DescribeProblems(problems), DescribeChecks(r.Checks)}

@@ -202,9 +202,9 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts the rows of the stream's first table in the snapshot, and RowsOld the
-	// rows among them that were neither read nor proven in this run. If the run ended
-	// before the merge, Rows counts the records read.
+	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts those of
+	// them that were neither read nor proven in this run. If the run ended before the merge,
+	// Rows counts the records read.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`

@@ -119,11 +119,11 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	switch {
 	case t.schema == "main" && t.hasColumn("valid_from"):
 		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
-			t.columnList(hidden), t.qualified("main"), at, t.qualified("past"))
+			t.columnList(hidden), t.qualifiedName("main"), at, t.qualifiedName("past"))
 	case t.schema == "past":
-		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(hidden), t.qualified("past"), at)
+		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(hidden), t.qualifiedName("past"), at)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(nil), t.qualified(t.schema), t.metaFilter(at))
+	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(nil), t.qualifiedName(t.schema), t.metaFilter(at))
 }
 
 // metaFilter returns a WHERE clause for the rows of a table in meta that existed at a time.
@@ -149,8 +149,8 @@ func (t storedTable) hasColumn(column string) bool {
 	return slices.ContainsFunc(t.columns, func(c [2]string) bool { return c[0] == column })
 }
 
-// qualified is the name of the table in a schema of its file.
-func (t storedTable) qualified(schema string) string {
+// qualifiedName returns the name of the table in a schema of its file.
+func (t storedTable) qualifiedName(schema string) string {
 	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
 }
 

@@ -35,7 +35,7 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 			return err
 		}
 		tablesAt = func(t storedTable) string {
-			return fmt.Sprintf("SELECT %s FROM %s", t.columnList(b.Hidden), t.qualified(t.schema))
+			return fmt.Sprintf("SELECT %s FROM %s", t.columnList(b.Hidden), t.qualifiedName(t.schema))
 		}
 	} else {
 		all, err := db.readSnapshots(ctx, source)

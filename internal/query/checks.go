@@ -21,10 +21,10 @@ const (
 
 // The first word of [Query.Each].
 const (
-	// EachTable repeats a check for tables. {table} and {name} are the name of the table, as
+	// EachTable splitEach a check for tables. {table} and {name} are the name of the table, as
 	// an identifier and as a text. Names behind the word limit the check to these tables.
 	EachTable = "table"
-	// EachReference repeats a check for the references that schema/ declares. {table} and
+	// EachReference splitEach a check for the references that schema/ declares. {table} and
 	// {column} contain the values, {target} and {target_column} are the key that they name.
 	// {name} and {target_name} are both as table.column, as texts.
 	EachReference = "reference"
@@ -45,7 +45,7 @@ ORDER BY severity, check_name`
 // name means no user-defined checks. A check is a query whose header also has a severity; it returns
 // the rows that violate it. It returns the errors of [Load].
 func LoadChecks(dir string) (Library, error) {
-	s := shelf{folder: "queries/checks", key: "checks.dir", isCheck: true}
+	s := queryKind{folder: "queries/checks", key: "checks.dir", isCheck: true}
 	files, err := fs.Sub(queries.Checks, "checks")
 	if err != nil {
 		return Library{}, err
@@ -59,7 +59,7 @@ func (q Query) checkFaults() (faults []fault) {
 	if q.Severity != Hold && q.Severity != Warn {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
 	}
-	if kind, _ := q.repeats(); !slices.Contains([]string{"", EachTable, EachReference}, kind) {
+	if kind, _ := q.splitEach(); !slices.Contains([]string{"", EachTable, EachReference}, kind) {
 		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of each: use %s or %s", q.Each, EachTable, EachReference)})
 	}
 	for _, p := range q.Params {
@@ -78,8 +78,8 @@ func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeade
 // withoutHeader returns the SQL without the comments at its top.
 func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }
 
-// repeats splits Each into its first word and the tables after it.
-func (q Query) repeats() (kind string, tables []string) {
+// splitEach returns the first word of Each and the tables after it.
+func (q Query) splitEach() (kind string, tables []string) {
 	words := strings.Fields(q.Each)
 	if len(words) == 0 {
 		return "", nil
@@ -91,7 +91,7 @@ func (q Query) repeats() (kind string, tables []string) {
 // reference that begins or ends in one of them. References of private columns, given as
 // table.column, and of nested rows to their own record are left out. Any other check is its only part.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
-	kind, only := q.repeats()
+	kind, only := q.splitEach()
 	if kind == "" {
 		return []Query{q}, nil
 	}

@@ -69,8 +69,9 @@ func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
 		FROM (%s) GROUP BY table_name ORDER BY table_name`)
 }
 
-// ChangedFields returns the query for the changed fields, the most frequent one first: the number of
-// records, and the key with the old and the new value of one of them, each of at most 200 characters.
+// ChangedFields returns the query for the changed fields, the most frequent one first: the number
+// of records, and the key with the old and the new value of one of them, each of at most 200
+// characters.
 func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
 	return db.changesQuery(ctx, d, `SELECT "table", field, records, e."key", left(e."old", 200) AS "old", left(e."new", 200) AS "new"
 		FROM (SELECT table_name AS "table", field, count(*) AS records,
@@ -83,9 +84,9 @@ func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }
 
-// changesQuery combines the changes of all tables. around contains %s for the SELECT of them.
+// changesQuery combines the changes of all tables. outer contains %s for the SELECT of them.
 // The changes come from the catalog's macros, which know the key of each table.
-func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, error) {
+func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
 		return Query{}, err
@@ -104,7 +105,7 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, around string) (Query, e
 			parts[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletOwners(t, d.Outlet))
 		}
 	}
-	return Query{SQL: fmt.Sprintf(around, strings.Join(parts, " UNION ALL ")), long: true}, nil
+	return Query{SQL: fmt.Sprintf(outer, strings.Join(parts, " UNION ALL ")), long: true}, nil
 }
 
 // outletOwners returns a SELECT of the ids with which the keys of an outlet's records in a table

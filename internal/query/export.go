@@ -235,7 +235,7 @@ func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item ex
 		path = filepath.Join(dir, item.name)
 	}
 	file := ExportFile{Source: item.name}
-	err := db.readResult(ctx, item.query.ofAnyLength(true), e.Values, func(rows array.RecordReader) error {
+	err := db.readResult(ctx, item.query.spoolIf(true), e.Values, func(rows array.RecordReader) error {
 		file.Columns = columnsOf(rows.Schema())
 		var names []string
 		for _, c := range file.Columns {

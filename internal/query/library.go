@@ -46,17 +46,17 @@ const (
 // without mistakes.
 func Load(dir string) (Library, error) {
 	builtIn, err := List()
-	return shelf{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
+	return queryKind{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
 }
 
-// shelf is the source of a kind of queries: named queries or checks.
-type shelf struct {
+// queryKind is the source of a kind of queries: named queries or checks.
+type queryKind struct {
 	folder  string // of the built-in ones, in this repository
 	key     string // configuration key of a user-defined query
 	isCheck bool
 }
 
-func (s shelf) load(builtIn []Query, err error, dir string) (Library, error) {
+func (s queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
 		return l, err
@@ -88,7 +88,7 @@ func (s shelf) load(builtIn []Query, err error, dir string) (Library, error) {
 var nameOnly = regexp.MustCompile(`^\w+$`)
 
 // readOwn reads one of the user's files.
-func (l Library) readOwn(s shelf, file string) (Query, []fault) {
+func (l Library) readOwn(s queryKind, file string) (Query, []fault) {
 	base := filepath.Base(file)
 	name := base[:len(base)-len(ending)]
 	if !nameOnly.MatchString(name) {
@@ -142,10 +142,10 @@ func ReadText(file string) (string, error) {
 
 // List returns the built-in queries, sorted by name.
 func List() ([]Query, error) {
-	return shelf{folder: "queries"}.list(queries.FS)
+	return queryKind{folder: "queries"}.list(queries.FS)
 }
 
-func (s shelf) list(dir fs.FS) ([]Query, error) {
+func (s queryKind) list(dir fs.FS) ([]Query, error) {
 	files, err := fs.Glob(dir, "*"+ending)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", s.folder, err)

@@ -50,8 +50,8 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// ofAnyLength returns the query with a spooled result if yes is true.
-func (q Query) ofAnyLength(yes bool) Query {
+// spoolIf returns the query, with a spooled result if yes is true.
+func (q Query) spoolIf(yes bool) Query {
 	q.spooled = yes && !q.long
 	return q
 }

@@ -214,7 +214,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // Abandoned is closed.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.readResult(ctx, q.ofAnyLength(isStreaming(w)), values, func(r array.RecordReader) (err error) {
+	err := db.readResult(ctx, q.spoolIf(isStreaming(w)), values, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		return err
 	})

@@ -20,7 +20,7 @@ type Result struct {
 	Total int64
 	// Sources are the source tables, the worst grade first. Only Ask sets them.
 	Sources []Source
-	// NoPlan reports that Ask could not determine the sources, see ErrNoPlan.
+	// NoPlan is true if Ask could not determine the sources, see ErrNoPlan.
 	NoPlan bool
 }
 

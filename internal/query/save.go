@@ -36,7 +36,7 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) (err error) {
 		if o.Format == Parquet {
-			return db.readResult(ctx, q.ofAnyLength(true), values, func(r array.RecordReader) (err error) {
+			return db.readResult(ctx, q.spoolIf(true), values, func(r array.RecordReader) (err error) {
 				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
 				return err
 			})

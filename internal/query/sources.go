@@ -33,8 +33,8 @@ type Source struct {
 	Table string `json:"table"`
 	// Standing is the grade in plain words.
 	Standing ledger.Standing `json:"standing"`
-	// Grade is the worst grade of the streams that fill the table, and Stream the stream that
-	// has it. Grade is empty if the snapshot has no entry of these streams.
+	// Grade is the worst grade of the streams that fill the table. Stream is the stream with this
+	// grade. Grade is empty if the snapshot has no entry of these streams.
 	Grade  string `json:"grade"`
 	Stream string `json:"stream"`
 	// Reason explains the grade.

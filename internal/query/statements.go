@@ -93,7 +93,7 @@ func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text
 	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT:
 		return &RefusedError{Reason: refusalOf(s.kind)}
 	}
-	return refuseActing(ctx, conn, s, text, args)
+	return refuseSideEffects(ctx, conn, s, text, args)
 }
 
 // gap matches spaces and comments between two words. It excludes ambiguous comments: nested
@@ -136,52 +136,52 @@ func isPivot(conn *duckdb.Conn, text string) bool {
 	return err == nil && s.several
 }
 
-// acting lists the functions that do more than read and can be called in a SELECT. Most redirect
-// logs or profiles, even to files; with locked settings, some abort the process. A test lists
-// all other functions with side effects.
-const acting = `enable_logging|disable_logging|enable_profiling|disable_profiling|enable_peg_parser|disable_peg_parser|` +
+// sideEffects lists the functions that do more than read and can be called in a SELECT. Most
+// redirect logs or profiles, even to files; with locked settings, some abort the process. A test
+// lists all other functions with side effects.
+const sideEffects = `enable_logging|disable_logging|enable_profiling|disable_profiling|enable_peg_parser|disable_peg_parser|` +
 	`checkpoint|force_checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`
 
 var (
-	// mayAct matches texts whose plan must be checked. The function query runs SQL in a text,
-	// which can be an expression.
-	mayAct = regexp.MustCompile(`(?i)` + acting + `|\bquery\b`)
-	// actingCall matches a call of such a function, also with a quoted name.
-	actingCall = regexp.MustCompile(`(?i)(?:` + acting + `)"?` + gap + `*\(`)
-	// queryCall matches a call of query, and plainText an argument that is a single literal.
+	// mayHaveSideEffect matches texts whose plan must be checked. The function query runs SQL in a
+	// text, which can be an expression.
+	mayHaveSideEffect = regexp.MustCompile(`(?i)` + sideEffects + `|\bquery\b`)
+	// sideEffectCall matches a call of such a function, also with a quoted name.
+	sideEffectCall = regexp.MustCompile(`(?i)(?:` + sideEffects + `)"?` + gap + `*\(`)
+	// queryCall matches a call of query. plainText matches an argument that is a single literal.
 	queryCall = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
 	plainText = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
-	// actingStep matches such a function in a plan in JSON.
-	actingStep = regexp.MustCompile(`"name": "(?i:` + acting + `) *"`)
+	// sideEffectStep matches such a function in a plan in JSON.
+	sideEffectStep = regexp.MustCompile(`"name": "(?i:` + sideEffects + `) *"`)
 )
 
-// callsActing reports whether a text contains a call of an acting function, or a call of query
-// whose argument is not a literal without such calls. An expression could have another value at
-// run time than in the plan.
-func callsActing(text string) bool {
-	if actingCall.MatchString(text) {
+// callsSideEffect reports whether a text contains a call of a function with side effects, or a call
+// of query whose argument is not a literal without such calls. An expression could have another
+// value at run time than in the plan.
+func callsSideEffect(text string) bool {
+	if sideEffectCall.MatchString(text) {
 		return true
 	}
 	for _, call := range queryCall.FindAllStringIndex(text, -1) {
 		argument := plainText.FindStringSubmatch(text[call[1]:])
-		if argument == nil || callsActing(strings.ReplaceAll(argument[1], "''", "'")) {
+		if argument == nil || callsSideEffect(strings.ReplaceAll(argument[1], "''", "'")) {
 			return true
 		}
 	}
 	return false
 }
 
-// refuseActing returns a *RefusedError for a text that calls an acting function. It checks the
-// text and then the plan, which also contains calls in views and macros. A PIVOT without IN has
-// no plan and is refused if its text may call such a function.
-func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
-	if !mayAct.MatchString(text) {
+// refuseSideEffects returns a *RefusedError for a text that calls a function with side effects. It
+// checks the text and then the plan, which also contains calls in views and macros. A PIVOT without
+// IN has no plan and is refused if its text may call such a function.
+func refuseSideEffects(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
+	if !mayHaveSideEffect.MatchString(text) {
 		return nil
 	}
 	if s.several {
 		return &RefusedError{Reason: refusedPivot}
 	}
-	if callsActing(text) {
+	if callsSideEffect(text) {
 		return &RefusedError{Reason: refusedFunction}
 	}
 	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
@@ -193,7 +193,7 @@ func refuseActing(ctx context.Context, conn *duckdb.Conn, s statement, text stri
 	if err := errors.Join(err, rows.Close()); err != nil {
 		return fmt.Errorf("read the plan of the query: %w", err)
 	}
-	if actingStep.MatchString(fmt.Sprint(row)) {
+	if sideEffectStep.MatchString(fmt.Sprint(row)) {
 		return &RefusedError{Reason: refusedFunction}
 	}
 	return nil

@@ -81,7 +81,7 @@ type Drift struct {
 	// "$envelope.".
 	Path string
 	Kind string
-	// Sample is the beginning of the first value, and Key the key of its record.
+	// Sample is the beginning of the first value. Key is the key of its record.
 	Sample, Key string
 }
 

@@ -25,7 +25,7 @@ type memoryBudget struct {
 // readDeadliner is implemented by *http.ResponseController.
 type readDeadliner interface{ SetReadDeadline(time.Time) error }
 
-// body counts the bytes of a body while it is read. complete ends the reading, release
+// body counts the bytes of a body while it is read. complete ends the reading. release
 // returns the memory.
 type body struct {
 	budget *memoryBudget

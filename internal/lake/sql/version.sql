@@ -9,7 +9,7 @@ SELECT run_id FROM sealed.meta.runs
 
 -- name: measure_table
 -- The checksum of all rows of a table and that of the rows that the lake already has.
-SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {shown}) FROM sealed.{schema}.{table}
+SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
 
 -- name: content_of_closed
 -- A checksum of closed rows that does not depend on their order. It reads three narrow columns.
