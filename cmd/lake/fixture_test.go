@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // to open the catalog as other readers do
+	_ "modernc.org/sqlite" // the driver with which other readers open the catalog
 
 	"placementsync/internal/command"
 	"placementsync/internal/fetch"
@@ -29,14 +29,14 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// fixture is a demo service, a warehouse that is filled from it, and a lake.
+// fixture is a demo service, a warehouse with its nights, and a lake.
 type fixture struct {
 	*testing.T
 	service *sim.Service
 	cfg     pipeline.Config
 	at      time.Time
 	dir     string
-	// step, if set, is called at each step of the next commands and may return an error.
+	// step, if set, is called at each step of a command and may return an error.
 	step func(string) error
 }
 
@@ -186,7 +186,7 @@ func (h *fixture) readRun() (run string) {
 	s := h.status()
 	for _, t := range s.Tables {
 		if t.Run != s.Run {
-			h.Fatalf("%s shows %q, and the lake %q", t.Table, t.Run, s.Run)
+			h.Fatalf("table %s shows the night %q, and the lake %q", t.Table, t.Run, s.Run)
 		}
 	}
 	if s.Run != "" {

@@ -61,8 +61,8 @@ func (h *fixture) kill(step string, nth int) {
 	}
 }
 
-// steps counts the steps of an undisturbed publish, and then restores the lake.
-func (h *fixture) steps() map[string]int {
+// countSteps counts the steps of an undisturbed publish, and then restores the lake.
+func (h *fixture) countSteps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
 	found := map[string]int{}
@@ -80,14 +80,14 @@ func (h *fixture) steps() map[string]int {
 	return found
 }
 
-// TestTrialKilledPublishIsAllOrNothing kills a publish at each kind of step. All tables
-// must then show the same readable night, and the next publish completes the new night.
+// TestTrialKilledPublishIsAllOrNothing kills a publish at each kind of step. All tables must
+// then show the same readable night, and the next publish must complete the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
-	steps := h.steps()
+	steps := h.countSteps()
 	for _, step := range slices.Sorted(keys(steps)) {
 		nth := (steps[step] + 1) / 2
 		h.must(os.CopyFS(h.path("before"), os.DirFS(h.path("lake"))))
@@ -126,7 +126,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// TestFailedPublishIsAllOrNothing returns errors from disk steps. New files are removed
+// TestFailedPublishIsAllOrNothing returns errors from disk steps. New files must be removed
 // unless the commit succeeded.
 func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	h := newFixture(t, 1)

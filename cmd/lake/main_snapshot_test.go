@@ -16,7 +16,7 @@ func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string
 	h.must(err)
 	var m map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // ids of snapshots have more digits than a float
+	d.UseNumber() // ids of snapshots have too many digits for a float64
 	h.must(d.Decode(&m))
 	edit(m, m["refs"].(map[string]any))
 	data, err = json.Marshal(m)
@@ -24,9 +24,9 @@ func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string
 	h.must(os.WriteFile(path, data, 0o600))
 }
 
-// TestSnapshotOfAnotherProgramIsReported sets another current snapshot, as rollback_to_snapshot of
-// Spark does, which changes no tag or property. status and verify report it, and the next
-// publish repairs it.
+// TestSnapshotOfAnotherProgramIsReported sets another current snapshot but no tag or property,
+// as rollback_to_snapshot of Spark does. status and verify must report it, and the next publish
+// must repair it.
 func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")
@@ -54,8 +54,8 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	}
 }
 
-// TestStatusOmitsPartlyTaggedNights removes the tag of a night from one table. status omits the
-// night, because readers cannot select it in every table.
+// TestStatusOmitsPartlyTaggedNights removes the tag of a night from one table. status must omit
+// the night, because readers cannot select it in every table.
 func TestStatusOmitsPartlyTaggedNights(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")

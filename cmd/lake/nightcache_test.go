@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// nightCache has copies of an undisturbed warehouse after each of its nights, so that each
+// nightCache contains a copy of an undisturbed warehouse after each of its nights. Thus each
 // night runs once for all tests.
 type nightCache struct {
 	mu     sync.Mutex // guards nights
@@ -19,23 +19,23 @@ type nightCache struct {
 	nights int
 }
 
-// sharedNights is used by every newFixture.
+// sharedNights is the cache of all fixtures.
 var sharedNights nightCache
 
-// after returns the folder of the warehouse after a number of nights.
-func (c *nightCache) after(nights int) string {
+// folderAfter returns the folder of the warehouse after a number of nights.
+func (c *nightCache) folderAfter(nights int) string {
 	return filepath.Join(c.dir, strconv.Itoa(nights), "warehouse")
 }
 
-// grow runs nights until the cache has this number.
-func (c *nightCache) grow(h *fixture, nights int) {
+// addNights runs nights until the cache has this number.
+func (c *nightCache) addNights(h *fixture, nights int) {
 	h.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; c.nights < nights; c.nights++ {
-		next := openFixture(h.T, filepath.Dir(c.after(c.nights+1)))
+		next := openFixture(h.T, filepath.Dir(c.folderAfter(c.nights+1)))
 		if c.nights > 0 {
-			next.adopt("", c.after(c.nights))
+			next.applyNight("", c.folderAfter(c.nights))
 		}
 		next.service.Advance(c.nights)
 		next.runNight()
@@ -47,21 +47,21 @@ func (c *nightCache) grow(h *fixture, nights int) {
 func (h *fixture) cachedNight(from *nightCache) (run string) {
 	h.Helper()
 	day := h.service.Day()
-	before := from.after(day)
+	before := from.folderAfter(day)
 	if day == 0 {
 		before = ""
 	}
-	if latestIn(before) != latestIn(h.path("warehouse")) {
+	if latestRunOf(before) != latestRunOf(h.path("warehouse")) {
 		return ""
 	}
-	from.grow(h, day+1)
-	h.adopt(before, from.after(day+1))
+	from.addNights(h, day+1)
+	h.applyNight(before, from.folderAfter(day+1))
 	h.advance()
-	return latestIn(h.path("warehouse"))
+	return latestRunOf(h.path("warehouse"))
 }
 
-// latestIn returns the published run of a warehouse, or "".
-func latestIn(dir string) string {
+// latestRunOf returns the published run of a warehouse, or "".
+func latestRunOf(dir string) string {
 	target, err := os.Readlink(filepath.Join(dir, "latest"))
 	if err != nil {
 		return ""
@@ -69,10 +69,10 @@ func latestIn(dir string) string {
 	return filepath.Base(target)
 }
 
-// adopt applies the difference between two folders of the cache to the warehouse. Files that
-// nights never change are linked. Lines are appended to the ledger, because the lake may have
-// written to it.
-func (h *fixture) adopt(before, after string) {
+// applyNight applies the difference between two folders of the cache to the warehouse. Files
+// that nights never change are linked. New lines are appended to the ledger, because the lake
+// may have written to it.
+func (h *fixture) applyNight(before, after string) {
 	h.Helper()
 	dir := h.path("warehouse")
 	h.must(filepath.WalkDir(after, func(path string, e fs.DirEntry, err error) error {
@@ -105,8 +105,8 @@ func (h *fixture) adopt(before, after string) {
 	}))
 }
 
-// continueFile appends the lines that were added between two states of a file. A file that
-// changed otherwise is replaced.
+// continueFile appends the lines that were added between two states of a file. A file with
+// other changes is replaced.
 func continueFile(before, after, to string) error {
 	data, err := os.ReadFile(after)
 	if err != nil {

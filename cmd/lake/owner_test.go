@@ -18,8 +18,8 @@ func (h *fixture) configure(section string) {
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
 }
 
-// age sets the times of all files of the lake so that expire removes orphans.
-func (h *fixture) age() {
+// makeFilesOld sets the times of all files of the lake, so that expire removes orphans.
+func (h *fixture) makeFilesOld() {
 	h.Helper()
 	for _, file := range h.filesOfLake() {
 		old := time.Now().AddDate(0, 0, -4)
@@ -46,24 +46,25 @@ func (h *fixture) copyMetadata(table string) (path string) {
 	folder := `"location":"file://` + h.path("lake/")
 	text := strings.Replace(string(data), folder+"/placements_current/"+table+`"`, folder+`/analysts"`, 1)
 	if text == string(data) {
-		h.Fatalf("the metadata of %s name no folder: %.300s", table, text)
+		h.Fatalf("the metadata of %s contain no location: %.300s", table, text)
 	}
 	path = h.path("analysts.metadata.json")
 	h.write("analysts.metadata.json", text)
 	return path
 }
 
-// dataOf lists the data files that a night added to a table.
-func (h *fixture) dataOf(table, run string) []string {
+// dataFiles lists the data files that a night added to a table.
+func (h *fixture) dataFiles(table, run string) []string {
 	h.Helper()
 	return slices.DeleteFunc(h.filesOfLake(), func(file string) bool { return !strings.Contains(file, "/placements_current/"+table+"/data/"+run) })
 }
 
-// TestSecondCatalogIsRefused uses the folder of another catalog. No file is removed.
+// TestSecondCatalogIsRefused publishes into the folder of another catalog. No file may be
+// removed.
 func TestSecondCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	run := h.publish()[0].Run
-	h.age()
+	h.makeFilesOld()
 	files := h.filesOfLake()
 	for _, section := range []string{"catalog: sqlite, warehouse: ./lake, name: staging", "catalog: 'sqlite:other.db', warehouse: ./lake"} {
 		h.configure(section)
@@ -82,14 +83,14 @@ func TestSecondCatalogIsRefused(t *testing.T) {
 	h.requireEqualTables(run)
 }
 
-// TestLostCatalogIsReported removes the catalog. The next night must not start a new lake over
-// the existing files.
+// TestLostCatalogIsReported removes the catalog. The next publish must not start a new lake
+// beside the existing files.
 func TestLostCatalogIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	h.must(os.Rename(h.path("lake/catalog.db"), h.path("kept.db")))
 	second := h.night()
-	h.age()
+	h.makeFilesOld()
 	files := h.filesOfLake()
 	h.fail(1, "restore the catalog", "publish", "--all")
 	h.fail(1, "restore the catalog", "expire")
@@ -102,8 +103,8 @@ func TestLostCatalogIsReported(t *testing.T) {
 	h.requireEqualTables(second)
 }
 
-// TestOwnerFileIsWrittenAfterTheCommit fails a publish before it writes the owner file. The
-// next publish writes it.
+// TestOwnerFileIsWrittenAfterTheCommit makes a publish fail before it writes the owner file.
+// The next publish must write it.
 func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
 	for _, at := range []string{"before commit catalog", "after commit catalog"} {
@@ -132,8 +133,8 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestExpireKeepsFilesOfOtherTables registers copies of tables in the catalog. expire must keep the
-// files that the copies refer to.
+// TestExpireKeepsFilesOfOtherTables registers copies of tables in the catalog. expire must keep
+// the files to which the copies refer.
 func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
@@ -141,20 +142,20 @@ func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	h.register("analysts", "prices_frozen", h.metadataFile("placements_current", "product_listing_prices"))
 	frozen := map[string][]string{}
 	for _, table := range []string{"product_listings", "product_listing_prices"} {
-		if frozen[table] = h.dataOf(table, first); len(frozen[table]) == 0 {
+		if frozen[table] = h.dataFiles(table, first); len(frozen[table]) == 0 {
 			t.Fatalf("%s has no files", table)
 		}
 	}
 	kept := []string{h.night(), h.night()}
 	h.publish("--all")
-	h.age()
+	h.makeFilesOld()
 	var e lake.Expired
 	h.succeed(&e, "expire")
 	if want := []string{"placements_current.product_listing_prices"}; !slices.Equal(e.Nights, []string{first}) || !slices.Equal(e.Shared, want) || e.Files == 0 {
 		t.Errorf("expired %+v", e)
 	}
 	for table, files := range frozen {
-		if got := h.dataOf(table, first); !slices.Equal(got, files) {
+		if got := h.dataFiles(table, first); !slices.Equal(got, files) {
 			t.Errorf("%s has the files %v, before %v", table, got, files)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // an Iceberg catalog to the database and removes its own rows.
 const postgresVar = "PLACEMENTSYNC_TEST_POSTGRES"
 
-// TestPostgresCatalog publishes, verifies and expires nights with a catalog in Postgres, also
-// with two publishers at once.
+// TestPostgresCatalog publishes, verifies and expires nights with a catalog in Postgres. Two
+// publishers also run at the same time.
 func TestPostgresCatalog(t *testing.T) {
 	address := os.Getenv(postgresVar)
 	if address == "" {
@@ -23,7 +23,7 @@ func TestPostgresCatalog(t *testing.T) {
 	}
 	h := newFixture(t, 1)
 	name := fmt.Sprintf("trial_%d", time.Now().UnixNano())
-	t.Cleanup(func() { h.forgetCatalog(address, name) })
+	t.Cleanup(func() { h.deleteCatalogRows(address, name) })
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
 		"lake: {catalog: '"+address+"', name: "+name+", warehouse: ./lake, keep_nights: 1}\n")
 	if got := h.run("check"); got.code != 0 {
@@ -44,7 +44,7 @@ func TestPostgresCatalog(t *testing.T) {
 	h.step = nil
 	h.requireEqualTables(first)
 	if run := h.readRun(); run != second || !raced {
-		t.Errorf("the lake shows %s, want %s; raced: %t", run, second, raced)
+		t.Errorf("the lake shows %s, want %s; the publishes overlapped: %t", run, second, raced)
 	}
 	if p := h.publish(); !p[0].Already {
 		t.Errorf("then published %+v", p)
@@ -55,8 +55,8 @@ func TestPostgresCatalog(t *testing.T) {
 	h.requireEqualTables(h.readRun())
 }
 
-// forgetCatalog removes the rows of a catalog.
-func (h *fixture) forgetCatalog(address, name string) {
+// deleteCatalogRows removes the rows of a catalog from the database.
+func (h *fixture) deleteCatalogRows(address, name string) {
 	db, err := sql.Open("pgx", address)
 	h.must(err)
 	defer db.Close()

@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestEveryNightIsPublished publishes three nights one by one and compares all values of each,
-// read by its tag.
+// TestEveryNightIsPublished publishes three nights one by one. It compares all values of each
+// night, read by its tag.
 func TestEveryNightIsPublished(t *testing.T) {
 	h := newFixture(t, 0)
 	var runs []string
@@ -73,8 +73,8 @@ func TestAllPublishesEachKeptNight(t *testing.T) {
 	}
 }
 
-// TestOlderNightIsRefused publishes an earlier night, also after a rollback. The next night
-// then replaces the history, because the lake and the warehouse have different rows of past.
+// TestOlderNightIsRefused publishes an earlier night, also after a rollback. The next night must
+// then replace the history, because the lake and the warehouse have different rows of past.
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
@@ -85,7 +85,7 @@ func TestOlderNightIsRefused(t *testing.T) {
 	h.must(os.RemoveAll(h.path("other/versions/" + all[2].Run)))
 	h.must(os.RemoveAll(h.path("other/latest")))
 	h.must(os.Symlink("versions/"+all[1].Run, h.path("other/latest")))
-	h.forgetRun(all[2].Run)
+	h.removeFromLedger(all[2].Run)
 	h.must(os.Rename(h.path("other"), h.path("warehouse")))
 	h.cfg.Warehouse.Dir = h.path("warehouse")
 	h.fail(1, "not earlier", "publish")
@@ -98,8 +98,8 @@ func TestOlderNightIsRefused(t *testing.T) {
 	h.requireEqualTables(next)
 }
 
-// TestNewWarehouseKeepsTheHistory publishes from a new warehouse after the loss of the old
-// one. Only --replace replaces the history in the lake.
+// TestNewWarehouseKeepsTheHistory publishes from a new warehouse after the loss of the old one.
+// Only --replace may replace the history in the lake.
 func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
@@ -117,8 +117,8 @@ func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	h.requireEqualTables(second)
 }
 
-// forgetRun removes a run from the ledger.
-func (h *fixture) forgetRun(run string) {
+// removeFromLedger removes a run from the ledger.
+func (h *fixture) removeFromLedger(run string) {
 	h.Helper()
 	path := h.path("other/state/runs.jsonl")
 	data, err := os.ReadFile(path)
@@ -127,16 +127,17 @@ func (h *fixture) forgetRun(run string) {
 	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 }
 
-// TestUpgradeFrom1_0_0RewritesNoTable publishes over tables of release 1.0.0, which recorded
-// another checksum of a file, and only in the summary of the snapshot. The first night after
-// the upgrade writes all Parquet files of the warehouse again.
+// TestUpgradeFrom1_0_0RewritesNoTable publishes over tables of release 1.0.0. That release
+// recorded a different checksum of a file, and only in the summary of the snapshot. The first
+// night after the upgrade writes all Parquet files of the warehouse again, but the lake must
+// not rewrite unchanged tables.
 func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	before := map[string]any{}
 	for _, table := range h.tablesOf(first) {
 		if table.Rows > 0 {
-			before[table.Name] = h.asReleased(table.Name, h.beforeFooter(first, table.File))
+			before[table.Name] = h.downgradeMetadata(table.Name, h.sumBeforeFooter(first, table.File))
 		}
 	}
 	h.cfg.Warehouse.Program = "newer"
@@ -145,7 +146,7 @@ func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h.requireEqualTables(second)
 	kept := 0
 	for _, table := range h.tablesOf(second) {
-		if before[table.Name] == nil || h.beforeFooter(first, table.File) != h.beforeFooter(second, table.File) {
+		if before[table.Name] == nil || h.sumBeforeFooter(first, table.File) != h.sumBeforeFooter(second, table.File) {
 			continue
 		}
 		kept++
@@ -154,7 +155,7 @@ func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 			t.Errorf("%s was written again", table.Name)
 		}
 		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
-			t.Errorf("%s has the recorded checksum %v, its file has %s", table.Name, got, table.SHA256)
+			t.Errorf("the recorded checksum of %s is %v, but that of its file is %s", table.Name, got, table.SHA256)
 		}
 	}
 	if kept == 0 {
@@ -174,8 +175,8 @@ func (h *fixture) tablesOf(run string) []warehouse.ManifestTable {
 	return m.Tables
 }
 
-// beforeFooter returns the checksum of a Parquet file without its footer.
-func (h *fixture) beforeFooter(run, file string) string {
+// sumBeforeFooter returns the checksum of a Parquet file without its footer.
+func (h *fixture) sumBeforeFooter(run, file string) string {
 	h.Helper()
 	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/" + file))
 	h.must(err)
@@ -183,9 +184,9 @@ func (h *fixture) beforeFooter(run, file string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
 }
 
-// asReleased changes the metadata of a table to those of release 1.0.0, and returns the id of
-// its snapshot.
-func (h *fixture) asReleased(table, content string) any {
+// downgradeMetadata changes the metadata of a table to those of release 1.0.0, and returns the
+// id of its snapshot.
+func (h *fixture) downgradeMetadata(table, content string) any {
 	h.Helper()
 	m := h.readMetadata(h.metadataFile("placements_current", table))
 	delete(m["properties"].(map[string]any), "placementsync.content")
@@ -202,7 +203,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
-	h.spoil("warehouse/versions/" + second + "/product_listings.parquet")
+	h.flipBit("warehouse/versions/" + second + "/product_listings.parquet")
 	files := h.filesOfLake()
 	h.fail(1, "its checksum differs from its manifest", "publish")
 	if run := h.readRun(); run != first {
@@ -213,13 +214,13 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedCatalogIsRefused damages the published catalog, which has the rows of past and
+// TestDamagedCatalogIsRefused damages the published catalog, which contains the rows of past and
 // meta.
 func TestDamagedCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
-	h.spoil("warehouse/versions/" + second + "/catalog.duckdb")
+	h.flipBit("warehouse/versions/" + second + "/catalog.duckdb")
 	h.fail(1, second+"/catalog.duckdb", "publish")
 	h.fail(1, second+"/catalog.duckdb", "verify", second)
 	if run := h.readRun(); run != first {
@@ -227,8 +228,8 @@ func TestDamagedCatalogIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnreadableManifestIsReported damages the manifest of a night. publish --all names it and
-// publishes the later nights.
+// TestUnreadableManifestIsReported damages the manifest of a night. publish --all must name it
+// and publish the later nights.
 func TestUnreadableManifestIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
@@ -249,8 +250,8 @@ func TestUnreadableManifestIsReported(t *testing.T) {
 	}
 }
 
-// spoil flips one bit in the middle of a file.
-func (h *fixture) spoil(name string) {
+// flipBit flips one bit in the middle of a file.
+func (h *fixture) flipBit(name string) {
 	h.Helper()
 	data, err := os.ReadFile(h.path(name))
 	h.must(err)
@@ -258,9 +259,9 @@ func (h *fixture) spoil(name string) {
 	h.write(name, string(data))
 }
 
-// TestSchemaChangesAreApplied removes a column from the lake and adds another. The next publish adds
-// the missing column with its field id. The column that the warehouse lacks is kept and is
-// NULL in new rows.
+// TestSchemaChangesAreApplied removes a column from the lake and adds another. The next publish
+// must add the missing column with its field id. It must keep the column that the warehouse
+// lacks, with NULL in new rows.
 func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
@@ -297,7 +298,7 @@ func (h *fixture) readMetadata(path string) (m map[string]any) {
 	data, err := os.ReadFile(path)
 	h.must(err)
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // ids of snapshots have more digits than a float
+	d.UseNumber() // ids of snapshots have too many digits for a float64
 	h.must(d.Decode(&m))
 	return m
 }
@@ -316,8 +317,8 @@ func (h *fixture) columnsOf(namespace, table string) (names []string) {
 	return names
 }
 
-// TestOldNightsExpire removes old nights, the files that only they referred to, and old
-// orphans.
+// TestOldNightsExpire checks that expire removes old nights, the files that only they use, and
+// old orphans.
 func TestOldNightsExpire(t *testing.T) {
 	h := newFixture(t, 4)
 	all := h.publish("--all")
@@ -366,25 +367,25 @@ func TestVerifyFindsADifference(t *testing.T) {
 }
 
 // TestPublishIsInTheLedger checks the entries in the ledger, which the status page and the
-// metrics read. A manual publish that repairs the lake sends an alert of the recovery.
+// metrics read. A manual publish that repairs the lake must send an alert of the recovery.
 func TestPublishIsInTheLedger(t *testing.T) {
 	h := newFixture(t, 2)
 	alerts := h.receiveAlerts()
 	h.write("lake", "no folder")
 	h.fail(1, "", "publish")
-	if f := h.follow(); !f.IsBehind() || f.Failures != 1 || f.Last.Error == "" {
+	if f := h.lakeState(); !f.IsBehind() || f.Failures != 1 || f.Last.Error == "" {
 		t.Errorf("after a failure: %+v", f)
 	}
 	h.must(os.Remove(h.path("lake")))
 	all := h.publish("--all")
-	if f := h.follow(); f.IsBehind() || f.Failures != 0 || f.Last.Version != all[1].Run || f.Last.Rows != all[0].Rows+all[1].Rows {
+	if f := h.lakeState(); f.IsBehind() || f.Failures != 0 || f.Last.Version != all[1].Run || f.Last.Rows != all[0].Rows+all[1].Rows {
 		t.Errorf("after a publish: %+v", f)
 	}
-	before := h.follow().Last
+	before := h.lakeState().Last
 	h.fail(1, "which is not earlier", "publish", all[0].Run)
 	h.publish("--unrecorded")
-	if f := h.follow(); f.Last.ID != before.ID || f.Last.EndedAt != before.EndedAt {
-		t.Errorf("an earlier night, or an unrecorded one, is recorded: %+v", f)
+	if f := h.lakeState(); f.Last.ID != before.ID || f.Last.EndedAt != before.EndedAt {
+		t.Errorf("the ledger records an earlier or unpublished night: %+v", f)
 	}
 	if want := []string{notify.Recovered + " lake " + all[1].Run}; !slices.Equal(*alerts, want) {
 		t.Errorf("the alerts are %v, want %v", *alerts, want)
@@ -409,8 +410,8 @@ func (h *fixture) receiveAlerts() *[]string {
 	return &got
 }
 
-// follow returns the state of the lake in the ledger.
-func (h *fixture) follow() ledger.Follow {
+// lakeState returns the state of the lake in the ledger.
+func (h *fixture) lakeState() ledger.Follow {
 	h.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	h.must(err)
@@ -431,10 +432,10 @@ func TestCheckRemovesItsFiles(t *testing.T) {
 		}
 	}
 	if files := h.filesOfLake(); len(files) > 0 {
-		t.Errorf("left %v", files)
+		t.Errorf("check left the files %v", files)
 	}
 	if s := h.status(); len(s.Tables) > 0 || s.Run != "" {
-		t.Errorf("left %+v", s)
+		t.Errorf("check left a lake: %+v", s)
 	}
 }
 
@@ -453,6 +454,6 @@ func TestUsageErrorsExitWith2(t *testing.T) {
 	h.write("config.yaml", "lake: {catalog: 'postgres://u:secret@127.0.0.1/db', warehouse: ./lake}\n")
 	h.fail(2, "contains a password", "publish")
 	if got := h.run("publish"); strings.Contains(got.stderr, "secret") {
-		t.Errorf("the password is shown: %s", got.stderr)
+		t.Errorf("stderr contains the password: %s", got.stderr)
 	}
 }

@@ -18,9 +18,9 @@ import (
 // restServer is a REST catalog with the endpoints that the lake uses, and with the faults of
 // servers and proxies.
 type restServer struct {
-	mu     sync.Mutex // guards the others
+	mu     sync.Mutex // guards the other fields
 	tables map[string]table.Metadata
-	// without lists the missing endpoints.
+	// without is a part of the endpoints that the server lacks. Empty means none.
 	without string
 	// commit, if set, replaces the handling of a commit.
 	commit func(w http.ResponseWriter, put func(tables int))
@@ -28,13 +28,13 @@ type restServer struct {
 	load func(w http.ResponseWriter) bool
 }
 
-// inServer moves the lake to a REST catalog.
-func (h *fixture) inServer() *restServer {
+// moveToRESTServer moves the lake to a REST catalog.
+func (h *fixture) moveToRESTServer() *restServer {
 	h.Helper()
 	s := &restServer{tables: map[string]table.Metadata{}}
 	web := httptest.NewServer(s)
 	h.Cleanup(web.Close)
-	h.write("key", "of-no-machine") // so that the keys of this machine are not used
+	h.write("key", "of-the-test") // so that the keys of this machine are not used
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
 		"lake: {catalog: rest, warehouse: ./lake, keep_nights: 2, rest: {uri: "+web.URL+"}}\n"+
 		"s3: {access_key_file: key, secret_key_file: key}\n")
@@ -51,11 +51,11 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"POST /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}/tables", "POST /v1/{prefix}/namespaces/{namespace}/tables",
 			"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
 			"POST /v1/{prefix}/transactions/commit"}, func(e string) bool { return s.without != "" && strings.Contains(e, s.without) })
-		answer(w, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}, "endpoints": endpoints})
+		respondJSON(w, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}, "endpoints": endpoints})
 	case r.URL.Path == "/v1/transactions/commit":
 		s.serveCommit(w, r)
 	case len(parts) == 2: // create a namespace
-		answer(w, map[string]any{"namespace": []string{"x"}, "properties": map[string]string{}})
+		respondJSON(w, map[string]any{"namespace": []string{"x"}, "properties": map[string]string{}})
 	case len(parts) == 3: // check a namespace
 		w.WriteHeader(http.StatusNoContent)
 	case len(parts) == 4 && r.Method == http.MethodGet:
@@ -65,18 +65,18 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				list = append(list, map[string]any{"namespace": []string{namespace}, "name": name})
 			}
 		}
-		answer(w, map[string]any{"identifiers": list})
+		respondJSON(w, map[string]any{"identifiers": list})
 	case len(parts) == 4:
 		s.create(w, r, parts[2])
 	case r.Method == http.MethodDelete:
 		delete(s.tables, parts[2]+"."+parts[4])
 		w.WriteHeader(http.StatusNoContent)
 	case s.load == nil || !s.load(w):
-		s.show(w, parts[2]+"."+parts[4])
+		s.serveTable(w, parts[2]+"."+parts[4])
 	}
 }
 
-func answer(w http.ResponseWriter, value any) {
+func respondJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value)
 }
@@ -84,19 +84,19 @@ func answer(w http.ResponseWriter, value any) {
 // hostile contains control characters for a terminal.
 const hostile = "\x1b[2J\u202e"
 
-// refuse responds with an error of the protocol.
-func refuse(w http.ResponseWriter, status int) {
+// writeError responds with an error of the protocol.
+func writeError(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
-	answer(w, map[string]any{"error": map[string]any{"message": "no" + hostile, "type": "RefusedException", "code": status}})
+	respondJSON(w, map[string]any{"error": map[string]any{"message": "no" + hostile, "type": "RefusedException", "code": status}})
 }
 
-func (s *restServer) show(w http.ResponseWriter, name string) {
+func (s *restServer) serveTable(w http.ResponseWriter, name string) {
 	m, ok := s.tables[name]
 	if !ok {
-		refuse(w, http.StatusNotFound)
+		writeError(w, http.StatusNotFound)
 		return
 	}
-	answer(w, map[string]any{"metadata-location": m.Location() + "/metadata/00000-x.metadata.json", "metadata": m, "config": map[string]string{}})
+	respondJSON(w, map[string]any{"metadata-location": m.Location() + "/metadata/00000-x.metadata.json", "metadata": m, "config": map[string]string{}})
 }
 
 func (s *restServer) create(w http.ResponseWriter, r *http.Request, namespace string) {
@@ -115,7 +115,7 @@ func (s *restServer) create(w http.ResponseWriter, r *http.Request, namespace st
 		panic(err)
 	}
 	s.tables[namespace+"."+in.Name] = m
-	s.show(w, namespace+"."+in.Name)
+	s.serveTable(w, namespace+"."+in.Name)
 }
 
 func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
@@ -152,11 +152,11 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// TestUnexpectedCommitResponses returns unexpected responses to a commit. The tables are then read
-// back, and the files of a night that may be visible are kept.
+// TestUnexpectedCommitResponses returns unexpected responses to a commit. The tables must then
+// be read back, and the files of a night that may be visible must be kept.
 func TestUnexpectedCommitResponses(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.inServer()
+	s := h.moveToRESTServer()
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
 	proxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
@@ -180,16 +180,16 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	h.requireEqualTables(h.readRun())
 }
 
-// TestRejectedCommitRemovesItsFiles rejects commits. The files are removed if the response came
-// from the server, and kept if it came from a proxy.
+// TestRejectedCommitRemovesItsFiles rejects commits. The files must be removed if the response
+// came from the server, and kept if it came from a proxy.
 func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.inServer()
+	s := h.moveToRESTServer()
 	h.publish()
 	h.night()
 	before := h.filesOfLake()
 	for _, status := range []int{http.StatusBadRequest, http.StatusConflict} {
-		s.commit = func(w http.ResponseWriter, _ func(int)) { refuse(w, status) }
+		s.commit = func(w http.ResponseWriter, _ func(int)) { writeError(w, status) }
 		h.fail(1, `RefusedException: no\x1b[2J\u202e`, "publish")
 		if after := h.filesOfLake(); !slices.Equal(after, before) {
 			t.Errorf("%d: %d files before, %d after", status, len(before), len(after))
@@ -202,11 +202,11 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 	}
 }
 
-// TestSimultaneousPublishToServerFails publishes the same night twice at once. One publish succeeds, even
-// if both make the same change to an unchanged table.
+// TestSimultaneousPublishToServerFails publishes the same night twice at the same time. Only
+// one publish may succeed, even if both make the same change to an unchanged table.
 func TestSimultaneousPublishToServerFails(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.inServer()
+	s := h.moveToRESTServer()
 	h.publish()
 	second := h.night()
 	s.commit = func(w http.ResponseWriter, _ func(int)) {
@@ -214,7 +214,7 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 		s.mu.Unlock()
 		h.publish()
 		s.mu.Lock()
-		refuse(w, http.StatusConflict)
+		writeError(w, http.StatusConflict)
 	}
 	h.fail(1, "another publisher", "publish")
 	if run := h.readRun(); run != second {
@@ -222,11 +222,11 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 	}
 }
 
-// TestFalseCommitConfirmations confirms commits that the server did not apply, applied in
+// TestFalseCommitConfirmations confirms commits that the server did not apply or applied in
 // part, or whose tables cannot be read back. The publish must fail.
 func TestFalseCommitConfirmations(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.inServer()
+	s := h.moveToRESTServer()
 	h.publish()
 	h.night()
 	for _, tables := range []int{0, 3} {
@@ -240,7 +240,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	s.commit = func(w http.ResponseWriter, put func(int)) {
 		put(-1)
 		w.WriteHeader(http.StatusNoContent)
-		s.load = func(w http.ResponseWriter) bool { refuse(w, http.StatusForbidden); return true }
+		s.load = func(w http.ResponseWriter) bool { writeError(w, http.StatusForbidden); return true }
 	}
 	h.fail(1, "the server confirmed the commit, but its tables cannot be read", "publish")
 	s.load = nil
@@ -254,12 +254,12 @@ func TestFalseCommitConfirmations(t *testing.T) {
 // check must fail before they create a namespace or table.
 func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.inServer()
+	s := h.moveToRESTServer()
 	s.without = "transactions"
 	for _, command := range []string{"publish", "check"} {
 		h.fail(1, "cannot commit several tables in one step", command)
 	}
 	if made, _ := filepath.Glob(h.path("lake/*")); len(made)+len(s.tables) > 0 {
-		t.Errorf("created %v and %d tables", made, len(s.tables))
+		t.Errorf("the namespaces %v and %d tables were created", made, len(s.tables))
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestLakeOnAServer(t *testing.T) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	h := newFixture(t, 1)
-	h.atEndpoint(server.URL, 9)
+	h.moveToEndpoint(server.URL, 9)
 	if got := h.run("check"); got.code != 0 {
 		t.Fatalf("check: %+v", got)
 	}
@@ -51,7 +51,7 @@ func TestLakeOnAServer(t *testing.T) {
 	}
 	server.SetFailure(nil)
 	if run := h.readRun(); run != second {
-		t.Errorf("after a refused publish the lake shows %s, want %s", run, second)
+		t.Errorf("after a rejected publish the lake shows %s, want %s", run, second)
 	}
 	h.publish("--all")
 	for _, run := range []string{first.Run, second, third} {
@@ -60,6 +60,6 @@ func TestLakeOnAServer(t *testing.T) {
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
 		t.Errorf("status lists the nights %v", s.Nights)
 	}
-	h.comparedByPyIceberg(findPyIceberg(t), 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
+	h.compareWithPyIceberg(findPyIceberg(t), 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})
 }

@@ -11,16 +11,16 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// inBucket moves the lake to object storage.
-func (h *fixture) inBucket(server *s3sim.Server) {
+// moveToBucket moves the lake to a bucket of a server.
+func (h *fixture) moveToBucket(server *s3sim.Server) {
 	h.Helper()
 	web := httptest.NewServer(server)
 	h.Cleanup(web.Close)
-	h.atEndpoint(web.URL, 1)
+	h.moveToEndpoint(web.URL, 1)
 }
 
-// atEndpoint moves the lake to the bucket nights of a server.
-func (h *fixture) atEndpoint(address string, keepNights int) {
+// moveToEndpoint moves the lake to the bucket "nights" at an address.
+func (h *fixture) moveToEndpoint(address string, keepNights int) {
 	h.Helper()
 	h.write("access", s3sim.AccessKey)
 	h.write("secret", s3sim.SecretKey)
@@ -33,7 +33,7 @@ func (h *fixture) atEndpoint(address string, keepNights int) {
 func TestObjectStorage(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")
-	h.inBucket(server)
+	h.moveToBucket(server)
 	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
 		t.Fatalf("check: %+v, left %d objects", got, len(server.Objects("nights")))
 	}
@@ -54,11 +54,12 @@ func TestObjectStorage(t *testing.T) {
 }
 
 // TestBucketFailsDuringPublish rejects writes during a publish. The night must not be visible,
-// and the next publish completes it. The error of a missing bucket names lake.warehouse.
+// and the next publish must complete it. The error of a missing bucket must name
+// lake.warehouse.
 func TestBucketFailsDuringPublish(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")
-	h.inBucket(server)
+	h.moveToBucket(server)
 	first := h.publish()[0].Run
 	h.night()
 	var puts atomic.Int64

@@ -9,15 +9,15 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// printer returns a fixture with only a configuration, which is all that views needs.
-func printer(t *testing.T) *fixture {
+// newViewsFixture returns a fixture with only a configuration. The command views needs no more.
+func newViewsFixture(t *testing.T) *fixture {
 	h := &fixture{T: t, dir: t.TempDir()}
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\nlake: {catalog: sqlite, warehouse: ./lake, namespace: acme}\n")
 	return h
 }
 
-// printed returns the output of views and checks that it has no placeholder.
-func (h *fixture) printed(args ...string) string {
+// printViews returns the output of views and checks that it contains no placeholder.
+func (h *fixture) printViews(args ...string) string {
 	h.Helper()
 	got := h.run(append([]string{"views"}, args...)...)
 	if got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "${") {
@@ -28,13 +28,13 @@ func (h *fixture) printed(args ...string) string {
 
 // TestViewsAreStatements checks the statements for each engine, with the names of the lake.
 func TestViewsAreStatements(t *testing.T) {
-	h := printer(t)
+	h := newViewsFixture(t)
 	for engine, want := range map[string][]string{
 		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart;\n", "CREATE OR REPLACE VIEW `My-Lake`.acme_mart.payables (\n", "FROM `My-Lake`.acme_current."},
 		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart;` + "\n", `CREATE OR REPLACE VIEW "My-Lake".acme_mart.payables` + "\n",
 			`COMMENT ON COLUMN "My-Lake".acme_mart.payables.`, `FROM "My-Lake".acme_current.`},
 	} {
-		text := h.printed("--dialect", engine, "--catalog", "My-Lake")
+		text := h.printViews("--dialect", engine, "--catalog", "My-Lake")
 		for _, w := range want {
 			if !strings.Contains(text, w) {
 				t.Errorf("%s: %q is not in\n%s", engine, w, text)
@@ -48,11 +48,11 @@ func TestViewsAreStatements(t *testing.T) {
 		if !strings.HasSuffix(text, ";\n") {
 			t.Errorf("%s: the last statement has no semicolon: %q", engine, text[max(0, len(text)-80):])
 		}
-		if text := h.printed("--dialect", engine); !strings.Contains(text, "CREATE SCHEMA IF NOT EXISTS acme_mart;\n") {
+		if text := h.printViews("--dialect", engine); !strings.Contains(text, "CREATE SCHEMA IF NOT EXISTS acme_mart;\n") {
 			t.Errorf("%s: without a catalog the schema is not acme_mart:\n%s", engine, text)
 		}
 	}
-	if h.printed() != h.printed("--dialect", dialect.Spark) {
+	if h.printViews() != h.printViews("--dialect", dialect.Spark) {
 		t.Error("the default is not the SQL of Spark")
 	}
 	if _, err := os.Stat(h.path("lake")); err == nil {
@@ -63,28 +63,28 @@ func TestViewsAreStatements(t *testing.T) {
 // TestQueriesAreStatements checks the queries with their headers, with defaults and with
 // markers.
 func TestQueriesAreStatements(t *testing.T) {
-	h := printer(t)
+	h := newViewsFixture(t)
 	for engine, marker := range map[string]string{"spark": ":min_percent", "trino": "?"} {
-		plain := h.printed("--dialect", engine, "--catalog", "lake", "--queries")
-		marked := h.printed("--dialect", engine, "--catalog", "lake", "--queries", "--markers")
+		plain := h.printViews("--dialect", engine, "--catalog", "lake", "--queries")
+		marked := h.printViews("--dialect", engine, "--catalog", "lake", "--queries", "--markers")
 		files, err := filepath.Glob("../../queries/engines/*.sql")
 		h.must(err)
 		for _, text := range []string{plain, marked} {
 			if n := strings.Count(text, "\n-- grain: "); n != len(files) || n == 0 {
-				t.Errorf("%s: %d queries of %d", engine, n, len(files))
+				t.Errorf("%s: the output has %d queries, want %d", engine, n, len(files))
 			}
 			if !strings.Contains(text, "-- price_changes: Price changes\n") || !strings.Contains(text, " lake.acme_") || strings.Contains(text, "CREATE ") {
 				t.Errorf("%s: got\n%s", engine, text)
 			}
 		}
 		if want := "CAST(" + marker + " AS "; strings.Contains(plain, want) || !strings.Contains(marked, want) {
-			t.Errorf("%s: %q is in the text with defaults, or not in the one with markers", engine, want)
+			t.Errorf("%s: want %q only in the text with markers", engine, want)
 		}
 	}
 }
 
 func TestViewsRefusesInvalidFlags(t *testing.T) {
-	h := printer(t)
+	h := newViewsFixture(t)
 	h.fail(2, `no SQL for the engine "sprak": use one of spark, trino`, "views", "--dialect", "sprak")
 	h.fail(2, "--markers needs --queries", "views", "--markers")
 	h.fail(2, "unknown command", "views", "trino")
@@ -93,8 +93,8 @@ func TestViewsRefusesInvalidFlags(t *testing.T) {
 	}
 }
 
-// TestPublishViewsWithoutViewSupport runs publish --views with a catalog that cannot store views. It
-// publishes the night and prints how to get the views.
+// TestPublishViewsWithoutViewSupport runs publish --views with a catalog that cannot store views.
+// It must publish the night and print how to get the views.
 func TestPublishViewsWithoutViewSupport(t *testing.T) {
 	h := newFixture(t, 1)
 	got := h.run("publish", "--views")

@@ -253,7 +253,7 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 func (d *bucketHarness) replaceWarehouse(t *testing.T) {
 	bucket := d.store.Objects("store")
 	err := d.night(t)
-	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "of a warehouse with run") {
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
 		t.Errorf("the night ended with %v", err)
 	}
 	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {

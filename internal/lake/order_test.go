@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOnlyALaterNightIsPublished: another night of the same time, such as a rebuild, may have
-// different rows.
+// TestOnlyALaterNightIsPublished checks which nights may follow a published one. Another run of
+// the same time, such as a rebuild, may have different rows, so it is rejected.
 func TestOnlyALaterNightIsPublished(t *testing.T) {
 	t.Parallel()
 	const night, other = "20261120T020000Z", "20261121T090000Z"

@@ -60,9 +60,10 @@ func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 	return errors.Join(err, c.close())
 }
 
-// TestOnlyTheServerRefuses: after an error of a proxy, or a status that does not exclude a
-// commit, the outcome is unknown unless the tables show it.
-func TestOnlyTheServerRefuses(t *testing.T) {
+// TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the
+// catalog's own protocol is a rejection. After any other status the commit may have been
+// applied: the error is UnknownError, unless the tables show the commit.
+func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
 		for _, inProtocol := range []bool{false, true} {
 			serve := func(w http.ResponseWriter, _ *http.Request) {
@@ -81,7 +82,7 @@ func TestOnlyTheServerRefuses(t *testing.T) {
 				t.Errorf("%d: refused %v, unknown %v, conflict %v: %v", status, refused, unknown, conflict, err)
 			}
 			if err := commitTo(t, true, serve); (err == nil) == refused {
-				t.Errorf("%d after an applied commit: %v, want nil", status, err)
+				t.Errorf("%d after an applied commit: got %v, want an error: %v", status, err, refused)
 			}
 		}
 	}
@@ -97,10 +98,10 @@ func TestAConfirmationIsReadBack(t *testing.T) {
 	}
 }
 
-// TestASilentServerIsGivenUp: without a response, the outcome of a commit is unknown.
-func TestASilentServerIsGivenUp(t *testing.T) {
+// TestCommitWithoutResponseIsUnknown checks that a commit without a response is an UnknownError.
+func TestCommitWithoutResponseIsUnknown(t *testing.T) {
 	err := commitTo(t, false, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the end of a connection is seen behind its body
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		<-r.Context().Done()
 	})
 	if !errors.As(err, new(*UnknownError)) {

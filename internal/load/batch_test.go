@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestColumnsMakeTablesAndBatches checks the CREATE TABLE statement and the batch of staging
-// columns.
+// TestColumnsMakeTablesAndBatches checks the CREATE TABLE statement and the batch of the columns
+// of a staging table.
 func TestColumnsMakeTablesAndBatches(t *testing.T) {
 	type pair struct {
 		text string
@@ -36,17 +36,17 @@ func TestColumnsMakeTablesAndBatches(t *testing.T) {
 	}
 }
 
-// TestUniteObjects unites the unknown fields of a list row and a detail.
+// TestUniteObjects merges the unknown fields of a list row and a detail.
 func TestUniteObjects(t *testing.T) {
 	for name, c := range map[string]struct{ under, over, want string }{
-		"each has some":        {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
-		"one wins":             {`{"a":1}`, `{"a":2}`, `{"a":2}`},
-		"a null is a value":    {`{"a":1}`, `{"a":null}`, `{"a":null}`},
-		"digits stay":          {`{"a":1.10}`, `{"b":1e400}`, `{"a":1.10,"b":1e400}`},
-		"nested values stay":   {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"z":1,"y":[2]}}`},
-		"the last of two wins": {`{"a":1,"a":2}`, `{}`, `{"a":2}`},
-		"names keep escapes":   {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
-		"both are empty":       {`{}`, `{}`, `{}`},
+		"different fields":            {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
+		"the detail wins":             {`{"a":1}`, `{"a":2}`, `{"a":2}`},
+		"a null is a value":           {`{"a":1}`, `{"a":null}`, `{"a":null}`},
+		"digits are kept":             {`{"a":1.10}`, `{"b":1e400}`, `{"a":1.10,"b":1e400}`},
+		"nested values are kept":      {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"z":1,"y":[2]}}`},
+		"the last of two fields wins": {`{"a":1,"a":2}`, `{}`, `{"a":2}`},
+		"names keep escapes":          {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
+		"both are empty":              {`{}`, `{}`, `{}`},
 	} {
 		got, err := uniteObjects(c.under, c.over)
 		if err != nil || got != c.want {

@@ -12,8 +12,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// copied returns the Parquet files that the last night took over from the one before, sorted.
-func (h *fixture) copied() (files []string) {
+// reusedFiles returns the Parquet files that the last night reused from the night before,
+// sorted.
+func (h *fixture) reusedFiles() (files []string) {
 	for _, s := range h.steps {
 		if file, ok := strings.CutPrefix(s, "after copy "); ok && strings.HasSuffix(file, ".parquet") {
 			files = append(files, strings.TrimSuffix(file, ".parquet"))
@@ -39,77 +40,78 @@ func (h *fixture) bytesOf(table string) string {
 	return string(data)
 }
 
-// catalogNights runs two nights in which one price changes but no listing does.
-func catalogNights(t *testing.T, h *fixture, between func()) {
+// runTwoNights runs two nights between which one price changes but no listing. between is called
+// between them.
+func runTwoNights(t *testing.T, h *fixture, between func()) {
 	t.Helper()
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
-	_, err := h.run(whole(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
+	_, err := h.run(wholeLists(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
 	must(t, err)
-	if got := h.copied(); len(got) > 0 {
-		t.Errorf("the first night took over the files %v", got)
+	if got := h.reusedFiles(); len(got) > 0 {
+		t.Errorf("the first night reused the files %v", got)
 	}
 	between()
-	_, err = h.run(whole(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
+	_, err = h.run(wholeLists(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
 	must(t, err)
 }
 
 func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var first string
-	catalogNights(t, h, func() { first = h.bytesOf("product_listings") })
+	runTwoNights(t, h, func() { first = h.bytesOf("product_listings") })
 	want := []string{"product_listing_example_links", "product_listing_includes", "product_listing_tags", "product_listings"}
-	if got := h.copied(); !slices.Equal(got, want) {
-		t.Errorf("the night took over %v, want %v", got, want)
+	if got := h.reusedFiles(); !slices.Equal(got, want) {
+		t.Errorf("the night reused %v, want %v", got, want)
 	}
 	for _, table := range append(want, "product_listing_prices") {
 		day := "01"
 		if table == "product_listing_prices" {
 			day = "02"
 		}
-		h.want("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file(table))+") ORDER BY 1",
+		h.requireRows("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file(table))+") ORDER BY 1",
 			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+dictionary.SchemaVersion())
 	}
 	if h.bytesOf("product_listings") != first {
 		t.Error("the file of an unchanged table has changed")
 	}
-	h.want("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")",
+	h.requireRows("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")",
 		"a apple 01 1", "b bear 01 2")
-	h.want("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+sqltext.Literal(h.file("product_listing_prices"))+")",
+	h.requireRows("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+sqltext.Literal(h.file("product_listing_prices"))+")",
 		"2.500000 02")
-	_, err := h.run(whole(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
+	_, err := h.run(wholeLists(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
 	must(t, err)
-	h.want("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
+	h.requireRows("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
 }
 
 func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 	damage := map[string]func(t *testing.T, path string){
-		"a byte is another": func(t *testing.T, path string) {
+		"a changed byte": func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
 			must(t, err)
 			data[len(data)/3] ^= 1
 			must(t, os.WriteFile(path, data, 0o600))
 		},
-		"the end is missing": func(t *testing.T, path string) {
+		"a missing end": func(t *testing.T, path string) {
 			info, err := os.Stat(path)
 			must(t, err)
 			must(t, os.Truncate(path, info.Size()-1))
 		},
-		"it is empty": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
+		"an empty file": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
 	}
 	for what, harm := range damage {
 		t.Run(what, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
-			catalogNights(t, h, func() { harm(t, h.file("product_listings")) })
-			h.want("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
-			h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
+			runTwoNights(t, h, func() { harm(t, h.file("product_listings")) })
+			h.requireRows("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
+			h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
 		})
 	}
 }
 
 func TestParquetOfAnotherProgramIsWrittenAgain(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	catalogNights(t, h, func() { h.open("newer") })
-	if got := h.copied(); len(got) > 0 {
-		t.Errorf("the night took over %v from another version of the program", got)
+	runTwoNights(t, h, func() { h.open("newer") })
+	if got := h.reusedFiles(); len(got) > 0 {
+		t.Errorf("the night reused %v from another version of the program", got)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored and of
-// events that tonight has staged.
+// TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored and of events
+// that the current night has staged.
 func TestEventsAreKnownByTheirIDs(t *testing.T) {
 	h := newFixture(t, "article_status_events")
 	add := func(s *load.Stage, ids ...string) {
@@ -25,25 +25,25 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 		}
 		must(t, s.Events.Add(t.Context(), rows))
 	}
-	h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+	h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		add(s, "stored", "'")
 		must(t, s.Events.Write(t.Context()))
 	}
 	_, err := h.run(nil, load.Limits{})
 	must(t, err)
-	h.merged = nil
-	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+	h.afterMerge = nil
+	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, ids := range [][]string{{"staged", `"`}, {"staged later"}} {
 			add(s, ids...)
 		}
 		for name, c := range map[string]struct{ ask, want []string }{
-			"of an earlier night":         {[]string{"stored", "another"}, []string{"stored"}},
-			"of tonight":                  {[]string{"staged later", "Staged", "staged"}, []string{"staged", "staged later"}},
-			"one id twice":                {[]string{"stored", "stored"}, []string{"stored"}},
-			"ids that SQL could misread":  {[]string{"'", `"`, "", "''", "{ids}"}, []string{`"`, "'"}},
-			"none":                        {nil, nil},
-			"more than a batch, all new":  {slices.Collect(numbered(5000)), nil},
-			"more than a batch and a old": {append(slices.Collect(numbered(5000)), "stored"), []string{"stored"}},
+			"stored by an earlier night":   {[]string{"stored", "another"}, []string{"stored"}},
+			"staged by this night":         {[]string{"staged later", "Staged", "staged"}, []string{"staged", "staged later"}},
+			"one id twice":                 {[]string{"stored", "stored"}, []string{"stored"}},
+			"ids that SQL could misread":   {[]string{"'", `"`, "", "''", "{ids}"}, []string{`"`, "'"}},
+			"none":                         {nil, nil},
+			"more than a batch, all new":   {slices.Collect(numberedIDs(5000)), nil},
+			"more than a batch, one known": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
 		} {
 			known, err := s.Events.Known(t.Context(), c.ask)
 			must(t, err)
@@ -56,7 +56,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 	must(t, err)
 }
 
-func numbered(n int) iter.Seq[string] {
+func numberedIDs(n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range n {
 			if !yield(fmt.Sprintf("event-with-a-long-id-%d", i)) {
@@ -70,7 +70,7 @@ func numbered(n int) iter.Seq[string] {
 func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 	received := time.Date(2026, 10, 31, 23, 59, 59, 123456000, time.UTC)
 	h := newFixture(t, "article_status_events")
-	h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+	h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		for _, e := range []load.EventRow{
 			{Event: stream.Event{ID: "late", Topic: "t", Source: "s", Sent: "2026-10-31T20:00:00+02:00", Received: received, Body: []byte(`{"a":1}`), Seq: 3},
 				BodySum: "abc", Outcome: load.EventStored},
@@ -83,16 +83,16 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 	}
 	_, err := h.run(nil, load.Limits{})
 	must(t, err)
-	h.want("SELECT event_id, topic, source, strftime(sent_at, '%d %H:%M'), strftime(received_at, '%d %H:%M:%S.%f'), outcome, body, body_sha256, run_id FROM meta.webhook_events ORDER BY rowid",
+	h.requireRows("SELECT event_id, topic, source, strftime(sent_at, '%d %H:%M'), strftime(received_at, '%d %H:%M:%S.%f'), outcome, body, body_sha256, run_id FROM meta.webhook_events ORDER BY rowid",
 		"bare <nil> <nil> <nil> 31 23:59:59.123456 unknown_topic  def 20261101T020000Z",
 		"private t <nil> <nil> 31 23:59:59.123456 rejected <nil> 012 20261101T020000Z",
 		`late t s 31 18:00 31 23:59:59.123456 stored {"a":1} abc 20261101T020000Z`)
 }
 
-// TestLineageNamesTheRunsThatPublished leaves out runs without a snapshot.
+// TestLineageNamesTheRunsThatPublished checks that lineage omits runs without a snapshot.
 func TestLineageNamesTheRunsThatPublished(t *testing.T) {
 	h := newFixture(t, "article_status_events")
-	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
 			Ledger: []ledger.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))
 	}
@@ -100,8 +100,8 @@ func TestLineageNamesTheRunsThatPublished(t *testing.T) {
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
 	}
-	h.merged = nil
-	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+	h.afterMerge = nil
+	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		runs, err := s.Events.Lineage(t.Context())
 		must(t, err)
 		if len(runs) != 2 || !runs["20261101T020000Z"] || !runs["20261102T020000Z"] {
@@ -109,7 +109,7 @@ func TestLineageNamesTheRunsThatPublished(t *testing.T) {
 		}
 		some, err := s.Events.HasRows(t.Context(), "article_status_events")
 		if err != nil || some {
-			t.Errorf("the table has rows: %t, %v", some, err)
+			t.Errorf("whether the table has rows: got %t, %v", some, err)
 		}
 	}
 	_, err := h.run(nil, load.Limits{})

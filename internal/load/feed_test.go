@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged ones:
-// only the last copy of a record remains, columns and comments are those of schema/, and the
-// next night finds the right changes.
+// TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged
+// tables. Only the last copy of a record may remain, columns and comments must be those of
+// schema/, and the next night must find the right changes.
 func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000
@@ -23,26 +23,26 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	}
 	listings = append(listings, listing("id0000", "late", many, 2))
 	prices = append(prices, price("id0000", 1, "2.5", many, 2))
-	saw := whole(strings.Join(listings, ","), strings.Join(prices, ","))
+	saw := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
 	changes, err := h.run(saw, load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: many, New: many}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)
 	}
-	h.want("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "3000 3000 3000")
-	h.want("SELECT name, unit_amount FROM main.product_listings JOIN main.product_listing_prices ON product_listing_id = id WHERE name = 'late'",
+	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "3000 3000 3000")
+	h.requireRows("SELECT name, unit_amount FROM main.product_listings JOIN main.product_listing_prices ON product_listing_id = id WHERE name = 'late'",
 		"late 2.5")
-	h.want(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main'
+	h.requireRows(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main'
 		AND (column_name = 'seq' OR comment IS NULL) AND column_name NOT IN ('valid_from', 'row_hash')`)
-	h.want("SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND schema_name = 'main' AND NOT internal")
+	h.requireRows("SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND schema_name = 'main' AND NOT internal")
 
 	listings[1] = listing("id0001", "new", many+1, 3)
-	changes, err = h.run(whole(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
+	changes, err = h.run(wholeLists(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: many, After: many, Changed: 1}); got != want {
 		t.Errorf("second night: got %+v, want %+v", got, want)
 	}
-	h.want("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
+	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
 // TestFailedFeedPreventsTheMerge checks that a stage with a failed feed cannot be merged.

@@ -13,15 +13,15 @@ import (
 
 const rejected = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
 
-// findings makes nights write rejects and drift.
-func (h *fixture) findings(rejects []stream.Reject, carriers []stream.DriftCarrier, drift load.Drifts) {
-	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+// addFindings makes the next nights write these rejects and drift.
+func (h *fixture) addFindings(rejects []stream.Reject, carriers []stream.DriftCarrier, drift load.Drifts) {
+	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
 			must(h.t, s.Findings.AddRejects(h.t.Context(), []stream.Reject{r}))
 		}
 		must(h.t, s.Findings.AddDriftCarriers(h.t.Context(), carriers))
 	}
-	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
 		_, err := s.Findings.WriteRejects(h.t.Context(), cover)
 		must(h.t, err)
 		must(h.t, s.Findings.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
@@ -29,8 +29,8 @@ func (h *fixture) findings(rejects []stream.Reject, carriers []stream.DriftCarri
 	}
 }
 
-// TestTrialRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of its
-// details.
+// TestTrialRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of
+// its details.
 func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	requireTrials(t)
 	value := func(st string, pass, page int, key, raw string) stream.Reject {
@@ -50,20 +50,20 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 			[]string{"01 orders a total x 1 1", "01 orders a total y 1 1"}},
 		"a value in list and detail": {[]stream.Reject{value("orders", 1, 2, "a", "x"), value("order_details", 0, 0, "a", "x")},
 			[]string{"01 orders a total x <nil> 1"}},
-		"two records that are alike": {[]stream.Reject{whole(1, 1, 1, 1), whole(1, 1, 2, 1)},
+		"two identical records": {[]stream.Reject{whole(1, 1, 1, 1), whole(1, 1, 2, 1)},
 			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 1 2"}},
-		"the pass that saw most": {[]stream.Reject{whole(1, 1, 1, 1), whole(2, 1, 1, 1), whole(2, 2, 1, 2)},
+		"the pass with most rejects": {[]stream.Reject{whole(1, 1, 1, 1), whole(2, 1, 1, 1), whole(2, 2, 1, 2)},
 			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 2 1"}},
-		"one page under two numbers": {[]stream.Reject{whole(1, 1, 1, 7), whole(1, 2, 1, 7)},
+		"the same page with two numbers": {[]stream.Reject{whole(1, 1, 1, 7), whole(1, 2, 1, 7)},
 			[]string{"01 orders <nil> <nil> {} 1 1"}},
-		"a table that was not read": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
+		"an unread table": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details", "products", "product_listings")
-			h.findings(c.rejects, nil, load.Drifts{})
-			_, err := h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
+			h.addFindings(c.rejects, nil, load.Drifts{})
+			_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 			must(t, err)
-			h.want(rejected, c.want...)
+			h.requireRows(rejected, c.want...)
 		})
 	}
 }
@@ -73,34 +73,34 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	of := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
 	}
-	outlet := func(id string, hash int) string { return record(hash, hash, "id", quoted(id)) }
+	outlet := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
 	channel := func(id, outlet string, hash int) string {
-		return record(hash, hash, "id", quoted(id), "outlet_id", quoted(outlet))
+		return record(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
 	}
 	first := []stream.Reject{of("outlets", "read", "", "logo"), of("outlets", "carried", "", "logo"),
 		of("outlet_channels", "c1", "read", "logo"), of("outlet_channels", "c2", "carried", "logo"), of("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
-	h.findings(first, nil, load.Drifts{})
-	_, err := h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
+	h.addFindings(first, nil, load.Drifts{})
+	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2)}}}, load.Limits{})
 	must(t, err)
-	h.want("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
+	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
 
-	h.findings([]stream.Reject{of("outlets", "read", "", "country")}, nil, load.Drifts{})
-	_, err = h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
+	h.addFindings([]stream.Reject{of("outlets", "read", "", "country")}, nil, load.Drifts{})
+	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
-	h.want("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
+	h.requireRows("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
 		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo", "02 outlets read country")
 
-	h.findings(nil, nil, load.Drifts{})
-	_, err = h.run(map[string]showing{"outlets": {cover: load.Carried}}, load.Limits{})
+	h.addFindings(nil, nil, load.Drifts{})
+	_, err = h.run(map[string]streamInput{"outlets": {cover: load.Carried}}, load.Limits{})
 	must(t, err)
-	h.want("SELECT count(*) FROM meta.rejects", "4")
+	h.requireRows("SELECT count(*) FROM meta.rejects", "4")
 }
 
-// TestDriftIsCountedByRecord stages records that are seen in several passes and in a detail,
-// in two nights.
+// TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two
+// nights.
 func TestDriftIsCountedByRecord(t *testing.T) {
 	drifts := load.Drifts{All: []stream.Drift{
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
@@ -109,16 +109,16 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	}, Sets: [][]int{{0}, {0, 1}, {2, 2}}}
 	h := newFixture(t, "orders")
 	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
-	h.findings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 0, Record: 1}, {Set: 1, Record: 1}, {Set: 1, Record: 2}}, drifts)
-	_, err := h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
+	h.addFindings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 0, Record: 1}, {Set: 1, Record: 1}, {Set: 1, Record: 2}}, drifts)
+	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.want(all, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
+	h.requireRows(all, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
 
 	drifts.All[0].Sample, drifts.All[0].Key = `"blue"`, "z"
-	h.findings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 2, Record: 5}}, drifts)
-	_, err = h.run(map[string]showing{"orders": {cover: load.Whole}}, load.Limits{})
+	h.addFindings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 2, Record: 5}}, drifts)
+	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.want(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
+	h.requireRows(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
 }
 
 // TestEachRunIsInMetaOnce writes a resumed run and the runs of the ledger.
@@ -130,7 +130,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	h := newFixture(t, "orders")
 	notes := func(n load.Summary) {
 		t.Helper()
-		h.merged = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 			must(t, s.Findings.WriteSummary(t.Context(), n))
 		}
 		_, err := h.run(nil, load.Limits{})
@@ -142,31 +142,30 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
 	notes(load.Summary{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
 		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}})
-	h.want("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
+	h.requireRows("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
 		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")
-	h.want("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams", "one orders exact <nil> 0 0")
-	h.want("SELECT run_id, stream, requests, rate_used FROM meta.requests", "one orders 0 0")
-	h.want("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
+	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams", "one orders exact <nil> 0 0")
+	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests", "one orders 0 0")
+	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
-// TestHeldRowsAreCounted counts the rows and the old rows of lists and details
-// in a snapshot.
+// TestHeldRowsAreCounted counts the rows and the old rows of lists and details in a snapshot.
 func TestHeldRowsAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")
-	h.plans = true
+	h.planDetails = true
 	place := func(kind, name string, hash int) string {
-		return record(hash, 1, "kind", quoted(kind), "name", quoted(name))
+		return record(hash, 1, "kind", quote(kind), "name", quote(name))
 	}
-	order := func(id string, hash int) string { return record(hash, hash, "id", quoted(id)) }
-	_, err := h.run(map[string]showing{
+	order := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
+	_, err := h.run(map[string]streamInput{
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
-		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
+		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
 			rows: rows{"orders": order("a", 11) + "," + order("b", 12) + "," + order("c", 13)}},
 		"countries": {cover: load.Whole, rows: rows{"locations": place("country", "x", 1) + "," + place("country", "y", 2)}},
 		"cities":    {cover: load.Whole, rows: rows{"locations": place("city", "x", 3)}},
 	}, load.Limits{})
 	must(t, err)
-	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
 		held, err := s.CountRowAges(t.Context(), cover)
 		must(t, err)
 		for name, want := range map[string]string{
@@ -180,13 +179,13 @@ func TestHeldRowsAreCounted(t *testing.T) {
 				since = held[name].Since.Format(time.DateOnly)
 			}
 			if got := fmt.Sprintf("%d rows, %d old, %s", held[name].Rows, held[name].Old, since); got != want {
-				t.Errorf("%s: held rows are %s, want %s", name, got, want)
+				t.Errorf("%s: the snapshot has the rows %s, want %s", name, got, want)
 			}
 		}
 	}
-	_, err = h.run(map[string]showing{
+	_, err = h.run(map[string]streamInput{
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 9) + "," + order("c", 9)}},
-		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"b"}, load.Missed: {"c"}},
+		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"b"}, load.Missed: {"c"}},
 			rows: rows{"orders": order("b", 12)}},
 		"countries": {cover: load.Unproven, rows: rows{"locations": place("country", "x", 1)}},
 		"cities":    {cover: load.Carried},
@@ -200,7 +199,7 @@ func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
 	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}
 	for range 2 {
-		h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 			must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: []ledger.Run{accepted}}))
 			must(t, load.WriteChecks(t.Context(), d, []ledger.Check{
 				{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
@@ -210,7 +209,7 @@ func TestChecksAreWrittenAndAccepted(t *testing.T) {
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
 	}
-	h.want("SELECT check_name, severity, outcome, reason, rows, sample::VARCHAR, seconds, accepted_at FROM meta.checks ORDER BY run_id, check_name",
+	h.requireRows("SELECT check_name, severity, outcome, reason, rows, sample::VARCHAR, seconds, accepted_at FROM meta.checks ORDER BY run_id, check_name",
 		"hosts warn skipped why 0 <nil> 0.5 <nil>", "prices hold failed <nil> 7 [{\"id\":\"a\"}] 0 "+night.Format("2006-01-02 15:04:05 -0700 MST"),
 		"hosts warn skipped why 0 <nil> 0.5 <nil>", "prices hold failed <nil> 7 [{\"id\":\"a\"}] 0 <nil>")
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // listings returns n rows of product_listings.
-func listings(n int) map[string]showing {
+func listings(n int) map[string]streamInput {
 	var all []string
 	for i := range n {
 		all = append(all, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
 	}
-	return whole(strings.Join(all, ","), "")
+	return wholeLists(strings.Join(all, ","), "")
 }
 
 // TestTrialMassDeletionLimitsAreExact tests the numbers of rows at and just above each limit.
@@ -30,17 +30,17 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 		limits        load.Limits
 		stops         bool
 	}{
-		"the share, not more":                 {300, 240, defaults, false},
-		"one row more than the share":         {300, 239, defaults, true},
-		"the rows, not more":                  {100, 50, defaults, false},
-		"one row more than the rows":          {100, 49, defaults, true},
-		"all of ten":                          {10, 0, defaults, true},
-		"all but one of ten":                  {10, 1, defaults, false},
-		"all of nine":                         {9, 0, defaults, false},
-		"all of nine, where no row may go":    {9, 0, load.Limits{}, true},
-		"one of nine, where no row may go":    {9, 8, load.Limits{}, true},
-		"no row, where no row may go":         {9, 9, load.Limits{}, false},
-		"all of ten, where everything may go": {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
+		"exactly the share":           {300, 240, defaults, false},
+		"one row more than the share": {300, 239, defaults, true},
+		"exactly the rows":            {100, 50, defaults, false},
+		"one row more than the rows":  {100, 49, defaults, true},
+		"all of ten":                  {10, 0, defaults, true},
+		"all but one of ten":          {10, 1, defaults, false},
+		"all of nine":                 {9, 0, defaults, false},
+		"all of nine, limit 0":        {9, 0, load.Limits{}, true},
+		"one of nine, limit 0":        {9, 8, load.Limits{}, true},
+		"no row, limit 0":             {9, 9, load.Limits{}, false},
+		"all of ten, unlimited":       {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
@@ -58,26 +58,26 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 			} else {
 				must(t, err)
 			}
-			h.want("SELECT count(*) FROM product_listings", fmt.Sprint(left))
+			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(left))
 			c.limits.Confirmed = func(table string) bool { return table == "product_listings" }
 			_, err = h.run(listings(c.after), c.limits)
 			must(t, err)
-			h.want("SELECT count(*) FROM product_listings", fmt.Sprint(c.after))
+			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(c.after))
 		})
 	}
 }
 
 // TestLimitsApplyToEachListOfATable deletes all rows of one of the lists that fill a table.
 func TestLimitsApplyToEachListOfATable(t *testing.T) {
-	lists := func(cities int) map[string]showing {
-		seen := map[string]showing{}
+	lists := func(cities int) map[string]streamInput {
+		seen := map[string]streamInput{}
 		for stream, n := range map[string]int{"countries": 40, "cities": cities} {
 			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
 			var all []string
 			for i := range n {
 				all = append(all, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 			}
-			seen[stream] = showing{cover: load.Whole, rows: rows{"locations": strings.Join(all, ",")}}
+			seen[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(all, ",")}}
 		}
 		return seen
 	}
@@ -93,6 +93,6 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	}
 	_, err = h.run(lists(1), limits)
 	must(t, err)
-	h.want("SELECT count(*) FROM meta.deletions WHERE evidence = 'absent from a proven walk of cities' AND key LIKE 'city/%'", "9")
-	h.want("SELECT count(*) FROM meta.deletions", "9")
+	h.requireRows("SELECT count(*) FROM meta.deletions WHERE evidence = 'absent from a proven walk of cities' AND key LIKE 'city/%'", "9")
+	h.requireRows("SELECT count(*) FROM meta.deletions", "9")
 }

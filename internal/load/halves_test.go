@@ -7,39 +7,39 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestUnknownFieldsOfListAndDetailAreKept reads a list without its details, and details
-// without their list. Main keeps the unknown fields of the part that was not read.
+// TestUnknownFieldsOfListAndDetailAreKept reads a list without its details, or details without
+// their list. main must keep the unknown fields of the unread part.
 func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
 	}
-	list := func(extra string) showing {
-		return showing{cover: load.Whole, rows: rows{"orders": row(extra, 1)}}
+	list := func(extra string) streamInput {
+		return streamInput{cover: load.Whole, rows: rows{"orders": row(extra, 1)}}
 	}
-	detail := func(extra string) showing {
-		return showing{cover: load.ByID, rows: rows{"orders": row(extra, 5)}, asked: map[load.Outcome][]string{load.Answered: {"o1"}}}
+	detail := func(extra string) streamInput {
+		return streamInput{cover: load.ByID, rows: rows{"orders": row(extra, 5)}, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}}
 	}
-	both := map[string]showing{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
+	both := map[string]streamInput{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
 	for name, c := range map[string]struct {
-		second map[string]showing
+		second map[string]streamInput
 		want   string
 	}{
-		"a list alone":   {map[string]showing{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
-		"a detail alone": {map[string]showing{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
+		"a list alone":   {map[string]streamInput{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
+		"a detail alone": {map[string]streamInput{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
 			_, err := h.run(both, load.Limits{})
 			must(t, err)
-			h.want("SELECT extra::VARCHAR FROM orders", `{"a":1.10,"b":null,"c":2}`)
+			h.requireRows("SELECT extra::VARCHAR FROM orders", `{"a":1.10,"b":null,"c":2}`)
 			_, err = h.run(c.second, load.Limits{Rows: 10})
 			must(t, err)
-			h.want("SELECT extra::VARCHAR FROM orders", c.want)
+			h.requireRows("SELECT extra::VARCHAR FROM orders", c.want)
 		})
 	}
 }
 
-// TestLastCopyOfARepeatedItemIsKept has one channel twice in one outlet, with
+// TestLastCopyOfARepeatedItemIsKept stages an outlet that contains the same channel twice, with
 // different links.
 func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	channel := func(handle string) string {
@@ -49,30 +49,30 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":%d,"url":%q,"row_hash":1,"seq":1}`, channel, position, url)
 	}
 	h := newFixture(t, "outlets", "outlet_listings")
-	_, err := h.run(map[string]showing{"outlets": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
+	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
 		"outlets":         `{"id":"a","row_hash":1,"seq":1}`,
 		"outlet_channels": channel("early") + "," + channel("late"),
 		"outlet_channel_social_links": link("c", 1, "old1") + "," + link("c", 2, "old2") + "," + link("c", 3, "old3") + "," +
 			link("d", 1, "other") + "," + link("c", 1, "new1") + "," + link("c", 2, "new2")}}}, load.Limits{})
 	must(t, err)
-	h.want("SELECT channel_handle FROM outlet_channels", "late")
-	h.want("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
+	h.requireRows("SELECT channel_handle FROM outlet_channels", "late")
+	h.requireRows("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
 		"c 1 new1", "c 2 new2", "d 1 other")
 }
 
-// TestMissedDetailIsRequestedAgain plans the night after one in which the request for an
-// unchanged detail failed.
+// TestMissedDetailIsRequestedAgain plans the details of a night. In the night before, the request
+// for an unchanged detail failed.
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
-	h.plans = true
-	list := showing{cover: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
-	detail := func(o load.Outcome) showing {
-		return showing{cover: load.ByID, asked: map[load.Outcome][]string{o: {"o1"}}}
+	h.planDetails = true
+	list := streamInput{cover: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
+	detail := func(o load.Outcome) streamInput {
+		return streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{o: {"o1"}}}
 	}
 	for i, outcome := range []load.Outcome{load.Answered, load.Missed} {
-		_, err := h.run(map[string]showing{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
+		_, err := h.run(map[string]streamInput{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
 		must(t, err)
-		h.want("SELECT count(*) FROM meta.details WHERE stream = 'order_details' AND failed_at IS NULL", []string{"1", "0"}[i])
+		h.requireRows("SELECT count(*) FROM meta.details WHERE stream = 'order_details' AND failed_at IS NULL", []string{"1", "0"}[i])
 	}
 }
 
@@ -80,15 +80,15 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 // change the sum of their hashes.
 func TestSwappedValuesAreAChange(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
-	h.plans = true
+	h.planDetails = true
 	const first, second = 5<<32 + 7, 9<<32 + 3
 	var seen []string
 	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {
-		list := whole(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
-		list["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"p1"}}}
+		list := wholeLists(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
+		list["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
 		_, err := h.run(list, load.Limits{Rows: 10})
 		must(t, err)
-		seen = append(seen, h.see("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
+		seen = append(seen, h.queryRows("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
 	}
 	if len(seen) != 2 || seen[0] == seen[1] {
 		t.Errorf("the fingerprints of the two nights are %q, want two different ones", seen)

@@ -6,41 +6,40 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestSkippedRecordsKeepTheirRows skips unchanged records of a list. One record is also read
-// with another state before it is skipped, one after it, and one in between. The last copy
-// counts.
+// TestSkippedRecordsKeepTheirRows skips unchanged records of a list. Some records are also read
+// with another state before they are skipped, after it, or between two skips. The last copy must
+// be kept.
 func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5)
-	_, err := h.run(whole(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
+	_, err := h.run(wholeLists(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
 	must(t, err)
-	h.leaves = `{"id":"a","seq":9},{"id":"b","seq":1},{"id":"c","seq":3},{"id":"c","seq":4},{"id":"f","seq":5},{"id":"f","seq":10}`
-	changes, err := h.run(whole(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+listing("f", "f2", 16, 6),
+	h.skippedKeys = `{"id":"a","seq":9},{"id":"b","seq":1},{"id":"c","seq":3},{"id":"c","seq":4},{"id":"f","seq":5},{"id":"f","seq":10}`
+	changes, err := h.run(wholeLists(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+listing("f", "f2", 16, 6),
 		price("a", 1, "9", 14, 2)+","+price("b", 1, "8", 15, 8)), load.Limits{Rows: 10})
 	must(t, err)
-	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1")
-	h.want("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "c 3")
+	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1")
+	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "c 3")
 	if c := changes["product_listings"]; c.New != 1 || c.Changed != 1 || c.Gone != 1 || c.After != 5 {
 		t.Errorf("the change is %+v, want 1 new, 1 changed, 1 gone", c)
 	}
-	h.want("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
+	h.requireRows("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
 }
 
-// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips unchanged records of a list without duplicates.
 func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(whole(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
+	_, err := h.run(wholeLists(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})
 	must(t, err)
-	h.leaves = `{"id":"a","seq":1}`
-	seen := whole(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
+	h.skippedKeys = `{"id":"a","seq":1}`
+	seen := wholeLists(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
 	list := seen["product_listings"]
 	list.distinct = true
 	seen["product_listings"] = list
 	changes, err := h.run(seen, load.Limits{Rows: 10})
 	must(t, err)
-	h.want("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
-	h.want("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")
+	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
+	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")
 	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 2 {
 		t.Errorf("the change is %+v, want 1 changed, 1 gone", c)
 	}

@@ -29,23 +29,23 @@ type fixture struct {
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
-	// plans makes nights plan their details, as real ones do. plan is the plan of the last
+	// planDetails makes nights plan their details, as real ones do. plan is the plan of the last
 	// stream as it was carried out.
-	plans  bool
-	reread load.Rereading
-	plan   load.Plan
-	// asks are the planned ids of the last stream that were not requested yet.
-	asks []string
+	planDetails bool
+	reread      load.Rereading
+	plan        load.Plan
+	// pendingIDs are the planned ids of the last stream that were not requested.
+	pendingIDs []string
 	// steps are the recorded steps of the warehouse.
 	steps []string
-	// leaves are the keys of unchanged listings that a night skips, as JSON.
-	leaves string
-	// staged is called before the merge of a night, merged after it.
-	staged func(*load.Stage, *warehouse.Draft)
-	merged func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
-	// logs makes DuckDB record all statements, which are then in ran.
-	logs bool
-	ran  []string
+	// skippedKeys are the keys of unchanged listings that a night skips, as JSON.
+	skippedKeys string
+	// beforeMerge and afterMerge are called before and after the merge of a night.
+	beforeMerge func(*load.Stage, *warehouse.Draft)
+	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
+	// logStatements makes DuckDB record all statements in statements.
+	logStatements bool
+	statements    []string
 }
 
 func newFixture(t *testing.T, names ...string) *fixture {
@@ -72,20 +72,22 @@ func (h *fixture) open(program string) {
 	must(h.t, err)
 }
 
-// rows has the rows of one stream: by table, JSON objects with the columns that are not NULL.
+// rows contains the rows of one stream by table, as JSON objects with the columns that are not
+// NULL.
 type rows map[string]string
 
-// showing is the input of a night from one stream.
-type showing struct {
+// streamInput is the input of a night from one stream.
+type streamInput struct {
 	rows  rows
 	cover load.Coverage
-	asked map[load.Outcome][]string
+	// outcomes are the requested ids of details.
+	outcomes map[load.Outcome][]string
 	// distinct means that no record was read twice.
 	distinct bool
 }
 
 // run stages, merges and publishes a night, and returns the changes.
-func (h *fixture) run(seen map[string]showing, limits load.Limits) (map[string]load.Change, error) {
+func (h *fixture) run(seen map[string]streamInput, limits load.Limits) (map[string]load.Change, error) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	at := night.AddDate(0, 0, h.night)
@@ -93,13 +95,13 @@ func (h *fixture) run(seen map[string]showing, limits load.Limits) (map[string]l
 	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
-	if h.logs {
+	if h.logStatements {
 		must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
 	}
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(h.t, err)
-	if h.leaves != "" {
-		h.leave(ctx, s)
+	if h.skippedKeys != "" {
+		h.skipKeys(ctx, s)
 	}
 	cover := map[string]load.Coverage{}
 	for name, saw := range seen {
@@ -108,28 +110,28 @@ func (h *fixture) run(seen map[string]showing, limits load.Limits) (map[string]l
 	}
 	for _, st := range h.streams {
 		must(h.t, s.Rows.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
-		if h.plans && st.IsDetail() {
+		if h.planDetails && st.IsDetail() {
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
-			h.asks = nil
+			h.pendingIDs = nil
 			for id, err := range s.Details.IDsToAsk(ctx, st, load.PrioritySettled) {
 				must(h.t, err)
-				h.asks = append(h.asks, id)
+				h.pendingIDs = append(h.pendingIDs, id)
 			}
 			h.plan, err = s.Details.MarkUnread(ctx, st)
 			must(h.t, err)
 		}
 	}
-	if h.staged != nil {
-		h.staged(s, d)
+	if h.beforeMerge != nil {
+		h.beforeMerge(s, d)
 	}
 	changes, err := s.Merge(ctx, cover, limits)
 	if err != nil {
 		must(h.t, s.Close(ctx))
 		return nil, err
 	}
-	if h.merged != nil {
-		h.merged(s, d, cover, changes)
+	if h.afterMerge != nil {
+		h.afterMerge(s, d, cover, changes)
 	}
 	files, err := load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), changes)
 	must(h.t, err)
@@ -147,34 +149,34 @@ func (h *fixture) run(seen map[string]showing, limits load.Limits) (map[string]l
 // readLog adds the statements that DuckDB executed for a draft.
 func (h *fixture) readLog(d *warehouse.Draft) {
 	h.t.Helper()
-	if !h.logs {
+	if !h.logStatements {
 		return
 	}
 	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
 		var statement string
 		err := scan(&statement)
-		h.ran = append(h.ran, statement)
+		h.statements = append(h.statements, statement)
 		return err
 	}))
 }
 
-func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, saw showing) {
+func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, saw streamInput) {
 	h.t.Helper()
 	for table, text := range saw.rows {
 		must(h.t, s.Rows.Add(ctx, name, table, h.batch(table, text)))
 	}
-	for outcome, ids := range saw.asked {
+	for outcome, ids := range saw.outcomes {
 		must(h.t, s.Details.AddAsked(ctx, name, ids, outcome))
 	}
 }
 
-// leave adds the keys of unchanged listings, as the decoder does.
-func (h *fixture) leave(ctx context.Context, s *load.Stage) {
+// skipKeys adds the keys of unchanged listings, as the decoder does.
+func (h *fixture) skipKeys(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
 	st, _ := stream.Find(h.streams, "product_listings")
 	s.Rows.SkipUnchanged(st)
 	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.leaves+"]"))
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.skippedKeys+"]"))
 	must(h.t, err)
 	must(h.t, s.Rows.Add(ctx, st.Name, "$same", b))
 }
@@ -197,8 +199,8 @@ func (h *fixture) batch(table, text string) arrow.RecordBatch {
 	return b
 }
 
-// see queries the published catalog and returns the rows as text.
-func (h *fixture) see(query string) []string {
+// queryRows queries the published catalog and returns the rows as text.
+func (h *fixture) queryRows(query string) []string {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.night))
 	must(h.t, err)
@@ -225,9 +227,9 @@ func (h *fixture) see(query string) []string {
 	return lines
 }
 
-func (h *fixture) want(query string, want ...string) {
+func (h *fixture) requireRows(query string, want ...string) {
 	h.t.Helper()
-	if diff := cmp.Diff(want, h.see(query)); diff != "" {
+	if diff := cmp.Diff(want, h.queryRows(query)); diff != "" {
 		h.t.Errorf("%s (-want +got):\n%s", query, diff)
 	}
 }
@@ -248,19 +250,19 @@ func price(id string, position int, amount string, hash, seq int) string {
 	return fmt.Sprintf(`{"product_listing_id":%q,"position":%d,"unit_amount":%q,"row_hash":%d,"seq":%d}`, id, position, amount, hash, seq)
 }
 
-func whole(listings, prices string) map[string]showing {
+func wholeLists(listings, prices string) map[string]streamInput {
 	r := rows{"product_listings": listings}
 	if prices != "" {
 		r["product_listing_prices"] = prices
 	}
-	return map[string]showing{"product_listings": {rows: r, cover: load.Whole}}
+	return map[string]streamInput{"product_listings": {rows: r, cover: load.Whole}}
 }
 
 const history = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
 
 func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	first := whole(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
+	first := wholeLists(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
 	changes, err := h.run(first, load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: 2, New: 2}); got != want {
@@ -272,18 +274,18 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2}); got != want {
 		t.Errorf("a night without changes: got %+v, want %+v", got, want)
 	}
-	h.want(history, "apple 01 <nil>", "bear 01 <nil>")
+	h.requireRows(history, "apple 01 <nil>", "bear 01 <nil>")
 
-	changes, err = h.run(whole(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
+	changes, err = h.run(wholeLists(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2, New: 1, Changed: 1, Gone: 1}); got != want {
 		t.Errorf("third night: got %+v, want %+v", got, want)
 	}
-	h.want(history, "apple 01 03", "apricot 03 <nil>", "bear 01 03", "cat 03 <nil>")
-	h.want(`SELECT product_listing_id, unit_amount::VARCHAR, strftime(valid_to, '%d') FROM history.product_listing_prices ORDER BY 1, valid_from`,
+	h.requireRows(history, "apple 01 03", "apricot 03 <nil>", "bear 01 03", "cat 03 <nil>")
+	h.requireRows(`SELECT product_listing_id, unit_amount::VARCHAR, strftime(valid_to, '%d') FROM history.product_listing_prices ORDER BY 1, valid_from`,
 		"a 1.500000 03", "a 1.750000 <nil>", "b 2.000000 03")
-	h.want(`SELECT name FROM product_listings_at(TIMESTAMP '2026-11-02 12:00:00') ORDER BY 1`, "apple", "bear")
-	h.want(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
+	h.requireRows(`SELECT name FROM product_listings_at(TIMESTAMP '2026-11-02 12:00:00') ORDER BY 1`, "apple", "bear")
+	h.requireRows(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
 }
 
 func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
@@ -293,49 +295,49 @@ func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 		rows  string
 		want  []string
 	}{
-		{"a proven walk closes what it lacks", load.Whole, listing("a", "apricot", 9, 1), []string{"a apricot"}},
-		{"an unproven walk brings rows and closes none", load.Unproven, listing("a", "apricot", 9, 1), []string{"a apricot", "b bear"}},
+		{"a proven walk closes missing rows", load.Whole, listing("a", "apricot", 9, 1), []string{"a apricot"}},
+		{"an unproven walk adds rows and closes none", load.Unproven, listing("a", "apricot", 9, 1), []string{"a apricot", "b bear"}},
 		{"a carried stream changes nothing", load.Carried, listing("a", "apricot", 9, 1), []string{"a apple", "b bear"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
-			_, err := h.run(whole(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
+			_, err := h.run(wholeLists(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
 			must(t, err)
-			_, err = h.run(map[string]showing{"product_listings": {rows: rows{"product_listings": c.rows}, cover: c.cover}}, load.Limits{Rows: 10})
+			_, err = h.run(map[string]streamInput{"product_listings": {rows: rows{"product_listings": c.rows}, cover: c.cover}}, load.Limits{Rows: 10})
 			must(t, err)
-			h.want("SELECT id, name FROM product_listings ORDER BY id", c.want...)
+			h.requireRows("SELECT id, name FROM product_listings ORDER BY id", c.want...)
 			prices := []string{"b"}
 			if c.cover == load.Whole {
 				prices = nil
 			}
-			h.want("SELECT product_listing_id FROM product_listing_prices", prices...)
+			h.requireRows("SELECT product_listing_id FROM product_listing_prices", prices...)
 		})
 	}
 }
 
-// TestDistinctRecordsWithRepeatedItems reads comments without duplicates. A reply, which
-// is also a row of the table of comments, appears in two of them.
+// TestDistinctRecordsWithRepeatedItems reads comments without duplicates. Two of them contain the
+// same reply, which is also a row of the table of comments.
 func TestDistinctRecordsWithRepeatedItems(t *testing.T) {
 	h := newFixture(t, "article_comments")
 	comment := func(id string, hash, seq int) string {
 		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
 	}
-	_, err := h.run(map[string]showing{"article_comments": {
+	_, err := h.run(map[string]streamInput{"article_comments": {
 		rows:  rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
-		cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}}, distinct: true,
+		cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, distinct: true,
 	}}, load.Limits{})
 	must(t, err)
-	h.want("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
+	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
 }
 
 func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(whole(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
+	_, err := h.run(wholeLists(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
 		price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)+","+price("a", 1, "10", 5, 9)), load.Limits{})
 	must(t, err)
-	h.want("SELECT name FROM product_listings", "late")
-	h.want("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
+	h.requireRows("SELECT name FROM product_listings", "late")
+	h.requireRows("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
 }
 
 func TestListAndDetailAreJoined(t *testing.T) {
@@ -345,18 +347,18 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	item := func(outlet string, seq int) string {
 		return fmt.Sprintf(`{"order_id":"o1","position":1,"product_id":"p","outlet_name":%q,"row_hash":%d,"seq":%d}`, outlet, seq, seq)
 	}
-	seen := map[string]showing{
+	seen := map[string]streamInput{
 		"orders": {cover: load.Whole, rows: rows{"orders": list, "order_line_items": item("lean", 1)}},
 		"order_details": {cover: load.ByID, rows: rows{
 			"orders":           `{"id":"o1","name":"Ann","email":"ann@x","team_name":"","status":"paid","total":"10.5","row_hash":7,"seq":5}`,
 			"order_line_items": item("full", 5)},
-			asked: map[load.Outcome][]string{load.Answered: {"o1"}, load.Gone: {"o2"}}},
+			outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Gone: {"o2"}}},
 	}
 	_, err := h.run(seen, load.Limits{Rows: 10})
 	must(t, err)
-	h.want("SELECT id, team_name, team_contact_email, name, email, total::VARCHAR, status FROM orders ORDER BY id",
+	h.requireRows("SELECT id, team_name, team_contact_email, name, email, total::VARCHAR, status FROM orders ORDER BY id",
 		"o1 Red red@x Ann ann@x 10.500000 paid", "o2 Blue <nil> <nil> <nil> <nil> open")
-	h.want("SELECT outlet_name FROM order_line_items", "full")
+	h.requireRows("SELECT outlet_name FROM order_line_items", "full")
 	changes, err := h.run(seen, load.Limits{Rows: 10})
 	must(t, err)
 	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
@@ -375,33 +377,33 @@ func TestDetailsCloseOnlyRowsOfAnsweredIDs(t *testing.T) {
 	link := func(channel string, hash int) string {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":1,"url":"u","row_hash":%d,"seq":%d}`, channel, hash, hash)
 	}
-	first := showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}, rows: rows{
+	first := streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}, rows: rows{
 		"outlets":                     outlet("a", 1) + "," + outlet("b", 2) + "," + outlet("c", 3),
 		"outlet_channels":             channel("a1", "a", 1) + "," + channel("a2", "a", 1) + "," + channel("b1", "b", 2) + "," + channel("c1", "c", 3),
 		"outlet_channel_social_links": link("a2", 1) + "," + link("b1", 2) + "," + link("c1", 3)}}
-	_, err := h.run(map[string]showing{"outlets": first}, load.Limits{})
+	_, err := h.run(map[string]streamInput{"outlets": first}, load.Limits{})
 	must(t, err)
-	second := showing{cover: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
-		asked: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}, load.Missed: {"c"}}}
-	_, err = h.run(map[string]showing{"outlets": second}, load.Limits{Rows: 10})
+	second := streamInput{cover: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
+		outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}, load.Missed: {"c"}}}
+	_, err = h.run(map[string]streamInput{"outlets": second}, load.Limits{Rows: 10})
 	must(t, err)
-	h.want("SELECT id FROM outlets ORDER BY id", "a", "c")
-	h.want("SELECT id FROM outlet_channels ORDER BY id", "a1", "c1")
-	h.want("SELECT outlet_channel_id FROM outlet_channel_social_links", "c1")
-	h.want("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets'", "b 404 from /outlets/{outlet_id}")
+	h.requireRows("SELECT id FROM outlets ORDER BY id", "a", "c")
+	h.requireRows("SELECT id FROM outlet_channels ORDER BY id", "a1", "c1")
+	h.requireRows("SELECT outlet_channel_id FROM outlet_channel_social_links", "c1")
+	h.requireRows("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets'", "b 404 from /outlets/{outlet_id}")
 }
 
 func TestParquetNamesItsRun(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(whole(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
+	_, err := h.run(wholeLists(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
 	must(t, err)
 	file := sqltext.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
-	h.want("SELECT id FROM read_parquet("+file+") ORDER BY id", "a", "b", "c")
-	h.want("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
+	h.requireRows("SELECT id FROM read_parquet("+file+") ORDER BY id", "a", "b", "c")
+	h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
-// TestRegisteredViewIsReadUnchanged tests the only form of statement over a registered view
-// that staging uses, with more rows than a vector of DuckDB and columns of every type.
+// TestRegisteredViewIsReadUnchanged tests the only form of statement that staging uses on a
+// registered view. The view has columns of every type and more rows than a vector of DuckDB.
 func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	const n = 5_000
@@ -410,8 +412,8 @@ func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 		all = append(all, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
 			i, i, i, i%2 == 0, i%60, i+1, i))
 	}
-	_, err := h.run(whole(strings.Join(all, ","), ""), load.Limits{})
+	_, err := h.run(wholeLists(strings.Join(all, ","), ""), load.Limits{})
 	must(t, err)
-	h.want(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
+	h.requireRows(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
 		AND max_delivery_days = min_delivery_days % 60 AND id = printf('p%04d', min_delivery_days)) FROM product_listings`, "5000 5000")
 }

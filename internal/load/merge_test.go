@@ -11,10 +11,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestCellsOfListAndDetailAreUnited checks, value by value, whether a record takes the list,
-// the detail or the earlier night.
+// TestCellsOfListAndDetailAreUnited checks for each value whether it comes from the list, the
+// detail or the earlier night.
 func TestCellsOfListAndDetailAreUnited(t *testing.T) {
-	// A text, an amount and a time. null means that the list or detail lacks the value.
+	// order has a text, an amount and a time. null means that the list or detail lacks it.
 	order := func(seq int, status, total, created string) string {
 		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
 	}
@@ -30,30 +30,30 @@ func TestCellsOfListAndDetailAreUnited(t *testing.T) {
 		"the list fills a blank": {"", order(1, `"new"`, `"1"`, none), order(2, `""`, `"2"`, none), "new 2.000000 <nil>"},
 		"both are blank":         {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
 		"a blank is no NULL":     {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
-		"a list alone keeps what it leaves out": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+		"a list alone keeps omitted values": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, `"new"`, none, none), "", "new 1.000000 02"},
-		"a list alone keeps what it leaves blank": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
-		"a detail alone keeps what it leaves out": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+		"a list alone keeps blank values": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
+		"a detail alone keeps omitted values": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			"", order(3, none, `"4"`, none), "old 4.000000 02"},
-		"with both halves the earlier night has no say": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+		"with list and detail, the earlier night is not used": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, none, `"2"`, none), order(4, `"new"`, none, none), "new 2.000000 <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
 			if c.stored != "" {
-				_, err := h.run(map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
+				_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
 				must(t, err)
 			}
-			seen := map[string]showing{}
+			seen := map[string]streamInput{}
 			if c.list != "" {
-				seen["orders"] = showing{cover: load.Whole, rows: rows{"orders": c.list}}
+				seen["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": c.list}}
 			}
 			if c.detail != "" {
-				seen["order_details"] = showing{cover: load.ByID, rows: rows{"orders": c.detail}, asked: map[load.Outcome][]string{load.Answered: {"o"}}}
+				seen["order_details"] = streamInput{cover: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
 			}
 			_, err := h.run(seen, load.Limits{})
 			must(t, err)
-			h.want("SELECT status, total::VARCHAR, strftime(created_at, '%d') FROM orders", c.want)
+			h.requireRows("SELECT status, total::VARCHAR, strftime(created_at, '%d') FROM orders", c.want)
 		})
 	}
 }
@@ -64,28 +64,28 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 	item := func(seq, position int, name, product string) string {
 		return record(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)
 	}
-	both := map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": order(1), "order_line_items": item(1, 1, `"lean"`, "null")}},
-		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o"}}, rows: rows{"orders": order(2),
+	both := map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": order(1), "order_line_items": item(1, 1, `"lean"`, "null")}},
+		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}, rows: rows{"orders": order(2),
 			"order_line_items": item(2, 1, `"full"`, `"p"`) + "," + item(2, 2, `"more"`, `"q"`)}}}
-	list := func(items ...string) map[string]showing {
-		return map[string]showing{"orders": {cover: load.Whole, rows: rows{"orders": order(3), "order_line_items": strings.Join(items, ",")}}}
+	list := func(items ...string) map[string]streamInput {
+		return map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": order(3), "order_line_items": strings.Join(items, ",")}}}
 	}
-	detail := func(items string) map[string]showing {
-		return map[string]showing{"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o"}},
+	detail := func(items string) map[string]streamInput {
+		return map[string]streamInput{"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}},
 			rows: rows{"orders": order(4), "order_line_items": items}}}
 	}
 	for name, c := range map[string]struct {
-		second map[string]showing
+		second map[string]streamInput
 		want   []string
 	}{
-		"both again":                                 {both, []string{"1 full p", "2 more q"}},
-		"the list agrees and leaves a value out":     {list(item(3, 1, `"full"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
-		"the list leaves a text blank":               {list(item(3, 1, `""`, `"p"`), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
-		"the list contradicts an item":               {list(item(3, 1, `"other"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 other <nil>", "2 more q"}},
-		"the list has an item less":                  {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
-		"the list leaves items out":                  {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
-		"a detail alone":                             {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
-		"the detail could not be read, nor the list": {map[string]showing{}, []string{"1 full p", "2 more q"}},
+		"list and detail again":             {both, []string{"1 full p", "2 more q"}},
+		"the list agrees and omits a value": {list(item(3, 1, `"full"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
+		"the list leaves a text blank":      {list(item(3, 1, `""`, `"p"`), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
+		"the list contradicts an item":      {list(item(3, 1, `"other"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 other <nil>", "2 more q"}},
+		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
+		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
+		"a detail alone":                    {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
+		"neither list nor detail was read":  {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
@@ -93,37 +93,37 @@ func TestItemsOfListAndDetailAreUnited(t *testing.T) {
 			must(t, err)
 			_, err = h.run(c.second, load.Limits{Rows: 9})
 			must(t, err)
-			h.want("SELECT position, outlet_name, product_id FROM order_line_items WHERE order_id = 'o' ORDER BY position", c.want...)
+			h.requireRows("SELECT position, outlet_name, product_id FROM order_line_items WHERE order_id = 'o' ORDER BY position", c.want...)
 		})
 	}
 }
 
-// TestTrialProvenAbsenceClosesRows checks, for a list with details, the deletions for each
+// TestTrialProvenAbsenceClosesRows checks the deletions of a list with details, for each
 // coverage of the list and each outcome of the request for the detail.
 func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 	requireTrials(t)
-	order := func(id string) string { return record(1, 1, "id", quoted(id)) }
-	line := func(id string) string { return record(1, 1, "order_id", quoted(id), "position", "1") }
-	first := map[string]showing{
+	order := func(id string) string { return record(1, 1, "id", quote(id)) }
+	line := func(id string) string { return record(1, 1, "order_id", quote(id), "position", "1") }
+	first := map[string]streamInput{
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a") + "," + order("b")}},
-		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
+		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
 			"orders": record(2, 2, "id", `"a"`) + "," + record(3, 3, "id", `"b"`), "order_line_items": line("a") + "," + line("b")}},
 	}
-	// The second night sees order a alone.
+	// The second night reads only order a.
 	for name, c := range map[string]struct {
 		list    load.Coverage
-		outcome load.Outcome // of the request for b; empty if it was not requested
+		outcome load.Outcome // the outcome of the request for b, or empty without a request
 		want    []string
 		reason  []string
 	}{
-		"a proven list, not asked":       {load.Whole, "", []string{"a"}, []string{"b absent from a proven walk of orders"}},
-		"a proven list, answered by 404": {load.Whole, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
-		"a proven list, asked in vain":   {load.Whole, load.Missed, []string{"a", "b"}, nil},
-		"an unproven list":               {load.Unproven, "", []string{"a", "b"}, nil},
-		"an unproven list, and a 404":    {load.Unproven, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
-		"a carried list, and a 404":      {load.Carried, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
-		"a carried list, asked in vain":  {load.Carried, load.Missed, []string{"a", "b"}, nil},
-		"an unproven list asked in vain": {load.Unproven, load.Missed, []string{"a", "b"}, nil},
+		"a proven list, no detail request":        {load.Whole, "", []string{"a"}, []string{"b absent from a proven walk of orders"}},
+		"a proven list, and a 404":                {load.Whole, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a proven list, detail request failed":    {load.Whole, load.Missed, []string{"a", "b"}, nil},
+		"an unproven list":                        {load.Unproven, "", []string{"a", "b"}, nil},
+		"an unproven list, and a 404":             {load.Unproven, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a carried list, and a 404":               {load.Carried, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a carried list, detail request failed":   {load.Carried, load.Missed, []string{"a", "b"}, nil},
+		"an unproven list, detail request failed": {load.Unproven, load.Missed, []string{"a", "b"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
@@ -133,12 +133,12 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 			if c.outcome != "" {
 				asked[c.outcome] = append(asked[c.outcome], "b")
 			}
-			_, err = h.run(map[string]showing{"orders": {cover: c.list, rows: rows{"orders": order("a")}},
-				"order_details": {cover: load.ByID, asked: asked, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
+			_, err = h.run(map[string]streamInput{"orders": {cover: c.list, rows: rows{"orders": order("a")}},
+				"order_details": {cover: load.ByID, outcomes: asked, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
 			must(t, err)
-			h.want("SELECT id FROM orders ORDER BY id", c.want...)
-			h.want("SELECT order_id FROM order_line_items ORDER BY ALL", c.want...)
-			h.want("SELECT key || ' ' || evidence FROM meta.deletions", c.reason...)
+			h.requireRows("SELECT id FROM orders ORDER BY id", c.want...)
+			h.requireRows("SELECT order_id FROM order_line_items ORDER BY ALL", c.want...)
+			h.requireRows("SELECT key || ' ' || evidence FROM meta.deletions", c.reason...)
 		})
 	}
 }
@@ -153,7 +153,7 @@ func TestVersionsFollowOneAnother(t *testing.T) {
 		for _, name := range strings.Fields(names) {
 			all = append(all, listing(name[:1], name, int(name[1]), i+1))
 		}
-		changes, err := h.run(whole(strings.Join(all, ","), ""), limits)
+		changes, err := h.run(wholeLists(strings.Join(all, ","), ""), limits)
 		must(t, err)
 		want := []load.Change{
 			{Table: "product_listings", After: 2, New: 2},
@@ -166,47 +166,47 @@ func TestVersionsFollowOneAnother(t *testing.T) {
 			t.Errorf("night %d (-want +got):\n%s", i+1, diff)
 		}
 	}
-	h.want("SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY name, valid_from",
+	h.requireRows("SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY name, valid_from",
 		"a1 01 04", "a2 04 <nil>", "b1 01 02", "b2 02 03", "b2 04 <nil>")
-	h.want("SELECT name, run_id FROM past.product_listings ORDER BY valid_to, name",
+	h.requireRows("SELECT name, run_id FROM past.product_listings ORDER BY valid_to, name",
 		"b1 20261102T020000Z", "b2 20261103T020000Z", "a1 20261104T020000Z")
-	h.want("SELECT count(*) FROM meta.deletions", "1")
+	h.requireRows("SELECT count(*) FROM meta.deletions", "1")
 }
 
 // TestDetailsAreStoredForTheNextNight checks meta.details after each outcome.
 func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
-	h.plans = true
-	list := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
-	seen := func(cover load.Coverage, asked map[load.Outcome][]string) map[string]showing {
-		return map[string]showing{"product_listings": list["product_listings"], "products": {cover: cover, asked: asked}}
+	h.planDetails = true
+	list := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
+	seen := func(cover load.Coverage, asked map[load.Outcome][]string) map[string]streamInput {
+		return map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: cover, outcomes: asked}}
 	}
 	const stored = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
 	_, err := h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
 	must(t, err)
-	h.want(stored, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
+	h.requireRows(stored, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
 	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.Gone: {"c"}}), load.Limits{})
 	must(t, err)
-	h.want(stored, "a 02 02 <nil> false", "b 01 01 02 false")
+	h.requireRows(stored, "a 02 02 <nil> false", "b 01 01 02 false")
 	_, err = h.run(seen(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
 	must(t, err)
-	h.want(stored, "a 02 02 <nil> false", "b 01 01 02 false")
+	h.requireRows(stored, "a 02 02 <nil> false", "b 01 01 02 false")
 	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
 	must(t, err)
-	h.want(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
+	h.requireRows(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
 }
 
-// TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit before and during the merge. Of 270 MB,
-// loading gets 256, its minimum.
+// TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit before and during the merge. With a
+// limit of 270 MB, loading gets 256 MB, its minimum.
 func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var loading, merging string
 	ask := func(d *warehouse.Draft, to *string) {
 		must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))
 	}
-	h.staged = func(_ *load.Stage, d *warehouse.Draft) { ask(d, &loading) }
-	h.merged = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) { ask(d, &merging) }
-	_, err := h.run(whole(listing("a", "a1", 1, 1), ""), load.Limits{})
+	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { ask(d, &loading) }
+	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) { ask(d, &merging) }
+	_, err := h.run(wholeLists(listing("a", "a1", 1, 1), ""), load.Limits{})
 	must(t, err)
 	if loading != "244.1 MiB" || merging != "257.4 MiB" {
 		t.Errorf("the limit is %s while rows are loaded and %s in the merge, want 244.1 and 257.4 MiB", loading, merging)

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestMetaIsTheSumOfItsChanges publishes versions that add rows to meta, change, repeat
-// and remove them, and restores the meta of each from the files alone.
+// TestMetaIsTheSumOfItsChanges publishes versions that add, change, repeat and remove rows of
+// meta. The meta of each version must be restored from the files of changes alone.
 func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
@@ -80,7 +80,7 @@ func metaRows(t *testing.T, d *warehouse.Draft, metas []stream.Definition) (all 
 	return all
 }
 
-// pastWarehouse returns a warehouse with tables that have columns of most types.
+// pastWarehouse returns a warehouse whose tables have columns of most types.
 func pastWarehouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool {
@@ -123,8 +123,8 @@ func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []st
 	return all
 }
 
-// everyValue returns SQL that closes one row of each table. Its columns have the largest
-// value of their type or a text with special characters, or, unless filled, only the key.
+// everyValue returns SQL that closes one row of each table. If filled is true, each column has
+// the largest value of its type or a text with special characters. Otherwise only the key is set.
 func everyValue(d []stream.Definition, filled bool) string {
 	var statements []string
 	for _, def := range d {
@@ -165,9 +165,9 @@ func everyValue(d []stream.Definition, filled bool) string {
 	return strings.Join(statements, ";\n")
 }
 
-// TestPastIsTheSumOfItsChanges publishes versions that close rows, and restores the past of
-// each from the files alone. It covers every type of column, NULLs, equal rows, and runs
-// without closed rows.
+// TestPastIsTheSumOfItsChanges publishes versions that close rows. The past of each version must
+// be restored from the files of changes alone. The rows have columns of every type, NULLs and
+// duplicates, and some runs close no rows.
 func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
@@ -184,7 +184,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		"SELECT 1",
 		empty + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
 	} {
-		at := begun.Add(time.Duration(i) * time.Hour) // all of one day
+		at := begun.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
 		files, past, damaged := integrity.MetaFiles(wh, run)
 		if len(files) != i+1 || !past || len(damaged) > 0 {
@@ -207,7 +207,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	}
 }
 
-// TestChainRestartsWhenPastLosesRows removes rows of past. A file of a chain cannot remove them,
+// TestChainRestartsWhenPastLosesRows removes rows of past. A file of changes cannot record this,
 // so the next file must begin a new chain.
 func TestChainRestartsWhenPastLosesRows(t *testing.T) {
 	t.Parallel()

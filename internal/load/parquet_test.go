@@ -57,7 +57,7 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 // rows of the catalog, with fingerprints of all sizes.
 func TestFilesNameTheirFields(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(whole(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
+	_, err := h.run(wholeLists(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
 		{"id":"c","row_hash":9223372036854775808,"seq":3},{"id":"d","row_hash":18446744073709551615,"seq":4}`, price("a", 1, "2", 3, 1)), load.Limits{})
 	must(t, err)
 	for _, table := range h.w.Catalog.Tables() {
@@ -66,11 +66,11 @@ func TestFilesNameTheirFields(t *testing.T) {
 			want = append(want, fmt.Sprintf("%s %d", c.Name, c.FieldID))
 		}
 		file := sqltext.Literal(h.file(table.Name))
-		h.want("SELECT name, field_id FROM parquet_schema("+file+") WHERE num_children IS NULL", want...)
-		h.want("SELECT name FROM parquet_schema(" + file + ") WHERE type = 'INT64' AND converted_type LIKE 'UINT%'")
+		h.requireRows("SELECT name, field_id FROM parquet_schema("+file+") WHERE num_children IS NULL", want...)
+		h.requireRows("SELECT name FROM parquet_schema(" + file + ") WHERE type = 'INT64' AND converted_type LIKE 'UINT%'")
 	}
 	file := sqltext.Literal(h.file("product_listings"))
-	h.want("SELECT typeof(row_hash), row_hash FROM read_parquet("+file+") ORDER BY id",
+	h.requireRows("SELECT typeof(row_hash), row_hash FROM read_parquet("+file+") ORDER BY id",
 		"BIGINT 0", "BIGINT 9223372036854775807", "BIGINT -9223372036854775808", "BIGINT -1")
-	h.want("SELECT count(*) FROM product_listings m JOIN read_parquet("+file+") f ON f.id = m.id AND f.row_hash::BIT = m.row_hash::BIT", "4")
+	h.requireRows("SELECT count(*) FROM product_listings m JOIN read_parquet("+file+") f ON f.id = m.id AND f.row_hash::BIT = m.row_hash::BIT", "4")
 }

@@ -26,10 +26,10 @@ func record(hash, seq int, pairs ...string) string {
 	return fmt.Sprintf(`{%s,"row_hash":%d,"seq":%d}`, strings.Join(members, ","), hash, seq)
 }
 
-func quoted(text string) string { return fmt.Sprintf("%q", text) }
+func quote(text string) string { return fmt.Sprintf("%q", text) }
 
-// planned returns the ids of a plan by reason.
-func (h *fixture) planned(d *warehouse.Draft, st string) map[string][]string {
+// plannedIDs returns the ids of a plan by reason.
+func (h *fixture) plannedIDs(d *warehouse.Draft, st string) map[string][]string {
 	h.t.Helper()
 	found := map[string][]string{}
 	query := "SELECT why, id FROM stage." + sqltext.Quote(st) + `."$plan" ORDER BY ALL`
@@ -42,22 +42,22 @@ func (h *fixture) planned(d *warehouse.Draft, st string) map[string][]string {
 	return found
 }
 
-// TestTrialDetailsArePlannedByListRow covers every reason to read a detail whose
-// list shows its changes.
+// TestTrialDetailsArePlannedByListRow covers every reason to read a detail whose list shows its
+// changes.
 func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	requireTrials(t)
-	list := func(hashes map[string]int, prices ...string) map[string]showing {
+	list := func(hashes map[string]int, prices ...string) map[string]streamInput {
 		var all []string
 		for i, id := range slices.Sorted(maps.Keys(hashes)) {
 			all = append(all, listing(id, "x", hashes[id], i+1))
 		}
-		return whole(strings.Join(all, ","), strings.Join(prices, ","))
+		return wholeLists(strings.Join(all, ","), strings.Join(prices, ","))
 	}
 	first := map[string]int{"a": 1, "b": 2, "c": 3}
 	for name, c := range map[string]struct {
-		second  map[string]showing
+		second  map[string]streamInput
 		reread  load.Rereading
-		unread  bool // the list was not proven tonight
+		unread  bool // the list was not proven in this night
 		outcome load.Outcome
 		want    map[string][]string
 		counts  load.Plan
@@ -78,28 +78,28 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
 		"all are read again each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
 			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{Fetch: 3, Recheck: 3}},
-		"none answered last night": {list(first), load.Rereading{}, false, load.Missed,
+		"no request succeeded last night": {list(first), load.Rereading{}, false, load.Missed,
 			map[string][]string{"new": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
 		"an id that would change the path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings", "products")
-			h.plans = true
+			h.planDetails = true
 			night := list(first)
-			night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
+			night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
 				rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`) + "," + record(3, 3, "id", `"c"`)}}
 			_, err := h.run(night, load.Limits{})
 			must(t, err)
-			h.plans = false
+			h.planDetails = false
 			products, _ := stream.Find(h.streams, "products")
-			h.staged = func(s *load.Stage, d *warehouse.Draft) {
+			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return !c.unread })
 				must(t, err)
-				if diff := cmp.Diff(c.want, h.planned(d, "products")); diff != "" {
+				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
 				}
-				plan.Nights = 0 // meta has no run
+				plan.Nights = 0 // depends on runs, of which meta has none
 				if diff := cmp.Diff(c.counts, plan); diff != "" {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
@@ -110,69 +110,69 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	}
 }
 
-// TestLiveDetailsAreRead covers the conditions under which a campaign, an
-// article or a profile is live, and the details that an event makes due.
+// TestLiveDetailsAreRead covers the conditions under which a campaign, an article or a profile is
+// live, and the details that an event makes due.
 func TestLiveDetailsAreRead(t *testing.T) {
 	const old, lately = `"2026-01-01T00:00:00Z"`, `"2026-10-20T00:00:00Z"`
 	campaign := func(id, changed string) string {
-		return record(1, 1, "id", quoted(id), "profile_id", quoted("f-"+id), "created_at", old, "updated_at", changed)
+		return record(1, 1, "id", quote(id), "profile_id", quote("f-"+id), "created_at", old, "updated_at", changed)
 	}
 	article := func(id, campaign, url string) string {
-		return record(1, 1, "id", quoted(id), "campaign_id", quoted(campaign), "live_url", quoted(url))
+		return record(1, 1, "id", quote(id), "campaign_id", quote(campaign), "live_url", quote(url))
 	}
 	names := []string{"campaigns", "campaign_articles", "campaign_status_counts", "articles", "profiles", "profile_orders",
 		"article_comments", "article_status_events", "article_comment_events"}
-	base := map[string]showing{
+	base := map[string]streamInput{
 		"campaigns": {cover: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old)}},
-		"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
+		"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
 			"campaign_articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+		"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
 			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"article_comments": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+		"article_comments": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
 			"article_comments": record(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
-		"campaign_status_counts": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
+		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
 		"profiles": {cover: load.Whole, rows: rows{"profiles": record(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
 			record(2, 2, "id", `"f-changed"`, "created_at", old) + "," + record(3, 3, "id", `"f-open"`, "created_at", old) + "," + record(4, 4, "id", `"f-new"`, "created_at", lately)}},
-		"profile_orders": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
+		"profile_orders": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
 	}
 	for name, c := range map[string]struct {
-		events map[string]showing
+		events map[string]streamInput
 		live   map[string][]string // by stream
 		event  map[string][]string
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
 			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
-		"a status": {map[string]showing{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
 			map[string][]string{"campaign_status_counts": {"changed", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
-		"a status of before": {map[string]showing{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status of before": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
-		"an answer to a comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an answer to a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
-		"a comment on an unknown comment": {map[string]showing{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"a comment on an unknown comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newFixture(t, names...)
-			h.plans = true
+			h.planDetails = true
 			_, err := h.run(base, load.Limits{})
 			must(t, err)
-			h.plans = false
-			h.staged = func(s *load.Stage, d *warehouse.Draft) {
+			h.planDetails = false
+			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				for _, st := range h.streams {
 					if !st.IsDetail() {
 						continue
 					}
 					_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
 					must(t, err)
-					got := h.planned(d, st.Name)
+					got := h.plannedIDs(d, st.Name)
 					if want, ok := c.live[st.Name]; ok && !slices.Equal(got["live"], want) {
 						t.Errorf("%s: live ids are %v, want %v", st.Name, got["live"], want)
 					}
@@ -187,48 +187,48 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}
 }
 
-// TestLiveDaysBoundaryIsLive changes a campaign, an order and a profile exactly
-// live_days ago, and others a moment earlier.
+// TestLiveDaysBoundaryIsLive has a campaign, an order and a profile that changed exactly
+// live_days ago, and others that changed a moment earlier.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	const days = 30
 	at := func(before time.Duration) string {
 		secondNight := night.AddDate(0, 0, 1)
-		return quoted(secondNight.AddDate(0, 0, -days).Add(-before).Format("2006-01-02T15:04:05.000000Z"))
+		return quote(secondNight.AddDate(0, 0, -days).Add(-before).Format("2006-01-02T15:04:05.000000Z"))
 	}
-	first, earlier, old := at(0), at(time.Microsecond), quoted("2026-01-01T00:00:00Z")
+	first, earlier, old := at(0), at(time.Microsecond), quote("2026-01-01T00:00:00Z")
 	dated := func(id, profile, changed string) string {
-		return record(1, 1, "id", quoted(id), "profile_id", quoted(profile), "created_at", old, "updated_at", changed)
+		return record(1, 1, "id", quote(id), "profile_id", quote(profile), "created_at", old, "updated_at", changed)
 	}
 	profile := func(id, changed string) string {
-		return record(1, 1, "id", quoted(id), "created_at", old, "updated_at", changed)
+		return record(1, 1, "id", quote(id), "created_at", old, "updated_at", changed)
 	}
 	h := newFixture(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
-	h.plans = true
-	_, err := h.run(map[string]showing{
+	h.planDetails = true
+	_, err := h.run(map[string]streamInput{
 		"campaigns":              {cover: load.Whole, rows: rows{"campaigns": dated("first", "by campaign", first) + "," + dated("earlier", "none", earlier)}},
 		"orders":                 {cover: load.Whole, rows: rows{"orders": dated("first", "by order", first) + "," + dated("earlier", "none", earlier)}},
 		"profiles":               {cover: load.Whole, rows: rows{"profiles": profile("itself", first) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
-		"campaign_status_counts": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"first", "earlier"}}},
-		"profile_orders":         {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
+		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"first", "earlier"}}},
+		"profile_orders":         {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
 	}, load.Limits{})
 	must(t, err)
-	h.plans = false
-	h.staged = func(s *load.Stage, d *warehouse.Draft) {
+	h.planDetails = false
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for name, want := range map[string][]string{"campaign_status_counts": {"first"}, "profile_orders": {"by campaign", "by order", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			must(t, err)
-			if got := h.planned(d, name)["live"]; !slices.Equal(got, want) {
+			if got := h.plannedIDs(d, name)["live"]; !slices.Equal(got, want) {
 				t.Errorf("%s: live ids are %v, want %v", name, got, want)
 			}
 		}
 	}
-	_, err = h.run(map[string]showing{}, load.Limits{})
+	_, err = h.run(map[string]streamInput{}, load.Limits{})
 	must(t, err)
 }
 
-// TestSettledDetailsAreReadInTurn runs several nights. Each settled detail is read once
-// within Recheck nights, and a detail that a night had no time for is overdue.
+// TestSettledDetailsAreReadInTurn runs several nights. Each settled detail must be read once
+// within Recheck nights. If a night had no time for a detail, the detail is overdue.
 func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	const nights, listed = 3, 12
 	h := newFixture(t, "product_listings", "products")
@@ -239,17 +239,17 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 		ids = append(ids, fmt.Sprintf("p%02d", i))
 		all = append(all, listing(ids[i], "x", i+1, i+1))
 	}
-	list := whole(strings.Join(all, ","), "")
-	h.merged = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+	list := wholeLists(strings.Join(all, ","), "")
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	read := map[string]int{}
 	for night := range 1 + 2*nights {
 		late := night == nights-1 // this night has no time for settled details
-		h.staged = func(s *load.Stage, d *warehouse.Draft) {
+		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
 			must(t, err)
-			why := h.planned(d, "products")
+			why := h.plannedIDs(d, "products")
 			asked := slices.Concat(why["new"], why["recheck"])
 			if late {
 				asked = nil
@@ -261,7 +261,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			done, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
 			if plan.Fetch+plan.Carried != listed || done.Fetch != int64(len(asked)) || done.Unread+done.Carried+done.Fetch != listed {
-				t.Errorf("night %d: plan was %+v, carried out as %+v", night, plan, done)
+				t.Errorf("night %d: the plan was %+v, but %+v was executed", night, plan, done)
 			}
 			if late && done.Unread != 0 {
 				t.Errorf("night %d: %d ids that need no reading are unread", night, done.Unread)
@@ -269,10 +269,10 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			caughtUp, err := s.Details.CountCaughtUp(t.Context())
 			must(t, err)
 			if caughtUp != int64(len(asked)) {
-				t.Errorf("night %d: caught up with %d details, want %d", night, caughtUp, len(asked))
+				t.Errorf("night %d: %d overdue details were read, want %d", night, caughtUp, len(asked))
 			}
 		}
-		seen := map[string]showing{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
+		seen := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
 		_, err := h.run(seen, load.Limits{})
 		must(t, err)
 	}
@@ -286,29 +286,29 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 // TestRefreshPlansOnlyItsTargets plans known ids and an unknown one.
 func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
-	h.plans = true
-	night := whole(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
-	night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
+	h.planDetails = true
+	night := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
+	night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
 	_, err := h.run(night, load.Limits{})
 	must(t, err)
-	h.plans = false
+	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
-	h.staged = func(s *load.Stage, d *warehouse.Draft) {
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		plan, err := s.Details.PlanOnly(t.Context(), products, []string{"b", "it's new"})
 		must(t, err)
 		if plan.Fetch != 2 || plan.Carried != 1 {
 			t.Errorf("the plan is %+v", plan)
 		}
-		if diff := cmp.Diff(map[string][]string{"carried": {"a"}, "event": {"b", "it's new"}}, h.planned(d, "products")); diff != "" {
+		if diff := cmp.Diff(map[string][]string{"carried": {"a"}, "event": {"b", "it's new"}}, h.plannedIDs(d, "products")); diff != "" {
 			t.Errorf("plan (-want +got):\n%s", diff)
 		}
 	}
-	_, err = h.run(map[string]showing{}, load.Limits{})
+	_, err = h.run(map[string]streamInput{}, load.Limits{})
 	must(t, err)
 }
 
-// TestSecondPlanKeepsSettledDetails plans again after staged records that name no new id, and
-// after some that do.
+// TestSecondPlanKeepsSettledDetails plans again after more records were staged, with and without
+// a new id.
 func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 	for name, c := range map[string]struct {
 		late string
@@ -320,7 +320,7 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings", "products", "order_items")
 			products, _ := stream.Find(h.streams, "products")
-			h.staged = func(s *load.Stage, d *warehouse.Draft) {
+			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				proven := func(string) bool { return true }
 				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, proven)
 				must(t, err)
@@ -331,13 +331,13 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)
 				}
 			}
-			_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})
+			_, err := h.run(wholeLists(listing("a", "x", 1, 1), ""), load.Limits{})
 			must(t, err)
 		})
 	}
 }
 
-// TestKnownParams lists the campaigns that have status counts.
+// TestKnownParams lists the campaigns with status counts.
 func TestKnownParams(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
@@ -350,13 +350,13 @@ func TestKnownParams(t *testing.T) {
 			}
 		}
 	}
-	h.staged = known("staged")
-	_, err := h.run(map[string]showing{"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"staged"}},
+	h.beforeMerge = known("staged")
+	_, err := h.run(map[string]streamInput{"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"staged"}},
 		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`)}},
-		"campaign_status_counts": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"own"}},
+		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
 			rows: rows{"campaign_status_counts": record(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
 	must(t, err)
-	h.staged = known("own", "staged")
-	_, err = h.run(map[string]showing{"campaign_status_counts": {cover: load.ByID}}, load.Limits{})
+	h.beforeMerge = known("own", "staged")
+	_, err = h.run(map[string]streamInput{"campaign_status_counts": {cover: load.ByID}}, load.Limits{})
 	must(t, err)
 }

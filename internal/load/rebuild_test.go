@@ -31,15 +31,15 @@ func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string)
 	return lines
 }
 
-// snapshots runs nights with the given names of listings and returns their Parquet files.
-func (h *fixture) snapshots(nights ...string) (all []warehouse.Snapshot) {
+// runSnapshots runs nights with the given names of listings and returns their Parquet files.
+func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 	h.t.Helper()
 	for i, names := range nights {
 		var rows []string
 		for n, name := range strings.Fields(names) {
 			rows = append(rows, listing(name[:1], name, int(name[1]), n+1))
 		}
-		_, err := h.run(whole(strings.Join(rows, ","), ""), load.Limits{Rows: 9})
+		_, err := h.run(wholeLists(strings.Join(rows, ","), ""), load.Limits{Rows: 9})
 		must(h.t, err)
 		run, _, err := h.w.Versions.Latest()
 		must(h.t, err)
@@ -52,11 +52,11 @@ func (h *fixture) snapshots(nights ...string) (all []warehouse.Snapshot) {
 	return all
 }
 
-// TestReplayedSnapshotsGiveTheSameHistory rebuilds history from the files of all nights and of
-// some.
+// TestReplayedSnapshotsGiveTheSameHistory rebuilds history from the files of all nights, and from
+// those of some nights.
 func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	all := h.snapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")
+	all := h.runSnapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")
 	const versions = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
 	for name, c := range map[string]struct {
 		nights []int
@@ -65,10 +65,10 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 	}{
 		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04"},
 			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z"}},
-		// Rows have the start of their validity. The files do not show that b2 was missing in between.
+		// The files contain valid_from, but do not show that b2 was missing between the two nights.
 		"the first and the last": {[]int{0, 4}, []string{"a1 01 03", "a2 03", "b1 01 04", "b2 04"},
 			[]string{"a1 20261103T020000Z", "b1 20261104T020000Z"}},
-		"the last alone": {[]int{4}, []string{"a2 03", "b2 04"}, nil},
+		"only the last": {[]int{4}, []string{"a2 03", "b2 04"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
@@ -91,10 +91,10 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files of which some have the
-// unsigned fingerprints of earlier programs.
+// TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files, some of which have the
+// unsigned fingerprints of earlier versions of the program.
 func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
-	// The fingerprint of a changes only in its highest bit, that of b in another one.
+	// The fingerprints change only in their highest bit: a in the second night, b in the third.
 	nights := []string{
 		"('a', 1, 1), ('b', 18446744073709551615, 1)",
 		"('a', 9223372036854775809, 2), ('b', 18446744073709551615, 1)",
@@ -130,7 +130,7 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 // with the original.
 func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	all := h.snapshots("a1 b1", "a1 b2", "a2")
+	all := h.runSnapshots("a1 b1", "a1 b2", "a2")
 	listings := h.streams[0].Root()
 	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
 		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
@@ -149,7 +149,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		}
 		one.Table.Rows++
 		if err := load.WriteDay(t.Context(), d, listings, one); err == nil || !strings.Contains(err.Error(), "history has") {
-			t.Errorf("a day with one row too many: got %v, want an error", err)
+			t.Errorf("a day with an additional row: got %v, want an error", err)
 		}
 		must(t, d.Discard())
 	}
@@ -158,8 +158,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 // TestMetaOfAnotherCatalogIsCopied copies meta from a published version.
 func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	h.findings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, load.Drifts{})
-	_, err := h.run(whole(listing("a", "x", 1, 1), ""), load.Limits{})
+	h.addFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, load.Drifts{})
+	_, err := h.run(wholeLists(listing("a", "x", 1, 1), ""), load.Limits{})
 	must(t, err)
 	run, _, err := h.w.Versions.Latest()
 	must(t, err)

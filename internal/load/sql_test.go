@@ -47,7 +47,7 @@ func statementsOf(t *testing.T) []statement {
 	return all
 }
 
-// isIn reports whether a text has the pieces in order.
+// isIn reports whether a text contains the pieces of the statement in order.
 func (s statement) isIn(text string) bool {
 	for _, piece := range s.pieces {
 		_, rest, found := strings.Cut(text, piece)
@@ -59,31 +59,31 @@ func (s statement) isIn(text string) bool {
 	return true
 }
 
-// TestEveryStatementOfTheFilesRuns checks that DuckDB executes each statement of the files,
-// alone or as a part of another, in the nights below.
+// TestEveryStatementOfTheFilesRuns runs nights with all kinds of input. DuckDB must execute each
+// statement of the files, alone or as a part of another statement.
 func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
 		"profile_orders", "countries", "cities", "article_status_events", "article_comment_events")
-	h.logs, h.plans, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 2}
-	h.staged = func(s *load.Stage, d *warehouse.Draft) { useEverything(t, h, s, d) }
-	h.merged = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
-		writeEverything(t, h, s, d, cover, changes)
+	h.logStatements, h.planDetails, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 2}
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) { runAllQueries(t, h, s, d) }
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+		writeAllMeta(t, h, s, d, cover, changes)
 	}
 	limits := load.Limits{Rows: 5_000}
-	_, err := h.run(firstOfEverything(), limits)
+	_, err := h.run(firstFullInput(), limits)
 	must(t, err)
-	h.spoilSchema()
-	h.leaves = `{"id":"p0001","seq":9}`
-	_, err = h.run(secondOfEverything(), limits)
+	h.changeSchemaVersion()
+	h.skippedKeys = `{"id":"p0001","seq":9}`
+	_, err = h.run(secondFullInput(), limits)
 	must(t, err)
-	_, err = h.run(thirdOfEverything(), limits)
+	_, err = h.run(thirdFullInput(), limits)
 	must(t, err)
-	h.merged = nil
-	rebuildEverything(t, h)
-	ran := strings.Join(h.ran, "\n")
+	h.afterMerge = nil
+	runRebuild(t, h)
+	ran := strings.Join(h.statements, "\n")
 	for _, s := range statementsOf(t) {
-		if !slices.ContainsFunc(h.ran, s.isIn) {
+		if !slices.ContainsFunc(h.statements, s.isIn) {
 			t.Errorf("%s did not run", s.name)
 		}
 	}
@@ -92,8 +92,8 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	}
 }
 
-// spoilSchema changes the schema version of the newest version.
-func (h *fixture) spoilSchema() {
+// changeSchemaVersion changes the schema version in the newest version of the warehouse.
+func (h *fixture) changeSchemaVersion() {
 	h.t.Helper()
 	run, _, err := h.w.Versions.Latest()
 	must(h.t, err)
@@ -105,54 +105,54 @@ func (h *fixture) spoilSchema() {
 	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }
 
-func firstOfEverything() map[string]showing {
+func firstFullInput() map[string]streamInput {
 	var all, prices []string
 	for i := range 1_100 {
 		id := fmt.Sprintf("p%04d", i)
 		all = append(all, fmt.Sprintf(`{"id":%q,"outlet_id":"o1","row_hash":%d,"seq":1}`, id, i))
 		prices = append(prices, price(id, 1, "1", i, 1))
 	}
-	seen := whole(strings.Join(all, ","), strings.Join(prices, ","))
-	seen["orders"] = showing{cover: load.Whole, rows: rows{
+	seen := wholeLists(strings.Join(all, ","), strings.Join(prices, ","))
+	seen["orders"] = streamInput{cover: load.Whole, rows: rows{
 		"orders":                   `{"id":"a","extra":"{\"x\":1}","row_hash":1,"seq":1},{"id":"b","row_hash":2,"seq":2},{"id":"a","extra":"{\"x\":2}","row_hash":3,"seq":3}`,
 		"order_line_items":         `{"order_id":"a","position":1,"row_hash":1,"seq":1}`,
 		"order_line_item_includes": `{"order_id":"a","line_position":1,"position":1,"row_hash":1,"seq":1}`}}
-	seen["order_details"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}},
+	seen["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}},
 		rows: rows{"orders": `{"id":"a","extra":"{\"y\":1}","row_hash":4,"seq":4}`, "order_line_items": `{"order_id":"a","position":1,"row_hash":4,"seq":4}`}}
-	seen["outlets"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
+	seen["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
 		"outlets": `{"id":"o1","row_hash":1,"seq":5}`, "outlet_channels": `{"id":"c","outlet_id":"o1","row_hash":1,"seq":5}`,
 		"outlet_channel_social_links": `{"outlet_channel_id":"c","position":1,"url":"u","row_hash":1,"seq":5}`}}
-	seen["campaigns"] = showing{cover: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
-	seen["countries"] = showing{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
-	seen["cities"] = showing{cover: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
-	seen["order_items"] = showing{cover: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
+	seen["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
+	seen["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
+	seen["cities"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
+	seen["order_items"] = streamInput{cover: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
 	return seen
 }
 
-func secondOfEverything() map[string]showing {
-	seen := whole(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
-	seen["orders"] = showing{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
-	seen["order_details"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Gone: {"a"}}}
-	seen["outlets"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
-	seen["countries"] = showing{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
-	seen["article_status_events"] = showing{cover: load.Unproven, rows: rows{
+func secondFullInput() map[string]streamInput {
+	seen := wholeLists(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
+	seen["orders"] = streamInput{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
+	seen["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"a"}}}
+	seen["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
+	seen["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
+	seen["article_status_events"] = streamInput{cover: load.Unproven, rows: rows{
 		"article_status_events": `{"event_id":"e1","article_id":"a1","received_at":"2026-11-01T03:00:00Z","row_hash":1,"seq":1}`}}
-	seen["order_items"] = showing{cover: load.Carried}
-	seen["products"] = showing{cover: load.Carried}
+	seen["order_items"] = streamInput{cover: load.Carried}
+	seen["products"] = streamInput{cover: load.Carried}
 	return seen
 }
 
-// thirdOfEverything is a list without duplicates.
-func thirdOfEverything() map[string]showing {
-	seen := whole(`{"id":"p0002","name":"newer","outlet_id":"o1","row_hash":10,"seq":1}`, "")
+// thirdFullInput is a list without duplicates.
+func thirdFullInput() map[string]streamInput {
+	seen := wholeLists(`{"id":"p0002","name":"newer","outlet_id":"o1","row_hash":10,"seq":1}`, "")
 	list := seen["product_listings"]
 	list.distinct = true
 	seen["product_listings"] = list
 	return seen
 }
 
-// useEverything runs all queries of a night between staging and merge.
-func useEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) {
+// runAllQueries runs all queries of a night between staging and merge.
+func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) {
 	t.Helper()
 	ctx := t.Context()
 	proven := func(string) bool { return true }
@@ -172,7 +172,7 @@ func useEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 		must(t, err)
 	}
 	for id, err := range s.Details.IDsToAsk(ctx, find("articles"), load.NeverRead) {
-		t.Logf("never read: %s: %v", id, err)
+		t.Logf("unread: %s: %v", id, err)
 	}
 	_, err = s.Details.KeepNamed(ctx, find("articles"), proven)
 	must(t, err)
@@ -194,12 +194,12 @@ func useEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 	must(t, s.Findings.AddDriftCarriers(ctx, []stream.DriftCarrier{{Record: 7}}))
 }
 
-// writeEverything writes all tables of meta.
-func writeEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+// writeAllMeta writes all tables of meta.
+func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
 	t.Helper()
 	ctx := t.Context()
 	if cover["products"] == load.Carried {
-		cover["products"] = load.ByID // counts as read, so that its rejects are replaced
+		cover["products"] = load.ByID // means that it was read, so that its rejects are replaced
 		defer func() { cover["products"] = load.Carried }()
 	}
 	_, err := s.Findings.WriteRejects(ctx, cover)
@@ -214,8 +214,8 @@ func writeEverything(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft
 	must(t, load.WriteMeta(ctx, d, h.w.Catalog.MetaDefinitions(), h.w.Catalog.Tables()))
 }
 
-// rebuildEverything runs the statements of a rebuild and of a repair.
-func rebuildEverything(t *testing.T, h *fixture) {
+// runRebuild runs the statements of a rebuild and of a repair.
+func runRebuild(t *testing.T, h *fixture) {
 	t.Helper()
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()

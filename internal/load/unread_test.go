@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnreadDetailKeepsItsRows leaves details unread because the night has no time. Values of
-// the list replace stored values, and other values are kept. A record that the list no longer
-// has is kept until the request for its detail gets a 404.
+// TestUnreadDetailKeepsItsRows leaves details unread, as a night without time does. Values of the
+// list must replace stored values, and other values must be kept. A record that the list no longer
+// contains must be kept until the request for its detail is answered 404.
 func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	order := func(id, status, email string, seq int) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
@@ -24,52 +24,52 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	item := func(id, name string, seq int) string {
 		return fmt.Sprintf(`{"order_id":%q,"position":1,"product_id":%q,"row_hash":%d,"seq":%[3]d}`, id, name, seq)
 	}
-	list := func(orders string) showing { return showing{cover: load.Whole, rows: rows{"orders": orders}} }
+	list := func(orders string) streamInput { return streamInput{cover: load.Whole, rows: rows{"orders": orders}} }
 	h := newFixture(t, "orders", "order_details")
-	h.plans = true
-	_, err := h.run(map[string]showing{
+	h.planDetails = true
+	_, err := h.run(map[string]streamInput{
 		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "paid", "", 2) + "," + order("vanished", "paid", "", 3) + "," + order("late", "new", "", 4)),
-		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"same", "changed", "vanished"}}, rows: rows{
+		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"same", "changed", "vanished"}}, rows: rows{
 			"orders":           order("same", "paid", "s@x", 11) + "," + order("changed", "paid", "c@x", 12) + "," + order("vanished", "paid", "v@x", 13),
 			"order_line_items": item("same", "p1", 11) + "," + item("changed", "p2", 12) + "," + item("vanished", "p3", 13)}},
 	}, load.Limits{})
 	must(t, err)
 	const all = "SELECT id, status, coalesce(guest_email, '') FROM orders ORDER BY id"
-	h.want(all, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
+	h.requireRows(all, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
 	if h.plan.Unread != 1 || h.plan.Fetch != 3 {
 		t.Errorf("first night: %+v, want one unread and three read", h.plan)
 	}
 
-	changes, err := h.run(map[string]showing{
+	changes, err := h.run(map[string]streamInput{
 		"orders":        list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
 		"order_details": {cover: load.ByID},
 	}, load.Limits{})
 	must(t, err)
-	h.want(all, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
-	h.want("SELECT order_id, product_id FROM order_line_items ORDER BY ALL", "changed p2", "same p1", "vanished p3")
+	h.requireRows(all, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
+	h.requireRows("SELECT order_id, product_id FROM order_line_items ORDER BY ALL", "changed p2", "same p1", "vanished p3")
 	if c := changes["orders"]; c.Gone != 0 || c.New != 0 || c.Changed != 2 {
-		t.Errorf("the second night did %+v, want two changes", c)
+		t.Errorf("the second night made %+v, want two changes", c)
 	}
 	if h.plan.Unread != 3 || h.plan.Carried != 1 || h.plan.Fetch != 0 {
 		t.Errorf("second night: %+v, want three unread and one carried", h.plan)
 	}
 
-	changes, err = h.run(map[string]showing{
+	changes, err = h.run(map[string]streamInput{
 		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
-		"order_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"changed", "late"}, load.Gone: {"vanished"}}, rows: rows{
+		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"changed", "late"}, load.Gone: {"vanished"}}, rows: rows{
 			"orders": order("changed", "refunded", "", 32) + "," + order("late", "paid", "l@x", 34)}},
 	}, load.Limits{Rows: 10})
 	must(t, err)
-	h.want(all, "changed refunded ", "late paid l@x", "same paid s@x")
+	h.requireRows(all, "changed refunded ", "late paid l@x", "same paid s@x")
 	if c := changes["orders"]; c.Gone != 1 || h.plan.Unread != 0 {
-		t.Errorf("the third night did %+v by %+v, want one gone and none unread", c, h.plan)
+		t.Errorf("the third night made %+v with the plan %+v, want one gone and none unread", c, h.plan)
 	}
-	h.want("SELECT order_id, product_id FROM order_line_items", "same p1")
+	h.requireRows("SELECT order_id, product_id FROM order_line_items", "same p1")
 }
 
-// TestDetailsAreRequestedByPriority checks the order of requests: changed details
-// first, then details that were never read, the newest first, then settled ones, beginning
-// with those that were read longest ago.
+// TestDetailsAreRequestedByPriority checks the order of requests. Changed details come first.
+// Details that were never read follow, beginning with the newest. Settled details come last,
+// beginning with those that were read longest ago.
 func TestDetailsAreRequestedByPriority(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
@@ -79,7 +79,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		return fmt.Sprintf(`{"id":%q,"created_at":%s,"row_hash":%d,"seq":1}`, id, at, hash)
 	}
 	h := newFixture(t, "product_listings", "products")
-	h.plans, h.reread = true, load.Rereading{All: true}
+	h.planDetails, h.reread = true, load.Rereading{All: true}
 	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
 	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
 	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
@@ -92,17 +92,17 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
 		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
 	} {
-		night := whole(one.listings, "")
-		night["products"] = showing{cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: one.asked}}
+		night := wholeLists(one.listings, "")
+		night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: one.asked}}
 		_, err := h.run(night, load.Limits{Rows: 10})
 		must(t, err)
-		if !slices.Equal(h.asks, one.want) {
-			t.Errorf("ids to request are %v, want %v", h.asks, one.want)
+		if !slices.Equal(h.pendingIDs, one.want) {
+			t.Errorf("ids to request are %v, want %v", h.pendingIDs, one.want)
 		}
 	}
-	// A night with too little time for the changed details requests all in the order of the
-	// last reading, regardless of the reason.
-	h.staged = func(s *load.Stage, _ *warehouse.Draft) {
+	// A night with too little time for the changed details requests all details in the order
+	// in which they were last read, whatever the reason.
+	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
 		for last, want := range map[load.Priority][]string{
 			load.NeverRead:   {"new", "undated"},
@@ -118,21 +118,21 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			}
 		}
 	}
-	night := whole(changed+","+late, "")
-	night["products"] = showing{cover: load.ByID}
+	night := wholeLists(changed+","+late, "")
+	night["products"] = streamInput{cover: load.ByID}
 	_, err := h.run(night, load.Limits{Rows: 10})
 	must(t, err)
 }
 
-// Test404OfAListedIDIsMissed returns 404 for ids in lists. A 404 does not prove a deletion if a
-// list has the id, tonight or in carried rows. A row that only refers to the record does not
-// count.
+// Test404OfAListedIDIsMissed answers 404 for ids in lists. A 404 does not prove a deletion if a
+// list contains the id, in this night or in carried rows. Rows of other tables that refer to the
+// record do not prevent a deletion.
 func Test404OfAListedIDIsMissed(t *testing.T) {
-	campaign := func(id string) string { return record(1, 1, "id", quoted(id)) }
+	campaign := func(id string) string { return record(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
-		return record(1, 1, "id", quoted(id), "campaign_id", quoted(campaign))
+		return record(1, 1, "id", quote(id), "campaign_id", quote(campaign))
 	}
-	sold := record(1, 1, "id", quoted("item"), "article_id", quoted("sold"))
+	sold := record(1, 1, "id", quote("item"), "article_id", quote("sold"))
 	asked := func(d *warehouse.Draft, st string) (found []string) {
 		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$asked" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
@@ -144,28 +144,28 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 	}
 	for _, wasRead := range []bool{true, false} {
 		h := newFixture(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
-		h.plans = true
-		first := map[string]showing{
+		h.planDetails = true
+		first := map[string]streamInput{
 			"campaigns":   {cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("gone")}},
 			"order_items": {cover: load.Whole, rows: rows{"order_items": sold}},
-			"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read", "carried"}},
+			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}},
 				rows: rows{"campaign_articles": article("listed", "read") + "," + article("dropped", "read") + "," + article("kept", "carried")}},
 		}
 		_, err := h.run(first, load.Limits{})
 		must(t, err)
-		second := map[string]showing{
-			"campaign_details": {cover: load.ByID, asked: map[load.Outcome][]string{load.Gone: {"read", "gone"}}},
-			"campaign_articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"read"}},
+		second := map[string]streamInput{
+			"campaign_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"read", "gone"}}},
+			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}},
 				rows: rows{"campaign_articles": article("listed", "read")}},
-			"articles": {cover: load.ByID, asked: map[load.Outcome][]string{load.Answered: {"other"}, load.Gone: {"listed", "dropped", "kept", "sold"}}},
+			"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"other"}, load.Gone: {"listed", "dropped", "kept", "sold"}}},
 		}
 		campaigns := []string{"gone missed", "read missed"}
 		if wasRead {
-			second["campaigns"] = showing{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried")}}
+			second["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried")}}
 			second["order_items"] = first["order_items"]
 			campaigns[0] = "gone 404"
 		}
-		h.staged = func(s *load.Stage, d *warehouse.Draft) {
+		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			for st, want := range map[string][]string{
 				"campaign_details": campaigns,
 				"articles":         {"dropped 404", "kept missed", "listed missed", "other answered", "sold 404"},

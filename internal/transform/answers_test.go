@@ -21,7 +21,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	for _, s := range stream.All() {
 		for _, body := range bodies {
 			if s.Envelope == stream.Raw && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
-				continue // see TestEmptyListsAndBareBodies and TestAnotherRecordIsRejected
+				continue // tested in TestEmptyListsAndBareBodies and TestAnotherRecordIsRejected
 			}
 			list := s.List
 			if list == "" {
@@ -37,8 +37,8 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAndBareBodies checks which bodies prove that a parent has no records, which
-// are bare, and which are malformed.
+// TestEmptyListsAndBareBodies checks which bodies prove that a parent has no records, which are
+// bare, and which are malformed.
 func TestEmptyListsAndBareBodies(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string
@@ -66,8 +66,7 @@ func TestEmptyListsAndBareBodies(t *testing.T) {
 	}
 }
 
-// TestAnotherRecordIsRejected decodes a record that names another id or parent than
-// requested.
+// TestAnotherRecordIsRejected decodes a record with an id or parent that was not requested.
 func TestAnotherRecordIsRejected(t *testing.T) {
 	for _, c := range []struct{ stream, own, foreign, reason string }{
 		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q", but "p" was requested`},
@@ -190,8 +189,8 @@ func TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign(t *testing.T) {
 	}
 }
 
-// TestListedFieldPrecedesOtherFields decodes two fields for one column. The field that the
-// spec lists is used, in any order.
+// TestListedFieldPrecedesOtherFields decodes two fields for one column. The field that the spec
+// lists must be used, whatever their order.
 func TestListedFieldPrecedesOtherFields(t *testing.T) {
 	for _, c := range []struct{ stream, body, table, column, want string }{
 		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
@@ -215,8 +214,8 @@ func TestListedFieldPrecedesOtherFields(t *testing.T) {
 	}
 }
 
-// TestDriftCountsRecords expects that each record counts once for each kind of drift, also if
-// it is read again, and that the carriers name the records.
+// TestDriftCountsRecords checks that each record counts once for each kind of drift, also if it
+// is decoded twice, and that the carriers name the records.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
 	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// listingsPage returns a realistic page: 100 product listings of about 1.5 KB with prices,
-// includes, tags and some nulls. A tenth of the records has an unknown field.
+// listingsPage returns a realistic page of 100 product listings. Each has about 1.5 KB, with
+// prices, includes, tags and some nulls. A tenth of the records has an unknown field.
 func listingsPage() []byte {
 	var b strings.Builder
 	b.WriteString(`{"records":[`)

@@ -60,10 +60,10 @@ func TestCompileErrors(t *testing.T) {
 	} {
 		defs := map[string]stream.Definition{}
 		if c.root != "" {
-			defs["r"] = define("r", c.root)
+			defs["r"] = parseDefinition("r", c.root)
 		}
 		if c.child != "" {
-			defs["c"], defs["d"] = define("c", c.child), define("d", c.child)
+			defs["c"], defs["d"] = parseDefinition("c", c.child), parseDefinition("d", c.child)
 		}
 		if _, err := transform.Compile(c.stream, defs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -52,7 +52,7 @@ func plainText(v any) string {
 	case json.Number:
 		return v.String()
 	}
-	return canon(v)
+	return canonicalText(v)
 }
 
 var (
@@ -132,9 +132,9 @@ func slowInstant(s string, isText bool) (string, bool) {
 	return "", false
 }
 
-// union splits the value of do_follow_links_allowed.
-func (w *walker) union(stem string, path []string, v any) {
-	w.row[stem+"raw"] = canon(v)
+// readUnion fills the four columns of do_follow_links_allowed.
+func (w *walker) readUnion(stem string, path []string, v any) {
+	w.row[stem+"raw"] = canonicalText(v)
 	word := plainText(v)
 	if s, ok := v.(string); ok {
 		word = strings.ToLower(strings.Trim(s, " "))

@@ -16,7 +16,7 @@ func TestFullerCopyIsStaged(t *testing.T) {
 	for name, c := range map[string]struct{ stream, body, table, want, left string }{
 		"fuller first":   {"things", `[{"id":"a","label":"x","big":1},{"id":"a","label":"y"}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
 		"fuller last":    {"things", `[{"id":"a","label":"y"},{"id":"a","label":"x","big":1}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
-		"later of two":   {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
+		"equally full":   {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
 		"more parts":     {"things", `[{"id":"a","label":"x","parts":[{"name":"p"}]},{"id":"a","label":"y"}]`, "things", "id=a label=x", `{"id":"a","label":"y"}`},
 		"in an envelope": {"things", `{"records":[{"id":"a","big":1},{"id":"a"}],"total_records":2}`, "things", "big=1 id=a", `{"id":"a"}`},
 		"location":       {"states", `{"states":[{"name":"Bayern","country":"DE"},"Bayern"]}`, "locations", `extra={"country":"DE"} kind=state name=Bayern`, `"Bayern"`},

@@ -13,11 +13,11 @@ import (
 	"placementsync/internal/transform"
 )
 
-const rich = `{"records":[{"id":"a","label":"caf\u00e9","flag":"yes","doc":{"k":[1,2]},"zz":{"n":null},"parts":[{"name":"p"},7,{"colour":1}],` +
+const richBody = `{"records":[{"id":"a","label":"caf\u00e9","flag":"yes","doc":{"k":[1,2]},"zz":{"n":null},"parts":[{"name":"p"},7,{"colour":1}],` +
 	`"at":"2026-03-01","price":1e-7,"token_type":"new"},{"parts":[{"name":"late"}],"id":"b","id":"c"},{"label":"no id"}],"total_records":3,"next_page":null}`
 
 func TestMalformedBodyIsDiscarded(t *testing.T) {
-	for _, s := range []string{rich, "[" + rich[len(`{"records":[`):strings.Index(rich, `],"total`)] + "]"} {
+	for _, s := range []string{richBody, "[" + richBody[len(`{"records":[`):strings.Index(richBody, `],"total`)] + "]"} {
 		d := decoderOf(t, "things")
 		keep := decodeText(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
 		for n := range len(s) {
@@ -32,8 +32,8 @@ func TestMalformedBodyIsDiscarded(t *testing.T) {
 	}
 }
 
-// decodeText decodes a body with d and with a second decoder, and returns the rendering of
-// the second, so that d keeps its rows.
+// decodeText decodes a body with d and with a second decoder. It renders the result of the
+// second decoder, so that d keeps its rows.
 func decodeText(t *testing.T, d *transform.Decoder, body string) string {
 	t.Helper()
 	other := decoderOf(t, "things")
@@ -54,7 +54,7 @@ func TestDecodingIsRepeatable(t *testing.T) {
 	d := decoderOf(t, "things")
 	var want string
 	for i := range 3 {
-		page, err := d.Decode([]byte(rich), transform.Origin{Seq: 1})
+		page, err := d.Decode([]byte(richBody), transform.Origin{Seq: 1})
 		got := render(t, d, page, err)
 		if i == 0 {
 			want = got
@@ -78,7 +78,7 @@ func TestBatchesDoNotChange(t *testing.T) {
 		t.Error("rows are left after Flush")
 	}
 	for range 100 {
-		if _, err := d.Decode([]byte(rich), transform.Origin{}); err != nil {
+		if _, err := d.Decode([]byte(richBody), transform.Origin{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestDecodersShareABinding(t *testing.T) {
 		wg.Go(func() {
 			d := b.NewDecoder()
 			for range 50 {
-				if _, err := d.Decode([]byte(rich), transform.Origin{}); err != nil {
+				if _, err := d.Decode([]byte(richBody), transform.Origin{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -167,7 +167,7 @@ func TestDriftIsBounded(t *testing.T) {
 		}
 	}
 	if again := d.Findings(); len(again.Drift) != 0 {
-		t.Errorf("%d findings were returned twice", len(again.Drift))
+		t.Errorf("%d findings were returned a second time", len(again.Drift))
 	}
 }
 

@@ -40,8 +40,8 @@ func TestEnvelopesByShape(t *testing.T) {
 	}
 }
 
-// TestSniffedEnvelopes expects that a stream whose envelope the spec does not show ("any" in
-// spec 4.2) has the same rows and findings in every envelope.
+// TestSniffedEnvelopes checks the streams whose envelope the spec does not show ("any" in spec
+// 4.2). They must have the same rows and findings in every envelope.
 func TestSniffedEnvelopes(t *testing.T) {
 	for _, s := range stream.All() {
 		if s.Envelope != stream.Sniffed {
@@ -53,17 +53,17 @@ func TestSniffedEnvelopes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := decoded(t, s, string(all))
+			want := renderDecoded(t, s, string(all))
 			for _, shape := range []string{
 				`{"records":%s}`, `{"items":%s}`,
 				`{"records":%s,"total_records":9,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
 				`{"total_records":9,"next_page":2,"data":%s}`,
 			} {
-				if diff := cmp.Diff(want, decoded(t, s, fmt.Sprintf(shape, all))); diff != "" {
+				if diff := cmp.Diff(want, renderDecoded(t, s, fmt.Sprintf(shape, all))); diff != "" {
 					t.Errorf("%s differs from a bare list (-bare +this):\n%s", shape, diff)
 				}
 			}
-			if diff := cmp.Diff(decoded(t, s, "["+string(records[0])+"]"), decoded(t, s, string(records[0]))); diff != "" {
+			if diff := cmp.Diff(renderDecoded(t, s, "["+string(records[0])+"]"), renderDecoded(t, s, string(records[0]))); diff != "" {
 				t.Errorf("a single record differs from a list of one (-list +single):\n%s", diff)
 			}
 		})
@@ -90,8 +90,8 @@ func recordsOf(t *testing.T, name string) []json.RawMessage {
 	return records
 }
 
-// decoded renders the result of decoding a body, except its page facts.
-func decoded(t *testing.T, s stream.Stream, body string) string {
+// renderDecoded renders the result of decoding a body, except its page facts.
+func renderDecoded(t *testing.T, s stream.Stream, body string) string {
 	t.Helper()
 	d := compile(t, s).NewDecoder()
 	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "param"}); err != nil {

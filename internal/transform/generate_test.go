@@ -18,8 +18,8 @@ var values = []string{
 	`[]`, `{}`, `[1]`, `["a",{"name":"b"},null,3,true,[4]]`, `{"name":"n"}`, `{"id":"i","name":"n","zz":{"b":1,"a":[]}}`, `[{"id":"1"},{"id":"2"}]`,
 }
 
-// recordGenerator generates random records of a stream: mostly plausible, in any order, flat or
-// nested, with duplicate fields and any value anywhere.
+// recordGenerator generates random records of a stream. Most are plausible. Fields are in any
+// order, flat or nested, sometimes duplicate, and may have any value.
 type recordGenerator struct {
 	*rand.Rand
 	stream stream.Stream
@@ -70,7 +70,8 @@ func (a *recordGenerator) record(ti int, id string) string {
 	return "{" + a.space() + strings.Join(members, ","+a.space()) + "}"
 }
 
-// listName returns the name of a list directly within the rows of a path.
+// listName returns the name of the list child in the rows at a path. ok is false if the list is
+// deeper.
 func (a *recordGenerator) listName(at, child string) (string, bool) {
 	if at != "" {
 		at += "."
@@ -91,8 +92,8 @@ func (a *recordGenerator) list(path string, ci int) string {
 	return nest(strings.Split(path, "."), "["+strings.Join(items, ",")+"]")
 }
 
-// member writes a column's value flat, or in an object with the part of the name before the
-// first underscore.
+// member writes the value of a column flat, or in an object that is named after the part of the
+// column before the first underscore.
 func (a *recordGenerator) member(column string) string {
 	if head, rest, ok := strings.Cut(column, "_"); ok && rest != "" && a.IntN(4) == 0 {
 		return nest([]string{head, rest}, a.value())

@@ -69,8 +69,8 @@ func TestRowHashDiffersForDifferentValues(t *testing.T) {
 	}
 }
 
-// TestRowHashIsStable checks stored values: a change would make every row of every
-// warehouse seem changed.
+// TestRowHashIsStable compares row_hash with constants. If it changed, every row of every
+// warehouse would seem changed.
 func TestRowHashIsStable(t *testing.T) {
 	const body = `{"id":"t","label":"café","flag":true,"small":-3,"big":9007199254740993,"price":149.99,` +
 		`"at":"2026-03-01T12:34:56.789Z","doc":{"b":[1.50,"x"],"a":null},"seen":5,"token_type":"custom","owner":{"id":"o","name":"Ann"},` +
@@ -86,7 +86,7 @@ func TestRowHashIgnoresColumnOrderAndNewColumns(t *testing.T) {
 	s := stream.Stream{Name: "s", Tables: []stream.Table{{Name: "things", Key: []string{"id"}}}}
 	hashes := map[string]bool{}
 	for _, columns := range []string{"id a b:BIGINT", "b:BIGINT a id", "id a new b:INTEGER extra:JSON more:TIMESTAMPTZ"} {
-		b, err := transform.Compile(s, map[string]stream.Definition{"things": define("things", columns)})
+		b, err := transform.Compile(s, map[string]stream.Definition{"things": parseDefinition("things", columns)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,9 +67,9 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	}
 }
 
-// TestRecordWithTwoEntriesIsDecoded decodes a list that contained a record in two states: the
-// entries do not show which state was stored. A record that occurred twice in the same state
-// is skipped.
+// TestRecordWithTwoEntriesIsDecoded decodes a list that contained a record in two states. The
+// entries do not show which state was stored, so the record must be decoded. A record that
+// occurred twice in the same state must be skipped.
 func TestRecordWithTwoEntriesIsDecoded(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
 	stored, known := b.NewDecoder(), transform.NewKnown(6)

@@ -187,7 +187,8 @@ func TestProtectErrors(t *testing.T) {
 	}
 }
 
-// TestOnlyPrivatePartsAreWithheld expects that the rest of a rejected record is kept as sent.
+// TestOnlyPrivatePartsAreWithheld checks that the other parts of a rejected record are kept
+// unchanged.
 func TestOnlyPrivatePartsAreWithheld(t *testing.T) {
 	p := transform.Privacy{Drop: []string{"orders.client_secret", "order_line_items.name"}}
 	for name, c := range map[string]struct{ stream, body, raw string }{

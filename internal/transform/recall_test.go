@@ -13,9 +13,9 @@ import (
 	"placementsync/internal/transform"
 )
 
-// variants are states of a record of things: without drift, with several kinds of drift,
-// with rejects, and with the key and created_at in unusual places.
-func variants() []string {
+// recordVariants returns states of a record of things: without drift, with several kinds of
+// drift, with rejects, and with the key and created_at in unusual places.
+func recordVariants() []string {
 	return []string{
 		`{"id":%q,"label":"x","parts":[{"name":"1"},{"name":"2"}]}`,
 		`{"id":%q,"label":"x","parts":[{"name":"2"},{"name":"1"}]}`,
@@ -43,11 +43,11 @@ func randomBody(random *rand.Rand, states []int) string {
 	for range random.IntN(30) {
 		id := random.IntN(len(states))
 		if random.IntN(5) == 0 {
-			states[id] = random.IntN(len(variants()))
+			states[id] = random.IntN(len(recordVariants()))
 		}
-		all = append(all, fmt.Sprintf(variants()[states[id]], fmt.Sprintf("k%d", id)))
+		all = append(all, fmt.Sprintf(recordVariants()[states[id]], fmt.Sprintf("k%d", id)))
 		if random.IntN(40) == 0 {
-			all = append(all, fmt.Sprintf(variants()[random.IntN(len(variants()))], fmt.Sprintf("k%d", id)))
+			all = append(all, fmt.Sprintf(recordVariants()[random.IntN(len(recordVariants()))], fmt.Sprintf("k%d", id)))
 		}
 	}
 	body := `{"records":[` + strings.Join(all, ",") + `],"total_records":9}`
@@ -91,7 +91,7 @@ func TestRecallEqualsDecoding(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		states := make([]int, 40)
 		for i := range states {
-			states[i] = random.IntN(len(variants()))
+			states[i] = random.IntN(len(recordVariants()))
 		}
 		var known *transform.Known
 		stored := map[string][]string{}
@@ -129,8 +129,8 @@ func TestRecallEqualsDecoding(t *testing.T) {
 	}
 }
 
-// requireSkipped compares the rows of both decoders and adds them to tonight. It returns the
-// number of skipped records.
+// requireSkipped compares the rows of all and some, the results of both decoders, and adds them
+// to tonight. It returns the number of skipped records.
 func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (skipped int) {
 	t.Helper()
 	for name := range all {
@@ -163,8 +163,9 @@ func contains(rows []string, row string) bool {
 	return false
 }
 
-// TestRecalledRecordsKeepCreatedAt checks the order of creation, which is part of the proof of
-// a list. It must be right wherever created_at is, and whatever other fields have this name.
+// TestRecalledRecordsKeepCreatedAt checks the order of creation, which is part of the proof of a
+// list. It must be correct wherever created_at is in the record, and if other fields have the same
+// name.
 func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	b := compile(t, streamNamed(t, "product_listings"))
 	list := func(records ...string) string { return `{"records":[` + strings.Join(records, ",") + `]}` }
@@ -208,8 +209,8 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	}
 }
 
-// TestPrivateRecordsAreNotRecalledWithoutAKey checks CanRecall: somebody who has the other
-// values of a record could guess the dropped values from its hash.
+// TestPrivateRecordsAreNotRecalledWithoutAKey checks CanRecall. Without a key, a person with the
+// other values of a record could guess its dropped values from the hash.
 func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules  transform.Privacy

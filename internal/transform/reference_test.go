@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reference is a second decoder, written only for clarity, with maps, big.Rat and time. It
-// must return the same rows and rejects.
+// reference is a second decoder that must return the same rows and rejects. It uses maps, big.Rat
+// and time, and is written for clarity, not for speed.
 type reference struct {
 	stream  stream.Stream
 	defs    map[string]stream.Definition
@@ -22,7 +22,7 @@ type reference struct {
 }
 
 // decodeSlowly decodes a list of records or one record, without an envelope.
-func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
+func decodeSlowly(t testing.TB, k testStream, body []byte, param string) *reference {
 	t.Helper()
 	r := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
 	v := parse(t, body)
@@ -48,8 +48,8 @@ func decodeSlowly(t testing.TB, k kit, body []byte, param string) *reference {
 	return r
 }
 
-// values counts the values of a record, which decide between copies. Each row has two more:
-// its hash and seq.
+// values counts the values of a record, by which one of several copies is chosen. It includes the
+// hash and seq of each row.
 func (r *reference) values() int {
 	n := 0
 	for _, rows := range r.rows {
@@ -71,8 +71,8 @@ func parse(t testing.TB, body []byte) any {
 	return v
 }
 
-// canon writes a value in a form that is equal for equal values.
-func canon(v any) string {
+// canonicalText writes a value in a form that is equal for equal values.
+func canonicalText(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -86,15 +86,15 @@ func (r *reference) reject(table, key, column string) {
 	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
 }
 
-// add adds the rows of one record or item, or rejects it. It returns the key if it is
-// complete.
+// add adds the rows of one record or item, or rejects it. It returns its key, and whether it was
+// added.
 func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[ti]
 	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
 	maps.Copy(w.row, t.Const)
 	for i, p := range t.Parents {
-		if !w.named(p) {
+		if !w.mayNameParent(p) {
 			w.row[p] = up[upKey[i]]
 		}
 	}
@@ -103,12 +103,12 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		w.object(v, "", nil)
+		w.readObject(v, "", nil)
 	case string, json.Number:
 		if t.Value == "" {
 			return w.key(), false
 		}
-		w.scalar(t.Value, nil, t.Value, v)
+		w.readScalar(t.Value, nil, t.Value, v)
 	default:
 		return w.key(), false
 	}
@@ -130,7 +130,7 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 			w.row[t.Key[0]] = up[name]
 		}
 	}
-	if !w.close() {
+	if !w.finishRow() {
 		return w.key(), false
 	}
 	for table, rows := range own.rows {
@@ -152,8 +152,9 @@ func (w *walker) key() string {
 	return strings.Join(key, "/")
 }
 
-// close checks the key, sets it in the rejects and adds the rows within this one.
-func (w *walker) close() bool {
+// finishRow checks the key, adds it to the pending rejects, and adds the row and the rows of
+// nested lists. It reports whether the key is valid.
+func (w *walker) finishRow() bool {
 	for _, k := range w.table.Key {
 		if w.row[k] == "" || isDots(w.row[k]) && (k == "id" || strings.HasSuffix(k, "_id")) {
 			return false
@@ -164,16 +165,16 @@ func (w *walker) close() bool {
 		w.reject(w.table.Name, name, column)
 	}
 	for _, ti := range slices.Sorted(maps.Keys(w.lists)) {
-		w.items(ti, w.lists[ti], name)
+		w.readItems(ti, w.lists[ti], name)
 	}
 	if len(w.extra) > 0 {
-		w.row["extra"] = canon(w.extra)
+		w.row["extra"] = canonicalText(w.extra)
 	}
 	w.rows[w.table.Name] = append(w.rows[w.table.Name], w.row)
 	return true
 }
 
-func (w *walker) items(ti int, v any, name string) {
+func (w *walker) readItems(ti int, v any, name string) {
 	list, ok := v.([]any)
 	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
 		return
@@ -206,23 +207,22 @@ type walker struct {
 	pending []string // columns rejected before the key is known
 }
 
-// object reads scalars, then objects, then lists, so that the order of members does not
-// matter.
-func (w *walker) object(m map[string]any, prefix string, path []string) {
+// readObject reads the members of an object in four steps, so that their order does not matter.
+func (w *walker) readObject(m map[string]any, prefix string, path []string) {
 	for turn := range 4 {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
 			if w.turn(prefix, name, m[name]) == turn {
-				w.member(prefix, append(slices.Clone(path), name), m[name])
+				w.readMember(prefix, append(slices.Clone(path), name), m[name])
 			}
 		}
 	}
 }
 
-// fits reports whether a part of an object has a column.
-func (w *walker) fits(prefix string, path []string, m map[string]any) bool {
+// hasColumns reports whether at least one member of an object has a column.
+func (w *walker) hasColumns(prefix string, path []string, m map[string]any) bool {
 	for name := range m {
-		column, _ := w.target(prefix, name)
-		if column != "" || w.group(prefix+name, append(slices.Clone(path), name)) {
+		column, _ := w.columnFor(prefix, name)
+		if column != "" || w.isKnownObject(prefix+name, append(slices.Clone(path), name)) {
 			return true
 		}
 	}
@@ -236,14 +236,14 @@ func (w *walker) namesDetails(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
-// named reports whether a record may name its parent.
-func (w *walker) named(column string) bool {
+// mayNameParent reports whether a record may contain this column, which refers to its parent.
+func (w *walker) mayNameParent(column string) bool {
 	c, _ := w.def.Column(column)
 	return c.Path() != "" && !slices.Contains(w.table.Key, column)
 }
 
-// turn returns the order in which a member is read: fields listed by the spec, flat and
-// then nested, come before fields that it lists elsewhere.
+// turn returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
+// for a scalar whose column the spec lists at a nested path, 3 for a list.
 func (w *walker) turn(prefix, name string, v any) int {
 	switch v.(type) {
 	case map[string]any:
@@ -258,37 +258,37 @@ func (w *walker) turn(prefix, name string, v any) int {
 	return 0
 }
 
-func (w *walker) member(prefix string, path []string, v any) {
+func (w *walker) readMember(prefix string, path []string, v any) {
 	full := prefix + path[len(path)-1]
-	column, typ := w.target(prefix, path[len(path)-1])
+	column, typ := w.columnFor(prefix, path[len(path)-1])
 	m, object := v.(map[string]any)
 	_, list := v.([]any)
-	child := w.child(path)
+	child := w.childTable(path)
 	switch {
 	case typ == stream.Bool && w.isUnion(column):
-		w.union(strings.TrimSuffix(column, "allowed"), path, v)
+		w.readUnion(strings.TrimSuffix(column, "allowed"), path, v)
 	case v == nil:
 	case child >= 0:
 		w.lists[child] = v
 	case typ == stream.JSON:
-		w.row[column] = canon(v)
-	case object && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.group(full, path)) && !w.fits(full+"_", path, m):
+		w.row[column] = canonicalText(v)
+	case object && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.isKnownObject(full, path)) && !w.hasColumns(full+"_", path, m):
 		if len(m) > 0 {
 			w.pending = append(w.pending, strings.Join(path, "."))
 		}
-	case object && (typ == stream.Text || w.group(full, path)):
-		w.object(m, full+"_", path)
+	case object && (typ == stream.Text || w.isKnownObject(full, path)):
+		w.readObject(m, full+"_", path)
 	case column != "" && (object || list):
 		w.pending = append(w.pending, strings.Join(path, "."))
 	case column != "":
-		w.scalar(column, path, path[len(path)-1], v)
+		w.readScalar(column, path, path[len(path)-1], v)
 	default:
-		w.unknown(full, path, v)
+		w.readUnknown(full, path, v)
 	}
 }
 
-// target returns the column for a scalar with this name.
-func (w *walker) target(prefix, name string) (string, stream.Type) {
+// columnFor returns the column for a scalar with this name.
+func (w *walker) columnFor(prefix, name string) (string, stream.Type) {
 	if c, ok := w.column(prefix + name); ok {
 		return c.Name, c.Type
 	}
@@ -314,43 +314,43 @@ func (w *walker) isUnion(column string) bool {
 	return ok && has
 }
 
-// group reports whether an object of this name is known.
-func (w *walker) group(full string, path []string) bool {
+// isKnownObject reports whether an object with this name has columns.
+func (w *walker) isKnownObject(full string, path []string) bool {
 	for _, c := range w.def.Columns {
 		if _, ok := w.column(c.Name); ok && strings.HasPrefix(c.Name, full+"_") && len(c.Name) > len(full)+1 {
 			return true
 		}
 	}
 	return slices.ContainsFunc(w.stream.Tables, func(t stream.Table) bool {
-		return strings.HasPrefix(t.At, w.at(path)+".")
+		return strings.HasPrefix(t.At, w.dottedPath(path)+".")
 	})
 }
 
-func (w *walker) at(path []string) string {
+func (w *walker) dottedPath(path []string) string {
 	return strings.TrimPrefix(w.table.At+"."+strings.Join(path, "."), ".")
 }
 
-func (w *walker) child(path []string) int {
-	return slices.IndexFunc(w.stream.Tables, func(t stream.Table) bool { return t.At != "" && t.At == w.at(path) })
+func (w *walker) childTable(path []string) int {
+	return slices.IndexFunc(w.stream.Tables, func(t stream.Table) bool { return t.At != "" && t.At == w.dottedPath(path) })
 }
 
-// unknown reads a value whose name is not the name of a column.
-func (w *walker) unknown(full string, path []string, v any) {
+// readUnknown reads a value whose name is not the name of a column.
+func (w *walker) readUnknown(full string, path []string, v any) {
 	_, list := v.([]any)
-	if w.group(full, path) {
+	if w.isKnownObject(full, path) {
 		if v == "" || list && len(v.([]any)) == 0 {
 			return
 		}
 		if c, ok := w.column(full + "_name"); ok && c.Type == stream.Text && !list {
-			w.scalar(c.Name, path, path[len(path)-1], v)
+			w.readScalar(c.Name, path, path[len(path)-1], v)
 			return
 		}
 	}
-	w.keep(path, v)
+	w.storeExtra(path, v)
 }
 
-// keep stores a value in extra under its path.
-func (w *walker) keep(path []string, v any) {
+// storeExtra stores a value in extra at its path.
+func (w *walker) storeExtra(path []string, v any) {
 	if _, ok := w.def.Column("extra"); !ok {
 		w.pending = append(w.pending, strings.Join(path, "."))
 		return
@@ -365,8 +365,8 @@ func (w *walker) keep(path []string, v any) {
 	at[path[len(path)-1]] = v
 }
 
-// scalar reads a scalar into a column.
-func (w *walker) scalar(column string, path []string, name string, v any) {
+// readScalar reads a scalar into a column.
+func (w *walker) readScalar(column string, path []string, name string, v any) {
 	if path == nil {
 		path = []string{name}
 	}
@@ -378,7 +378,7 @@ func (w *walker) scalar(column string, path []string, name string, v any) {
 		w.pending = append(w.pending, strings.Join(path, "."))
 	case text == "" && c.Type != stream.Text, text == "" && set, text == old && set:
 	case set && old != "":
-		w.keep(path, v)
+		w.storeExtra(path, v)
 	default:
 		w.row[column] = text
 	}

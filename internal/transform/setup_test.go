@@ -10,7 +10,7 @@ import (
 	"placementsync/schema"
 )
 
-// testStreams are streams for tests. things has a column of every type; parts has no extra.
+// testStreams returns streams for tests. things has a column of every type. parts has no extra.
 func testStreams() []stream.Stream {
 	return []stream.Stream{{Name: "things", Tables: []stream.Table{
 		{Name: "things", Key: []string{"id"}},
@@ -20,14 +20,14 @@ func testStreams() []stream.Stream {
 
 func testDefinitions() map[string]stream.Definition {
 	return map[string]stream.Definition{
-		"things": define("things", "id label flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ "+
+		"things": parseDefinition("things", "id label flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ "+
 			"doc:JSON seen:BIGINT:untracked token_type owner owner_id extra:JSON"),
-		"parts": define("parts", "thing_id position:BIGINT name"),
+		"parts": parseDefinition("parts", "thing_id position:BIGINT name"),
 	}
 }
 
-// define parses a short form of a definition: name, name:TYPE or name:TYPE:untracked.
-func define(table, columns string) stream.Definition {
+// parseDefinition parses columns in a short form: name, name:TYPE or name:TYPE:untracked.
+func parseDefinition(table, columns string) stream.Definition {
 	d := stream.Definition{Name: table}
 	for _, word := range strings.Fields(columns) {
 		name, typ, _ := strings.Cut(word, ":")

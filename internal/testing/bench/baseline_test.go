@@ -10,17 +10,17 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-// baseline is DuckDB alone with the same records: it loads NDJSON files into the same five
-// tables as the program, and writes these as Parquet.
+// baseline is the load of the same records by DuckDB alone. It loads NDJSON files into the same
+// five tables as the program, and writes these tables as Parquet.
 type baseline struct {
 	NDJSON, Dir string
-	// Ordered keeps the rows in the order of the files, which is DuckDB's default. Then
-	// fewer threads read and write.
+	// Ordered keeps the rows in the order of the files, which is DuckDB's default. Fewer
+	// threads can then read and write.
 	Ordered bool
 }
 
 // listingColumns are the columns of a listing, so that DuckDB does not have to detect them.
-// Lists of texts are lists; unions are JSON.
+// Values of varying type are JSON.
 const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR', requirements: 'VARCHAR',
 	min_delivery_days: 'BIGINT', max_delivery_days: 'BIGINT', is_featured: 'BOOLEAN', example_links: 'JSON[]',
 	created_at: 'TIMESTAMPTZ', outlet_id: 'VARCHAR', outlet_name: 'VARCHAR', website_url: 'VARCHAR', logo: 'VARCHAR',
@@ -34,9 +34,9 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 // with one text.
 func listKinds() []string { return []string{"tags", "example_links", "prices", "includes"} }
 
-// statements load the records once, including their lists, and split the lists afterwards.
-// Reading the files twice is slower, and so is a table of raw records in addition to the
-// five.
+// statements returns SQL that loads the records once, including their lists, and splits the
+// lists afterwards. Reading the files twice would be slower, and so would a sixth table with
+// the raw records.
 func (b baseline) statements() []string {
 	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
 	item := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
@@ -72,7 +72,7 @@ func TestBaselineChild(t *testing.T) {
 	readTask(t, &b)
 	db, err := sql.Open("duckdb", "")
 	must(t, err)
-	db.SetMaxOpenConns(1) // USE and SET apply to one connection
+	db.SetMaxOpenConns(1) // USE and SET apply only to their connection
 	for _, statement := range b.statements() {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -81,16 +81,16 @@ func TestBaselineChild(t *testing.T) {
 	must(t, db.Close())
 }
 
-// alone measures DuckDB alone.
-func alone(t *testing.T, ndjson string, ordered bool) usage {
+// measureDuckDB measures DuckDB alone.
+func measureDuckDB(t *testing.T, ndjson string, ordered bool) usage {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
 	return measure(t, childCommand(t, "TestBaselineChild", baseline{ndjson, dir, ordered}))
 }
 
-// engine returns the version of DuckDB.
-func engine(t *testing.T) (version string) {
+// duckDBVersion returns the version of DuckDB.
+func duckDBVersion(t *testing.T) (version string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")
 	must(t, err)

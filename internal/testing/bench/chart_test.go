@@ -76,7 +76,7 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, of func(da
 	path := strings.Builder{}
 	for i, d := range days {
 		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="2"/>`, x(d.Day), y(of(d)))
-		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(d.Day), y(near(days, d.Day, of)))
+		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(d.Day), y(valuesNear(days, d.Day, of)))
 	}
 	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())
 }

@@ -20,9 +20,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// inside is a night in a test process, which records its steps and can take a CPU profile.
-// It uses the same pipeline as the program.
-type inside struct {
+// nightTask is a night in a child process of the test, which records its steps and can take a
+// CPU profile. It uses the same pipeline as the program.
+type nightTask struct {
 	URL, Dir string
 	// Passes limits the passes over a list. 0 means the program's default.
 	Passes int
@@ -31,9 +31,9 @@ type inside struct {
 	Report  string
 }
 
-// stepped is a step of a night with the time and CPU time used so far, in seconds since the
-// night began.
-type stepped struct {
+// timedStep is a step of a night, with the wall time and CPU time since the beginning of the
+// night in seconds.
+type timedStep struct {
 	Name      string
 	Wall, CPU float64
 }
@@ -43,23 +43,23 @@ type recorder struct {
 	begun time.Time
 	cpu   float64
 	mu    sync.Mutex
-	steps []stepped
+	steps []timedStep
 }
 
 func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU()} }
 
 func (r *recorder) step(name string) error {
-	// These steps occur for every answer, in all workers at once.
+	// These steps occur for every response, in all workers at the same time.
 	if name != "answer landed" && !strings.HasPrefix(name, "mid write of a ") {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.steps = append(r.steps, stepped{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpu})
+		r.steps = append(r.steps, timedStep{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpu})
 	}
 	return nil
 }
 
-// at returns the last step with a name.
-func at(t *testing.T, steps []stepped, name string) (found stepped) {
+// lastStep returns the last step with a name.
+func lastStep(t *testing.T, steps []timedStep, name string) (found timedStep) {
 	t.Helper()
 	for _, s := range steps {
 		if s.Name == name {
@@ -83,7 +83,7 @@ func spentCPU() float64 {
 
 // config returns the program's default configuration of a night, with the streams of
 // catalogOnly.
-func (in inside) config(now func() time.Time, step func(string) error) pipeline.Config {
+func (in nightTask) config(now func() time.Time, step func(string) error) pipeline.Config {
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},
@@ -102,7 +102,7 @@ func (in inside) config(now func() time.Time, step func(string) error) pipeline.
 
 // TestInsideChild runs one night in a child process and writes its steps.
 func TestInsideChild(t *testing.T) {
-	var in inside
+	var in nightTask
 	readTask(t, &in)
 	if in.Profile != "" {
 		f, err := os.Create(in.Profile)

@@ -77,7 +77,7 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	defer func() { must(t, cmd.Process.Signal(os.Interrupt)); t.Logf("explore ended: %v", cmd.Wait()) }()
 	url := strings.TrimSpace(address) + "catalog?"
 	prepared := time.Now()
-	for askFor(t, url) == http.StatusServiceUnavailable {
+	for requestPage(t, url) == http.StatusServiceUnavailable {
 	}
 	seconds := time.Since(prepared).Seconds()
 	before := residentBytes(t, cmd.Process.Pid)
@@ -90,16 +90,16 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 		var took []float64
 		for _, a := range one.addresses {
 			begun := time.Now()
-			if status := askFor(t, url+a); status != http.StatusOK {
+			if status := requestPage(t, url+a); status != http.StatusOK {
 				t.Fatalf("%s returned status %d", a, status)
 			}
 			took = append(took, 1000*time.Since(begun).Seconds())
 		}
 		all = append(all, took...)
-		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{within95(took)}})
+		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(took)}})
 	}
 	found.Figures = []figure{
-		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{within95(all)}},
+		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{percentile95(all)}},
 		{Name: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
 	}
 	return found
@@ -113,13 +113,13 @@ func exploreMemory(size string) string {
 	return "explore, resident memory after all interactions against before, " + size
 }
 
-// within95 returns the 95th percentile.
-func within95(took []float64) float64 {
+// percentile95 returns the 95th percentile.
+func percentile95(took []float64) float64 {
 	sorted := slices.Sorted(slices.Values(took))
 	return sorted[int(math.Ceil(0.95*float64(len(sorted))))-1]
 }
 
-func askFor(t *testing.T, url string) int {
+func requestPage(t *testing.T, url string) int {
 	t.Helper()
 	res, err := http.Get(url)
 	must(t, err)

@@ -16,9 +16,9 @@ type goal struct {
 	Least bool
 }
 
-// goals returns the goals in the order of the page. Those relative to DuckDB were set for
-// its default, which keeps the order of its input. Its fastest mode is reported among the
-// other numbers.
+// goals returns the goals in the order of the page. Goals relative to DuckDB refer to its
+// default mode, which keeps the order of its input. Its fastest mode is reported among the other
+// numbers.
 func goals() []goal {
 	return []goal{
 		{Name: "first night against DuckDB alone, CPU time", Unit: "x", Before: "1.00", Bound: 0.70},
@@ -38,14 +38,14 @@ func goals() []goal {
 		{Name: "first night, peak resident memory", Unit: "MiB", Before: "778 MiB", Bound: 700},
 		{Name: "four times the listings, peak resident memory", Unit: "x", Before: "1.11", Bound: 1.10},
 		{Name: "four times the listings, wall time", Unit: "x", Before: "3.91", Bound: 4.2},
-		{Name: againstDLT(small, "wall"), Unit: "x", Before: "5.5", Bound: 8, Least: true},
-		{Name: againstDLT(small, "CPU"), Unit: "x", Before: "4.4", Bound: 7, Least: true},
-		{Name: againstDLT(large, "wall"), Unit: "x", Before: "9.0", Bound: 13, Least: true},
-		{Name: againstDLT(large, "CPU"), Unit: "x", Before: "6.5", Bound: 11, Least: true},
-		{Name: againstScript(script, small, "wall"), Unit: "x", Before: "1.22", Bound: 0.85},
-		{Name: againstScript(script, small, "CPU"), Unit: "x", Before: "1.4", Bound: 1.0},
-		{Name: againstScript(script, large, "wall"), Unit: "x", Before: "1.09", Bound: 0.75},
-		{Name: againstScript(script, large, "CPU"), Unit: "x", Before: "1.02", Bound: 0.70},
+		{Name: dltFigure(small, "wall"), Unit: "x", Before: "5.5", Bound: 8, Least: true},
+		{Name: dltFigure(small, "CPU"), Unit: "x", Before: "4.4", Bound: 7, Least: true},
+		{Name: dltFigure(large, "wall"), Unit: "x", Before: "9.0", Bound: 13, Least: true},
+		{Name: dltFigure(large, "CPU"), Unit: "x", Before: "6.5", Bound: 11, Least: true},
+		{Name: scriptFigure(script, small, "wall"), Unit: "x", Before: "1.22", Bound: 0.85},
+		{Name: scriptFigure(script, small, "CPU"), Unit: "x", Before: "1.4", Bound: 1.0},
+		{Name: scriptFigure(script, large, "wall"), Unit: "x", Before: "1.09", Bound: 0.75},
+		{Name: scriptFigure(script, large, "CPU"), Unit: "x", Before: "1.02", Bound: 0.70},
 		{Name: "allowed rate used", Unit: "%", Before: "99 %", Bound: 99, Least: true},
 		{Name: "429s caused", Before: "0"},
 		{Name: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Before: "1.4 to 1.6 s", Bound: 1.5},
@@ -62,9 +62,9 @@ func goals() []goal {
 // bound returns the goal as text.
 func (g goal) bound() string {
 	if g.Least {
-		return "at least " + shown(g.Bound, g.Unit)
+		return "at least " + formatFigure(g.Bound, g.Unit)
 	}
-	return "at most " + shown(g.Bound, g.Unit)
+	return "at most " + formatFigure(g.Bound, g.Unit)
 }
 
 // verdict compares a figure with its goal at the precision of the page: 99.0 % meets a goal
@@ -78,10 +78,10 @@ func (g goal) verdict(f figure) string {
 	switch {
 	case math.IsNaN(value):
 		return "not measured"
-	case short <= 0 || shown(value, g.Unit) == shown(g.Bound, g.Unit):
+	case short <= 0 || formatFigure(value, g.Unit) == formatFigure(g.Bound, g.Unit):
 		return "reached"
 	case g.Bound == 0:
-		return "missed by " + shown(short, g.Unit)
+		return "missed by " + formatFigure(short, g.Unit)
 	}
 	share := 100 * short / g.Bound
 	if share < 1 {

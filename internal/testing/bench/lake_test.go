@@ -18,8 +18,8 @@ type publish struct {
 // lakeProgram returns the path of the lake program, beside the main program.
 func (s settings) lakeProgram() string { return s.binary + "-lake" }
 
-// publish measures the lake program for the current night, as run starts it. The lake is a
-// folder with a SQLite catalog.
+// publish measures a publish of the current night by the lake program. The lake is a folder
+// with a SQLite catalog.
 func (j job) publish(t *testing.T, program string) publish {
 	t.Helper()
 	lake, config := filepath.Join(j.dir, "lake"), filepath.Join(j.dir, "lake.yaml")
@@ -63,20 +63,20 @@ func lakeFindings(nightly, first, second []publish) findings {
 	written := func(p publish) float64 { return p.Written / megabyte }
 	return findings{
 		Figures: []figure{
-			{Name: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Runs: each(nightly, wall)},
-			{Name: "lake, first night, CPU time", Unit: "s", Runs: each(first, cpu)},
-			{Name: "lake, second night, 1 % changed, peak resident memory", Unit: "MiB", Runs: each(second, peak)},
+			{Name: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Runs: valuesOf(nightly, wall)},
+			{Name: "lake, first night, CPU time", Unit: "s", Runs: valuesOf(first, cpu)},
+			{Name: "lake, second night, 1 % changed, peak resident memory", Unit: "MiB", Runs: valuesOf(second, peak)},
 		},
 		OtherFigures: []figure{
-			{Name: "lake, night of 14,000 rows, CPU time", Unit: "s", Runs: each(nightly, cpu)},
-			{Name: "lake, night of 14,000 rows, peak resident memory", Unit: "MiB", Runs: each(nightly, peak)},
-			{Name: "lake, first night, wall time", Unit: "s", Runs: each(first, wall)},
-			{Name: "lake, first night, peak resident memory", Unit: "MiB", Runs: each(first, peak)},
-			{Name: "lake, first night, written", Unit: "MB", Runs: each(first, written)},
-			{Name: "lake, second night, 1 % changed, wall time", Unit: "s", Runs: each(second, wall)},
-			{Name: "lake, second night, 1 % changed, CPU time", Unit: "s", Runs: each(second, cpu)},
-			{Name: "lake, second night, 1 % changed, CPU time against the first", Unit: "x", Runs: pairs(each(second, cpu), each(first, cpu))},
-			{Name: "lake, second night, 1 % changed, written", Unit: "MB", Runs: each(second, written)},
+			{Name: "lake, night of 14,000 rows, CPU time", Unit: "s", Runs: valuesOf(nightly, cpu)},
+			{Name: "lake, night of 14,000 rows, peak resident memory", Unit: "MiB", Runs: valuesOf(nightly, peak)},
+			{Name: "lake, first night, wall time", Unit: "s", Runs: valuesOf(first, wall)},
+			{Name: "lake, first night, peak resident memory", Unit: "MiB", Runs: valuesOf(first, peak)},
+			{Name: "lake, first night, written", Unit: "MB", Runs: valuesOf(first, written)},
+			{Name: "lake, second night, 1 % changed, wall time", Unit: "s", Runs: valuesOf(second, wall)},
+			{Name: "lake, second night, 1 % changed, CPU time", Unit: "s", Runs: valuesOf(second, cpu)},
+			{Name: "lake, second night, 1 % changed, CPU time against the first", Unit: "x", Runs: pairedRatios(valuesOf(second, cpu), valuesOf(first, cpu))},
+			{Name: "lake, second night, 1 % changed, written", Unit: "MB", Runs: valuesOf(second, written)},
 		},
 	}
 }

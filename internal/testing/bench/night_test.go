@@ -27,10 +27,10 @@ type job struct {
 // outcome has the time, memory and requests of a night.
 type outcome struct {
 	usage
-	// Tail is the time from the last response to the visible snapshot, which is when the
-	// link "latest" was made, in seconds.
+	// Tail is the time in seconds from the last response until the link "latest" was made,
+	// which makes the snapshot visible.
 	Tail float64
-	tally
+	requestStats
 	Catalog, Parquet, Landed float64 // bytes
 }
 
@@ -52,9 +52,9 @@ func (j job) write(t *testing.T) (config string) {
 func (j job) run(t *testing.T) outcome {
 	t.Helper()
 	config := j.write(t)
-	j.service.seen(t)
+	j.service.stats(t)
 	o := outcome{usage: measure(t, exec.CommandContext(t.Context(), j.binary, "run", "--config", config))}
-	o.tally = j.service.seen(t)
+	o.requestStats = j.service.stats(t)
 	latest := filepath.Join(j.warehouse(), "latest")
 	link, err := os.Lstat(latest)
 	must(t, err)

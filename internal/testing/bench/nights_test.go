@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// prepare writes the listings of a world to disk for the baseline.
-func prepare(t *testing.T, w world) (ndjson string, remove func()) {
+// writeListings writes the listings of a world to disk for the baseline.
+func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 	t.Helper()
 	w.Dump, remove = scratch(t)
 	measure(t, childCommand(t, "TestServiceChild", w))
 	return w.Dump, remove
 }
 
-// runNights runs nights of a warehouse. Before each, 1 % of the listings change. It calls
-// after for further measurements of each night.
+// runNights runs nights of a warehouse. Before each night 1 % of the listings change. after is
+// called after each night for further measurements.
 func runNights(t *testing.T, s settings, w world, nights int, after func(night job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
@@ -47,12 +47,12 @@ func twoNights(t *testing.T, s settings, w world) (first, second outcome) {
 func measureNights(t *testing.T, s settings) findings {
 	t.Helper()
 	w := world{Listings: s.listings, Catalog: true}
-	ndjson, remove := prepare(t, w)
+	ndjson, remove := writeListings(t, w)
 	defer remove()
 	var base, fastest []usage
 	var first, second []outcome
 	for i := range s.runs {
-		base, fastest = append(base, alone(t, ndjson, true)), append(fastest, alone(t, ndjson, false))
+		base, fastest = append(base, measureDuckDB(t, ndjson, true)), append(fastest, measureDuckDB(t, ndjson, false))
 		a, b := twoNights(t, s, w)
 		first, second = append(first, a), append(second, b)
 		t.Logf("run %d: DuckDB %.1f s, %.1f CPU s; at its fastest %.1f s, %.1f CPU s; first night %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s",
@@ -64,42 +64,42 @@ func measureNights(t *testing.T, s settings) findings {
 	return found
 }
 
-func againstFastest(what string) string {
+func fastestFigure(what string) string {
 	return fmt.Sprintf("first night against DuckDB alone at its fastest, %s time", what)
 }
 
 func nightFindings(base, fastest []usage, first, second []outcome) findings {
 	wallTime, cpuTime := func(u usage) float64 { return u.Wall }, func(u usage) float64 { return u.CPU }
-	wall, cpu := each(first, wallOf), each(first, cpuOf)
+	wall, cpu := valuesOf(first, wallOf), valuesOf(first, cpuOf)
 	return findings{
 		Figures: []figure{
-			{Name: "first night against DuckDB alone, CPU time", Unit: "x", Runs: pairs(cpu, each(base, cpuTime))},
-			{Name: "first night against DuckDB alone, wall time", Unit: "x", Runs: pairs(wall, each(base, wallTime))},
-			{Name: "second night, 1 % changed, against the first, CPU time", Unit: "x", Runs: pairs(each(second, cpuOf), cpu)},
-			{Name: "second night, 1 % changed, against the first, wall time", Unit: "x", Runs: pairs(each(second, wallOf), wall)},
+			{Name: "first night against DuckDB alone, CPU time", Unit: "x", Runs: pairedRatios(cpu, valuesOf(base, cpuTime))},
+			{Name: "first night against DuckDB alone, wall time", Unit: "x", Runs: pairedRatios(wall, valuesOf(base, wallTime))},
+			{Name: "second night, 1 % changed, against the first, CPU time", Unit: "x", Runs: pairedRatios(valuesOf(second, cpuOf), cpu)},
+			{Name: "second night, 1 % changed, against the first, wall time", Unit: "x", Runs: pairedRatios(valuesOf(second, wallOf), wall)},
 			{Name: "last response to visible snapshot, share of the first night", Unit: "%",
-				Runs: each(first, func(o outcome) float64 { return 100 * o.Tail / o.Wall })},
-			{Name: "first night, peak resident memory", Unit: "MiB", Runs: each(first, peakOf)},
+				Runs: valuesOf(first, func(o outcome) float64 { return 100 * o.Tail / o.Wall })},
+			{Name: "first night, peak resident memory", Unit: "MiB", Runs: valuesOf(first, peakOf)},
 		},
 		OtherFigures: []figure{
-			{Name: "DuckDB alone, wall time", Unit: "s", Runs: each(base, wallTime)},
-			{Name: "DuckDB alone, CPU time", Unit: "s", Runs: each(base, cpuTime)},
-			{Name: "DuckDB alone, peak resident memory", Unit: "MiB", Runs: each(base, func(u usage) float64 { return u.RSS / mebibyte })},
-			{Name: "DuckDB alone at its fastest, wall time", Unit: "s", Runs: each(fastest, wallTime)},
-			{Name: "DuckDB alone at its fastest, CPU time", Unit: "s", Runs: each(fastest, cpuTime)},
-			{Name: againstFastest("wall"), Unit: "x", Runs: pairs(wall, each(fastest, wallTime))},
-			{Name: againstFastest("CPU"), Unit: "x", Runs: pairs(cpu, each(fastest, cpuTime))},
+			{Name: "DuckDB alone, wall time", Unit: "s", Runs: valuesOf(base, wallTime)},
+			{Name: "DuckDB alone, CPU time", Unit: "s", Runs: valuesOf(base, cpuTime)},
+			{Name: "DuckDB alone, peak resident memory", Unit: "MiB", Runs: valuesOf(base, func(u usage) float64 { return u.RSS / mebibyte })},
+			{Name: "DuckDB alone at its fastest, wall time", Unit: "s", Runs: valuesOf(fastest, wallTime)},
+			{Name: "DuckDB alone at its fastest, CPU time", Unit: "s", Runs: valuesOf(fastest, cpuTime)},
+			{Name: fastestFigure("wall"), Unit: "x", Runs: pairedRatios(wall, valuesOf(fastest, wallTime))},
+			{Name: fastestFigure("CPU"), Unit: "x", Runs: pairedRatios(cpu, valuesOf(fastest, cpuTime))},
 			{Name: "first night, wall time", Unit: "s", Runs: wall},
 			{Name: "first night, CPU time", Unit: "s", Runs: cpu},
-			{Name: "first night, last response to visible snapshot", Unit: "s", Runs: each(first, func(o outcome) float64 { return o.Tail })},
-			{Name: "second night, wall time", Unit: "s", Runs: each(second, wallOf)},
-			{Name: "second night, CPU time", Unit: "s", Runs: each(second, cpuOf)},
-			{Name: "second night, peak resident memory", Unit: "MiB", Runs: each(second, peakOf)},
-			{Name: "requests of a night", Runs: each(first, func(o outcome) float64 { return float64(o.Requests) })},
-			{Name: "answers of a night", Unit: "MB", Runs: each(first, wireOf)},
-			{Name: "landed", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Landed / megabyte })},
-			{Name: "DuckDB file", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Catalog / megabyte })},
-			{Name: "Parquet files", Unit: "MB", Runs: each(first, func(o outcome) float64 { return o.Parquet / megabyte })},
+			{Name: "first night, last response to visible snapshot", Unit: "s", Runs: valuesOf(first, func(o outcome) float64 { return o.Tail })},
+			{Name: "second night, wall time", Unit: "s", Runs: valuesOf(second, wallOf)},
+			{Name: "second night, CPU time", Unit: "s", Runs: valuesOf(second, cpuOf)},
+			{Name: "second night, peak resident memory", Unit: "MiB", Runs: valuesOf(second, peakOf)},
+			{Name: "requests of a night", Runs: valuesOf(first, func(o outcome) float64 { return float64(o.Requests) })},
+			{Name: "answers of a night", Unit: "MB", Runs: valuesOf(first, wireOf)},
+			{Name: "landed", Unit: "MB", Runs: valuesOf(first, func(o outcome) float64 { return o.Landed / megabyte })},
+			{Name: "DuckDB file", Unit: "MB", Runs: valuesOf(first, func(o outcome) float64 { return o.Catalog / megabyte })},
+			{Name: "Parquet files", Unit: "MB", Runs: valuesOf(first, func(o outcome) float64 { return o.Parquet / megabyte })},
 		},
 	}
 }
@@ -125,8 +125,8 @@ func firstNight(t *testing.T, s settings, service *service) outcome {
 	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}.run(t)
 }
 
-// larger is the factor between the listings of the large night and of the normal one.
-const larger = 4
+// largeFactor is the number of listings of the large night divided by that of the normal night.
+const largeFactor = 4
 
 // measureLarge compares nights with the normal and with four times as many listings.
 func measureLarge(t *testing.T, s settings) findings {
@@ -134,21 +134,21 @@ func measureLarge(t *testing.T, s settings) findings {
 	var one, four []outcome
 	for i := range s.runs {
 		one = append(one, oneNight(t, s, s.listings))
-		four = append(four, oneNight(t, s, larger*s.listings))
+		four = append(four, oneNight(t, s, largeFactor*s.listings))
 		t.Logf("run %d: %.1f s and %.0f MiB, %.1f s and %.0f MiB", i+1,
 			one[i].Wall, peakOf(one[i]), four[i].Wall, peakOf(four[i]))
 	}
 	return findings{
 		Figures: []figure{
-			{Name: "four times the listings, wall time", Unit: "x", Runs: pairs(each(four, wallOf), each(one, wallOf))},
-			{Name: "four times the listings, peak resident memory", Unit: "x", Runs: pairs(each(four, peakOf), each(one, peakOf))},
+			{Name: "four times the listings, wall time", Unit: "x", Runs: pairedRatios(valuesOf(four, wallOf), valuesOf(one, wallOf))},
+			{Name: "four times the listings, peak resident memory", Unit: "x", Runs: pairedRatios(valuesOf(four, peakOf), valuesOf(one, peakOf))},
 		},
 		OtherFigures: []figure{
-			{Name: "once the listings, wall time", Unit: "s", Runs: each(one, wallOf)},
-			{Name: "once the listings, peak resident memory", Unit: "MiB", Runs: each(one, peakOf)},
-			{Name: "four times the listings, wall time", Unit: "s", Runs: each(four, wallOf)},
-			{Name: "four times the listings, CPU time", Unit: "s", Runs: each(four, cpuOf)},
-			{Name: "four times the listings, peak resident memory", Unit: "MiB", Runs: each(four, peakOf)},
+			{Name: "once the listings, wall time", Unit: "s", Runs: valuesOf(one, wallOf)},
+			{Name: "once the listings, peak resident memory", Unit: "MiB", Runs: valuesOf(one, peakOf)},
+			{Name: "four times the listings, wall time", Unit: "s", Runs: valuesOf(four, wallOf)},
+			{Name: "four times the listings, CPU time", Unit: "s", Runs: valuesOf(four, cpuOf)},
+			{Name: "four times the listings, peak resident memory", Unit: "MiB", Runs: valuesOf(four, peakOf)},
 		},
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// words are the hand-written parts of the page.
+// pageTemplate contains the hand-written parts of the page.
 //
 //go:embed performance.tmpl.md
-var words string
+var pageTemplate string
 
 // writePage combines the hand-written parts with the measurements.
 func writePage(out io.Writer, all map[string]result) {
 	parts := map[string]string{"goals": goalTable(all), "numbers": numbers(all), "stages": stageTable(all["stages"]),
-		"fastest": fastestSentence(all), "peers": peerTables(all), "measured": measured(all)}
-	text := words
+		"fastest": fastestSentence(all), "peers": peerTables(all), "measured": describeMeasurements(all)}
+	text := pageTemplate
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
 	}
@@ -33,7 +33,7 @@ func goalTable(all map[string]result) string {
 	for _, g := range goals() {
 		f, median := figures[g.Name], ""
 		if len(f.Runs) > 0 {
-			median = shown(f.median(), g.Unit)
+			median = formatFigure(f.median(), g.Unit)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", g.Name, g.Before, g.bound(), median, f.spread(), g.verdict(f))
 	}
@@ -52,19 +52,19 @@ func figuresOf(all map[string]result) map[string]figure {
 	return figures
 }
 
-// fastestSentence compares with DuckDB when it need not keep the order of its input. There
-// is no goal for it, but the comparison is fairer.
+// fastestSentence compares the program with DuckDB if it need not keep the order of its input.
+// There is no goal for this comparison, although it is fairer.
 func fastestSentence(all map[string]result) string {
 	figures := figuresOf(all)
 	var parts []string
 	for _, one := range []struct{ against, wall, cpu string }{
-		{"DuckDB alone", againstFastest("wall"), againstFastest("CPU")},
-		{script + ", " + small, againstScript(fastScript, small, "wall"), againstScript(fastScript, small, "CPU")},
-		{script + ", " + large, againstScript(fastScript, large, "wall"), againstScript(fastScript, large, "CPU")},
+		{"DuckDB alone", fastestFigure("wall"), fastestFigure("CPU")},
+		{script + ", " + small, scriptFigure(fastScript, small, "wall"), scriptFigure(fastScript, small, "CPU")},
+		{script + ", " + large, scriptFigure(fastScript, large, "wall"), scriptFigure(fastScript, large, "CPU")},
 	} {
 		if wall, cpu := figures[one.wall], figures[one.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
 			parts = append(parts, fmt.Sprintf("%s times the wall time and %s times the CPU time of %s",
-				shown(wall.median(), "x"), shown(cpu.median(), "x"), one.against))
+				formatFigure(wall.median(), "x"), formatFigure(cpu.median(), "x"), one.against))
 		}
 	}
 	if len(parts) == 0 {
@@ -78,13 +78,13 @@ func numbers(all map[string]result) string {
 	b.WriteString("| what | median | lowest to highest |\n|---|---|---|\n")
 	for _, one := range sections() {
 		for _, f := range all[one.name].OtherFigures {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Name, shown(f.median(), f.Unit), f.spread())
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Name, formatFigure(f.median(), f.Unit), f.spread())
 		}
 	}
 	return b.String()
 }
 
-// spread returns the range of the runs, or "" for a single one.
+// spread returns the range of the runs, or "" for a single run.
 func (f figure) spread() string {
 	if len(f.Runs) < 2 {
 		return ""
@@ -93,7 +93,7 @@ func (f figure) spread() string {
 	for _, v := range f.Runs {
 		low, high = min(low, v), max(high, v)
 	}
-	return shown(low, f.Unit) + " to " + shown(high, f.Unit)
+	return formatFigure(low, f.Unit) + " to " + formatFigure(high, f.Unit)
 }
 
 func stageTable(r result) string {
@@ -113,29 +113,29 @@ func stageTable(r result) string {
 	return b.String()
 }
 
-// measured describes the date and machine of each section.
-func measured(all map[string]result) string {
+// describeMeasurements describes the date and machine of each section.
+func describeMeasurements(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, one := range sections() {
 		if r, ok := all[one.name]; ok {
 			fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s, %d cores, %s, %s | %s | %s | %s | %s |\n", one.name, r.Listings, r.Runs, r.Date,
-				r.Commit, r.CPU, r.Cores, memory(r.RAM), r.System, r.Load, minutes(r.Seconds), strings.TrimPrefix(r.Go, "go"), r.DuckDB)
+				r.Commit, r.CPU, r.Cores, formatMemory(r.RAM), r.System, r.Load, formatMinutes(r.Seconds), strings.TrimPrefix(r.Go, "go"), r.DuckDB)
 		}
 	}
 	return b.String()
 }
 
-// minutes returns the duration of a section as text, or "" if it is unknown.
-func minutes(seconds float64) string {
+// formatMinutes returns the duration of a section as text, or "" if it is unknown.
+func formatMinutes(seconds float64) string {
 	if seconds == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%.1f min", seconds/60)
 }
 
-// memory converts "24689708 kB" to gibibytes.
-func memory(text string) string {
+// formatMemory converts a text such as "24689708 kB" to gibibytes.
+func formatMemory(text string) string {
 	kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
 	if err != nil {
 		return text

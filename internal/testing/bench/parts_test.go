@@ -20,9 +20,9 @@ import (
 // decoding is the performance of the decoder alone on one core.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
-// TestDecodeChild decodes the pages of a catalog into Arrow batches, in a child process
-// with one core, so that garbage collection is included. The rate is per CPU time, which
-// other processes do not affect.
+// TestDecodeChild decodes the pages of a catalog into Arrow batches, in a child process with
+// one core. The process uses no second core for garbage collection. The rate is per CPU time,
+// which other processes do not affect.
 func TestDecodeChild(t *testing.T) {
 	var report string
 	readTask(t, &report)
@@ -94,10 +94,10 @@ func measureDecode(t *testing.T, s settings) findings {
 		collect(t, report, &runs[i])
 	}
 	return findings{OtherFigures: []figure{
-		{Name: "decode stage, bytes to Arrow batches, one core", Unit: "MB/s", Runs: each(runs, func(d decoding) float64 { return d.MBps })},
-		{Name: "decode stage, allocations a record", Unit: "x", Runs: each(runs, func(d decoding) float64 { return d.Allocs })},
-		{Name: "decode stage, time a record", Unit: "ns", Runs: each(runs, func(d decoding) float64 { return d.Nanos })},
-		{Name: "size of a record", Unit: "bytes", Runs: each(runs, func(d decoding) float64 { return d.Size })},
+		{Name: "decode stage, bytes to Arrow batches, one core", Unit: "MB/s", Runs: valuesOf(runs, func(d decoding) float64 { return d.MBps })},
+		{Name: "decode stage, allocations a record", Unit: "x", Runs: valuesOf(runs, func(d decoding) float64 { return d.Allocs })},
+		{Name: "decode stage, time a record", Unit: "ns", Runs: valuesOf(runs, func(d decoding) float64 { return d.Nanos })},
+		{Name: "size of a record", Unit: "bytes", Runs: valuesOf(runs, func(d decoding) float64 { return d.Size })},
 	}}
 }
 
@@ -107,9 +107,8 @@ const (
 	limitedRequests = 2_000
 )
 
-// measureLimited runs nights with a rate limit of the same rate and burst in the program
-// and in the service. They run in parallel, each with its own service, because they mainly
-// wait.
+// measureLimited runs nights with the same rate limit and burst in the program and in the
+// service. The nights run in parallel, each with its own service, because they mainly wait.
 func measureLimited(t *testing.T, s settings) findings {
 	t.Helper()
 	nights := make([]outcome, s.runs)
@@ -124,12 +123,12 @@ func measureLimited(t *testing.T, s settings) findings {
 	span := func(o outcome) float64 { return o.Last.Sub(o.First).Seconds() }
 	return findings{
 		Figures: []figure{
-			{Name: "allowed rate used", Unit: "%", Runs: each(nights, func(o outcome) float64 {
+			{Name: "allowed rate used", Unit: "%", Runs: valuesOf(nights, func(o outcome) float64 {
 				return 100 * float64(o.Requests) / (limitedBurst + limitedRate*span(o))
 			})},
-			{Name: "429s caused", Runs: each(nights, func(o outcome) float64 { return float64(o.Limited) })},
+			{Name: "429s caused", Runs: valuesOf(nights, func(o outcome) float64 { return float64(o.Limited) })},
 		},
-		OtherFigures: []figure{{Name: "rate after the burst", Unit: "requests/s", Runs: each(nights, func(o outcome) float64 {
+		OtherFigures: []figure{{Name: "rate after the burst", Unit: "requests/s", Runs: valuesOf(nights, func(o outcome) float64 {
 			return float64(o.Requests-limitedBurst) / span(o)
 		})}},
 	}
@@ -144,25 +143,25 @@ func limitedNight(t *testing.T, s settings) outcome {
 	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly, rate: limitedRate, page: 10}.run(t)
 }
 
-// measureTiny runs nights without changes. Time beyond the requests is wall time without a
-// request in progress. The demo's world has about 14,000 rows and the tiny world less than half
-// of them. If both need the same time, it depends on the number of tables, not of rows.
+// measureTiny runs nights without changes and measures the time without a request in progress.
+// The world of the demo has about 14,000 rows, and the tiny world less than half of them. If
+// both need the same time, the time depends on the number of tables, not of rows.
 func measureTiny(t *testing.T, s settings) findings {
 	t.Helper()
 	runs, rows := quietNights(t, s, world{})
 	tiny, tinyRows := quietNights(t, s, world{Tiny: true})
 	beyond := func(o outcome) float64 { return o.Wall - o.Busy }
 	return findings{
-		Figures: []figure{{Name: "night without changes, time beyond its requests", Unit: "s", Runs: each(runs, beyond)}},
+		Figures: []figure{{Name: "night without changes, time beyond its requests", Unit: "s", Runs: valuesOf(runs, beyond)}},
 		OtherFigures: []figure{
 			{Name: "night without changes, rows", Runs: []float64{rows}},
-			{Name: "night without changes, wall time", Unit: "s", Runs: each(runs, wallOf)},
-			{Name: "night without changes, CPU time", Unit: "s", Runs: each(runs, cpuOf)},
-			{Name: "night without changes, requests", Runs: each(runs, func(o outcome) float64 { return float64(o.Requests) })},
-			{Name: "night without changes, peak resident memory", Unit: "MiB", Runs: each(runs, peakOf)},
+			{Name: "night without changes, wall time", Unit: "s", Runs: valuesOf(runs, wallOf)},
+			{Name: "night without changes, CPU time", Unit: "s", Runs: valuesOf(runs, cpuOf)},
+			{Name: "night without changes, requests", Runs: valuesOf(runs, func(o outcome) float64 { return float64(o.Requests) })},
+			{Name: "night without changes, peak resident memory", Unit: "MiB", Runs: valuesOf(runs, peakOf)},
 			{Name: "smaller night without changes, rows", Runs: []float64{tinyRows}},
-			{Name: "smaller night without changes, time beyond its requests", Unit: "s", Runs: each(tiny, beyond)},
-			{Name: "smaller night without changes, CPU time", Unit: "s", Runs: each(tiny, cpuOf)},
+			{Name: "smaller night without changes, time beyond its requests", Unit: "s", Runs: valuesOf(tiny, beyond)},
+			{Name: "smaller night without changes, CPU time", Unit: "s", Runs: valuesOf(tiny, cpuOf)},
 		},
 	}
 }

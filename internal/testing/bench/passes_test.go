@@ -6,17 +6,16 @@ import (
 	"testing"
 )
 
-// measurePasses compares the second pass over an unchanged list with the first. The list
-// has no order, so one pass proves nothing and the program reads it twice. A night limited
-// to one pass is the reference: its time from the first page to the staged list is the
-// first pass, and the additional time of the other night until then is the second pass.
-// Merging and publishing belong to neither. Part of the listings is enough, since a pass is
-// proportional to its pages.
+// measurePasses compares the second pass over an unchanged list with the first. The list has no
+// order, so the program reads it twice. The time of the first pass is that of a night limited to
+// one pass, from the first page to the staged list. The time of the second pass is the
+// additional time of a normal night until then. Merging and publishing are not included. A part
+// of the listings is enough, because the time of a pass is proportional to its pages.
 func measurePasses(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, Catalog: true, Unordered: true})
 	defer service.stop(t)
-	warm(t, service, "", (s.listings+99)/100)
+	requestAllPages(t, service, "", (s.listings+99)/100)
 	var first, second, requests []float64
 	for i := range s.runs {
 		once, onceAsked := passNight(t, service, 1)
@@ -24,14 +23,14 @@ func measurePasses(t *testing.T, s settings) findings {
 		if pages := s.listings / 100; twiceAsked < onceAsked+pages {
 			t.Fatalf("the nights made %d and %d requests: there was no second pass of %d pages", onceAsked, twiceAsked, pages)
 		}
-		begun := once[slices.IndexFunc(once, func(s stepped) bool { return s.Name == "mid stage" })].CPU
-		first = append(first, at(t, once, "stream staged").CPU-begun)
-		second = append(second, at(t, twice, "stream staged").CPU-at(t, once, "stream staged").CPU)
+		begun := once[slices.IndexFunc(once, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
+		first = append(first, lastStep(t, once, "stream staged").CPU-begun)
+		second = append(second, lastStep(t, twice, "stream staged").CPU-lastStep(t, once, "stream staged").CPU)
 		requests = append(requests, float64(twiceAsked))
 		t.Logf("run %d: first pass %.1f CPU s, second %.1f", i+1, first[i], second[i])
 	}
 	return findings{
-		Figures: []figure{{Name: "second pass over an unchanged list, CPU time against the first", Unit: "x", Runs: pairs(second, first)}},
+		Figures: []figure{{Name: "second pass over an unchanged list, CPU time against the first", Unit: "x", Runs: pairedRatios(second, first)}},
 		OtherFigures: []figure{
 			{Name: "first pass, CPU time", Unit: "s", Runs: first},
 			{Name: "second pass, CPU time", Unit: "s", Runs: second},
@@ -42,13 +41,13 @@ func measurePasses(t *testing.T, s settings) findings {
 
 // passNight runs a night into an empty warehouse and returns its steps and its number of
 // requests.
-func passNight(t *testing.T, service *service, passes int) (steps []stepped, requests int) {
+func passNight(t *testing.T, service *service, passes int) (steps []timedStep, requests int) {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	in := inside{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
-	service.seen(t)
+	in := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
+	service.stats(t)
 	measure(t, childCommand(t, "TestInsideChild", in))
 	collect(t, in.Report, &steps)
-	return steps, service.seen(t).Requests
+	return steps, service.stats(t).Requests
 }

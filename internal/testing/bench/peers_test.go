@@ -32,18 +32,19 @@ const (
 	smallShare = 10
 )
 
-func againstDLT(size, what string) string {
+func dltFigure(size, what string) string {
 	return fmt.Sprintf("dlt against this program, %s time, %s", what, size)
 }
 
-func againstScript(name, size, what string) string {
+func scriptFigure(name, size, what string) string {
 	return fmt.Sprintf("this program against %s, %s time, %s", name, what, size)
 }
 
 // peer is another way to load the same records into DuckDB.
 type peer struct {
 	name string
-	// file is the prefix of its files in peers/: _requirements.txt, _count.sql.
+	// file is the prefix of the peer's files in peers/, such as _requirements.txt and
+	// _count.sql.
 	file string
 	// command runs in peers/ with the service's address and a folder as arguments.
 	command []string
@@ -51,7 +52,7 @@ type peer struct {
 	environment []string
 	// needs are the required programs.
 	needs []string
-	// small excludes it at full size unless all peers are requested.
+	// small excludes the peer at full size unless all peers are requested.
 	small bool
 }
 
@@ -77,8 +78,8 @@ func peers() []peer {
 
 func scriptNeeds() []string { return []string{"bash", "curl", "grep", "cut", "cat"} }
 
-// beside is the result of one program at one size.
-type beside struct {
+// peerResult is the result of one program at one size.
+type peerResult struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	// Listings is the number of listings of the service.
@@ -90,33 +91,32 @@ type beside struct {
 	counts
 }
 
-// counts are the numbers of rows in DuckDB afterwards.
+// counts are the numbers of rows in DuckDB after the load.
 type counts struct {
 	Tables int64 `json:"tables"`
 	Rows   int64 `json:"rows"`
 	items
 }
 
-// items are the numbers of records and of items in their lists, in any tables. They must
-// equal those of the service.
+// items are the numbers of records and of items in their lists. They must equal those of the
+// service.
 type items struct{ Listings, Prices, Tags, Links, Includes int64 }
 
-func (b *beside) add(u usage) {
+func (b *peerResult) add(u usage) {
 	b.Wall, b.CPU, b.Peak = append(b.Wall, u.Wall), append(b.CPU, u.CPU), append(b.Peak, u.RSS)
 }
 
-func (b beside) row() string {
-	median := func(unit string, runs []float64) string { return shown(figure{Runs: runs}.median(), unit) }
+func (b peerResult) row() string {
+	median := func(unit string, runs []float64) string { return formatFigure(figure{Runs: runs}.median(), unit) }
 	name := b.Name
 	if b.Version != "" {
 		name += " (" + b.Version + ")"
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %d | %d | %d |", name, median("s", b.Wall), median("s", b.CPU),
-		median("MiB", each(b.Peak, func(v float64) float64 { return v / mebibyte })), b.Tables, b.Rows, len(b.Wall))
+		median("MiB", valuesOf(b.Peak, func(v float64) float64 { return v / mebibyte })), b.Tables, b.Rows, len(b.Wall))
 }
 
-// measurePeers runs this program and each peer on the same service in turn, as often as
-// configured.
+// measurePeers runs this program and each peer on the same service in turn.
 func measurePeers(size string) func(t *testing.T, s settings) findings {
 	return func(t *testing.T, s settings) findings {
 		t.Helper()
@@ -126,25 +126,25 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 }
 
 // peerFigures returns the ratios with a goal.
-func peerFigures(size string, all []beside) []figure {
-	we, they := besideOf(ours, all), besideOf(dlt, all)
+func peerFigures(size string, all []peerResult) []figure {
+	we, they := resultOf(ours, all), resultOf(dlt, all)
 	return append([]figure{
-		{Name: againstDLT(size, "wall"), Unit: "x", Runs: pairs(they.Wall, we.Wall)},
-		{Name: againstDLT(size, "CPU"), Unit: "x", Runs: pairs(they.CPU, we.CPU)},
+		{Name: dltFigure(size, "wall"), Unit: "x", Runs: pairedRatios(they.Wall, we.Wall)},
+		{Name: dltFigure(size, "CPU"), Unit: "x", Runs: pairedRatios(they.CPU, we.CPU)},
 	}, scriptFigures(script, size, all)...)
 }
 
 // scriptFigures returns the ratios to one of the two variants of the script.
-func scriptFigures(name, size string, all []beside) []figure {
-	we, they := besideOf(ours, all), besideOf(name, all)
+func scriptFigures(name, size string, all []peerResult) []figure {
+	we, they := resultOf(ours, all), resultOf(name, all)
 	return []figure{
-		{Name: againstScript(name, size, "wall"), Unit: "x", Runs: pairs(we.Wall, they.Wall)},
-		{Name: againstScript(name, size, "CPU"), Unit: "x", Runs: pairs(we.CPU, they.CPU)},
+		{Name: scriptFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(we.Wall, they.Wall)},
+		{Name: scriptFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(we.CPU, they.CPU)},
 	}
 }
 
-// besideOf returns the result with a name, without runs if it was not measured.
-func besideOf(name string, all []beside) (found beside) {
+// resultOf returns the result with a name. It has no runs if the program was not measured.
+func resultOf(name string, all []peerResult) (found peerResult) {
 	for _, b := range all {
 		if b.Name == name {
 			found = b
@@ -154,16 +154,16 @@ func besideOf(name string, all []beside) (found beside) {
 }
 
 // comparePeers measures at one size.
-func comparePeers(t *testing.T, s settings, environment, size string) []beside {
+func comparePeers(t *testing.T, s settings, environment, size string) []peerResult {
 	t.Helper()
 	truth := truthOf(t, s.listings)
 	service := serve(t, world{Listings: s.listings, Catalog: true})
 	defer service.stop(t)
-	warm(t, service, "", (s.listings+99)/100)
-	all := []beside{{Name: ours, Listings: s.listings}}
+	requestAllPages(t, service, "", (s.listings+99)/100)
+	all := []peerResult{{Name: ours, Listings: s.listings}}
 	for _, p := range peers() {
 		if size == small || !p.small || s.allPeers {
-			all = append(all, beside{Name: p.name, Version: p.version(t), Listings: s.listings})
+			all = append(all, peerResult{Name: p.name, Version: p.version(t), Listings: s.listings})
 		}
 	}
 	for run := range s.runs {
@@ -200,8 +200,8 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	return usage{}, counts{}
 }
 
-// start returns the command of a peer. Its environment's programs precede those of the
-// machine.
+// start returns the command of a peer. In its PATH the programs of the environment precede
+// those of the machine.
 func (p peer) start(t *testing.T, environment, url, dir string) *exec.Cmd {
 	t.Helper()
 	programs := filepath.Join(environment, p.file, "bin")
@@ -229,7 +229,7 @@ func count(t *testing.T, path, file string) (c counts) {
 // truthOf counts the records of the service in a dump.
 func truthOf(t *testing.T, listings int) (truth items) {
 	t.Helper()
-	ndjson, remove := prepare(t, world{Listings: listings, Catalog: true})
+	ndjson, remove := writeListings(t, world{Listings: listings, Catalog: true})
 	defer remove()
 	db, err := sql.Open("duckdb", "")
 	must(t, err)
@@ -254,8 +254,8 @@ func (p peer) version(t *testing.T) string {
 	return ""
 }
 
-// equip installs the environments of all peers, unless another section did so. It skips the
-// section if the machine lacks required programs.
+// equip installs the environments of all peers unless another section has installed them. It
+// skips the section if the machine lacks a required program.
 func equip(t *testing.T, s settings) (dir string) {
 	t.Helper()
 	dir = filepath.Join(s.shared, "environments")
@@ -285,7 +285,7 @@ func (p peer) install(ctx context.Context, dir string) error {
 	}
 	at := filepath.Join(dir, p.file)
 	if _, err := os.Stat(at); err == nil {
-		return nil // another peer uses the same
+		return nil // another peer has installed the same environment
 	}
 	if err := pinned.InstallPython(ctx, at, filepath.Join(dir, "peers", p.file+"_requirements.txt")); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)

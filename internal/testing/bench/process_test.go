@@ -32,16 +32,16 @@ type usage struct {
 	Begun     time.Time
 }
 
-// measure runs a command to its end. The test shows its output if it fails, except Stderr if
-// the command already has one.
+// measure runs a command to its end. If the command fails, the test prints its output. Stderr is
+// not captured if cmd.Stderr is set.
 func measure(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
-	return watched(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
+	return measureWith(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
 }
 
-// watched measures a command, and runs watch until the process ends, which closes done. watch
+// measureWith measures a command while watch runs. done is closed when the process ends. watch
 // returns the maximum memory of the process in bytes.
-func watched(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
+func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
 	t.Helper()
 	var output bytes.Buffer
 	cmd.Stdout = &output
@@ -79,7 +79,7 @@ func childCommand(t *testing.T, test string, task any) *exec.Cmd {
 	return cmd
 }
 
-// writeReport writes the report of this process. collect reads it in the parent.
+// writeReport writes the report of a child process. collect reads it in the parent.
 func writeReport(t *testing.T, path string, report any) {
 	t.Helper()
 	data, err := json.MarshalIndent(report, "", "  ")

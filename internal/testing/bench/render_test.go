@@ -13,8 +13,8 @@ func pageOf(all map[string]result) string {
 	return page.String()
 }
 
-// mustHold fails for each line that a page does not contain.
-func mustHold(t *testing.T, page string, lines ...string) {
+// requireLines fails for each line that a page does not contain.
+func requireLines(t *testing.T, page string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
 		if !strings.Contains(page, line+"\n") {
@@ -26,12 +26,12 @@ func mustHold(t *testing.T, page string, lines ...string) {
 func TestPageWithoutMeasurements(t *testing.T) {
 	page := pageOf(nil)
 	if strings.Contains(page, "<!--") {
-		t.Error("the page has an unfilled part")
+		t.Error("the page contains an unfilled placeholder")
 	}
 	if strings.Contains(page, "|\n\n|") {
-		t.Error("a blank line splits a table of the page in two")
+		t.Error("a table of the page contains a blank line")
 	}
-	mustHold(t, page, "Not measured yet: `make bench SECTIONS=peers`.",
+	requireLines(t, page, "Not measured yet: `make bench SECTIONS=peers`.",
 		"| first night against DuckDB alone, CPU time | 1.00 | at most 0.70 |  |  | not measured |",
 		"| 429s caused | 0 | at most 0 |  |  | not measured |")
 	if got := strings.Count(page, "Not measured yet"); got != 1 {
@@ -43,7 +43,7 @@ func TestPageWithoutMeasurements(t *testing.T) {
 }
 
 func TestPageWithMeasurements(t *testing.T) {
-	all := []beside{
+	all := []peerResult{
 		{Name: ours, Listings: 1000, Wall: []float64{4, 5, 6}, CPU: []float64{6, 6, 6}, Peak: []float64{400 * mebibyte, 0, 500 * mebibyte}, counts: counts{Tables: 5, Rows: 7000}},
 		{Name: dlt, Version: "1.31.0", Listings: 1000, Wall: []float64{40, 45, 72}, CPU: []float64{24, 24, 30}, Peak: []float64{600 * mebibyte}, counts: counts{Tables: 6, Rows: 7100}},
 		{Name: script, Listings: 1000, Wall: []float64{4, 5, 8}, CPU: []float64{6, 6, 6}, Peak: []float64{600 * mebibyte}, counts: counts{Tables: 1, Rows: 1000}},
@@ -51,16 +51,16 @@ func TestPageWithMeasurements(t *testing.T) {
 		{Name: ours, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
 	}
 	page := pageOf(map[string]result{
-		"nights": {findings: findings{OtherFigures: []figure{{Name: againstFastest("wall"), Unit: "x", Runs: []float64{1.5}},
-			{Name: againstFastest("CPU"), Unit: "x", Runs: []float64{2}}}}},
+		"nights": {findings: findings{OtherFigures: []figure{{Name: fastestFigure("wall"), Unit: "x", Runs: []float64{1.5}},
+			{Name: fastestFigure("CPU"), Unit: "x", Runs: []float64{2}}}}},
 		peersSmall: {findings: findings{Peers: all[:4], Figures: peerFigures(small, all[:4]), OtherFigures: scriptFigures(fastScript, small, all[:4])}},
 		peersLarge: {findings: findings{Peers: all[4:]}},
-		"tiny": {Circumstances: Circumstances{Date: "2026-11-22", Commit: "abc", CPU: "Some CPU", Cores: 2, RAM: "25165824 kB",
+		"tiny": {Conditions: Conditions{Date: "2026-11-22", Commit: "abc", CPU: "Some CPU", Cores: 2, RAM: "25165824 kB",
 			System: "linux/amd64", Go: "go1.26.8", DuckDB: "v1.5.5", Listings: 1000, Runs: 3, Load: "0.10", Seconds: 90}},
 		"limited": {findings: findings{Figures: []figure{{Name: "allowed rate used", Runs: []float64{98.96}}, {Name: "429s caused", Runs: []float64{3, 0, 2}}}}},
 		"demo":    {findings: findings{Figures: []figure{{Name: "DuckDB file of the demo", Runs: []float64{6.9}}}}},
 	})
-	mustHold(t, page,
+	requireLines(t, page,
 		"| tiny | 1000 | 3 | 2026-11-22 | abc | Some CPU, 2 cores, 24 GiB, linux/amd64 | 0.10 | 1.5 min | 1.26.8 | v1.5.5 |",
 		"No goal is set against DuckDB at its fastest. Against that, a first night takes\n\n- 1.50 times the wall time and 2.00 times the CPU time of DuckDB alone\n"+
 			"- 2.50 times the wall time and 3.00 times the CPU time of curl and DuckDB, at a tenth of the listings\n",
@@ -82,8 +82,8 @@ func TestPageWithMeasurements(t *testing.T) {
 	}
 }
 
-// TestGoalsHaveTheirSections checks that a section measures the figure of each goal: they
-// are matched by name.
+// TestGoalsHaveTheirSections checks that a section measures the figure of each goal. Figures and
+// goals are matched by name.
 func TestGoalsHaveTheirSections(t *testing.T) {
 	measured := map[string]bool{}
 	night := outcome{usage: usage{Wall: 1}}
@@ -95,7 +95,7 @@ func TestGoalsHaveTheirSections(t *testing.T) {
 	for _, f := range found {
 		measured[f.Name] = true
 		if _, ok := goalOf(f.Name); !ok {
-			t.Errorf("the figure %q has no goal: make it a number", f.Name)
+			t.Errorf("the figure %q has no goal: add it to OtherFigures", f.Name)
 		}
 	}
 	for _, g := range goals()[:8] {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Circumstances describe the machine and state of a measurement.
-type Circumstances struct {
+// Conditions describe the machine and the program of a measurement.
+type Conditions struct {
 	Date     string `json:"date"`
 	Commit   string `json:"commit"`
 	CPU      string `json:"cpu"`
@@ -35,16 +35,16 @@ type Circumstances struct {
 
 // result is the stored result of a section.
 type result struct {
-	Circumstances
+	Conditions
 	findings
 }
 
-func circumstances(t *testing.T, s settings) Circumstances {
+func readConditions(t *testing.T, s settings) Conditions {
 	t.Helper()
-	return Circumstances{
+	return Conditions{
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: outputOf(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
 		CPU: lineOf("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: lineOf("/proc/meminfo", "MemTotal"),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: engine(t),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: duckDBVersion(t),
 		Listings: s.listings, Runs: s.runs, Load: firstWord("/proc/loadavg"),
 	}
 }
@@ -77,14 +77,14 @@ func firstWord(path string) string {
 	return "unknown"
 }
 
-// keep merges a section into the stored results, and renders the page.
-func keep(t *testing.T, docs, name string, r result) {
+// storeResult merges a section into the stored results, and renders the page.
+func storeResult(t *testing.T, docs, name string, r result) {
 	t.Helper()
 	path := filepath.Join(docs, "performance.json")
 	all := readResults(t, path)
 	all[name] = r
 	writeReport(t, path, all)
-	render(t, docs, all)
+	renderPage(t, docs, all)
 }
 
 func readResults(t *testing.T, path string) map[string]result {
@@ -99,17 +99,17 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance renders the page again from the stored results, after a change of its
-// text.
+// TestRenderPerformance renders the page from the stored results. It is used after a change of
+// the text.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" || os.Getenv(sectionsVar) != "" || os.Getenv(taskVariable) != "" {
-		t.Skipf("renders when %s alone is set", docsVar)
+		t.Skipf("renders the page only if %s is set and no sections are selected", docsVar)
 	}
-	render(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
+	renderPage(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
 }
 
-func render(t *testing.T, docs string, all map[string]result) {
+func renderPage(t *testing.T, docs string, all map[string]result) {
 	t.Helper()
 	var page bytes.Buffer
 	writePage(&page, all)
@@ -119,15 +119,15 @@ func render(t *testing.T, docs string, all map[string]result) {
 	}
 }
 
-// table returns figures as text for the terminal.
-func table(f findings) string {
+// formatTable returns figures as text for the terminal.
+func formatTable(f findings) string {
 	var b strings.Builder
 	for _, figure := range f.Figures {
 		g, _ := goalOf(figure.Name)
-		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", figure.Name, shown(figure.median(), figure.Unit), g.bound(), g.verdict(figure))
+		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", figure.Name, formatFigure(figure.median(), figure.Unit), g.bound(), g.verdict(figure))
 	}
 	for _, figure := range f.OtherFigures {
-		fmt.Fprintf(&b, "%-70s %12s\n", figure.Name, shown(figure.median(), figure.Unit))
+		fmt.Fprintf(&b, "%-70s %12s\n", figure.Name, formatFigure(figure.median(), figure.Unit))
 	}
 	for _, s := range f.Stages {
 		fmt.Fprintf(&b, "%-70s %8.2f CPU s %8.2f s\n", s.Name, s.CPU, s.Wall)
@@ -141,10 +141,10 @@ func table(f findings) string {
 // announce logs the start of a section and its expected duration.
 func (sec section) announce(t *testing.T, s settings) {
 	t.Helper()
-	duration := fmt.Sprintf("about %s with the default settings", minutes(sec.about))
+	duration := fmt.Sprintf("about %s with the default settings", formatMinutes(sec.about))
 	if s.docs != "" {
 		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[sec.name]; r.Seconds > 0 {
-			duration = fmt.Sprintf("last time %d listings and %d runs took %s", r.Listings, r.Runs, minutes(r.Seconds))
+			duration = fmt.Sprintf("last time %d listings and %d runs took %s", r.Listings, r.Runs, formatMinutes(r.Seconds))
 		}
 	}
 	t.Logf("%s begins at %s with %d listings and %d runs: %s", sec.name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, duration)

@@ -24,7 +24,7 @@ func TestPeerScriptsParse(t *testing.T) {
 				args = []string{"bash", "-n"}
 			}
 			if _, err := exec.LookPath(args[0]); err != nil {
-				t.Skipf("there is no %s", args[0])
+				t.Skipf("%s is not installed", args[0])
 			}
 			args = append(args, filepath.Join("peers", p.command[1]))
 			if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
@@ -39,7 +39,7 @@ func TestPeerScriptsParse(t *testing.T) {
 func TestPeersArePinned(t *testing.T) {
 	for _, p := range peers() {
 		if p.version(t) == "" {
-			t.Errorf("%s: no version of it is pinned", p.name)
+			t.Errorf("%s: its requirements contain no pinned version", p.name)
 		}
 		data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
 		must(t, err)
@@ -91,8 +91,8 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 	}
 }
 
-// TestPeersSayWhatIsMissing installs the peers with an empty PATH.
-func TestPeersSayWhatIsMissing(t *testing.T) {
+// TestPeersNameMissingPrograms installs the peers with an empty PATH.
+func TestPeersNameMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, p := range peers() {
 		err := p.install(t.Context(), t.TempDir())

@@ -13,7 +13,7 @@ import (
 type section struct {
 	name    string
 	measure func(t *testing.T, s settings) findings
-	// long sections take minutes and use settings.longRuns.
+	// long sections take minutes and run settings.longRuns times.
 	long bool
 	// share divides the number of listings. 0 means all.
 	share int
@@ -21,8 +21,8 @@ type section struct {
 	about float64
 }
 
-// scaled returns the settings of one section.
-func (sec section) scaled(s settings) settings {
+// scaleSettings returns the settings of one section.
+func (sec section) scaleSettings(s settings) settings {
 	if sec.long {
 		s.runs = s.longRuns
 	}
@@ -55,15 +55,15 @@ func sections() []section {
 
 // findings has the results of a section.
 type findings struct {
-	// Figures are the main results. Those with the name of a goal are compared with it.
+	// Figures are the main results. A figure with the name of a goal is compared with it.
 	Figures []figure `json:"figures,omitempty"`
 	// OtherFigures are further results, which have no goal.
 	OtherFigures []figure `json:"numbers,omitempty"`
-	// Stages are the shares of CPU time of a night, Days the nights of a year, and Peers
+	// Stages are the shares of CPU time of a night. Days are the nights of a year. Peers are
 	// the results of other programs.
-	Stages []stage  `json:"stages,omitempty"`
-	Days   []day    `json:"days,omitempty"`
-	Peers  []beside `json:"peers,omitempty"`
+	Stages []stage      `json:"stages,omitempty"`
+	Days   []day        `json:"days,omitempty"`
+	Peers  []peerResult `json:"peers,omitempty"`
 }
 
 // figure is a measured quantity with all its runs.
@@ -83,8 +83,8 @@ func (f figure) median() float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// shown returns a value with its unit. The unit "x" means a ratio.
-func shown(v float64, unit string) string {
+// formatFigure returns a value with its unit. The unit "x" means a ratio.
+func formatFigure(v float64, unit string) string {
 	switch unit {
 	case "x":
 		return fmt.Sprintf("%.2f", v)
@@ -103,8 +103,8 @@ func shown(v float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", v, unit)
 }
 
-// each returns one number of each run.
-func each[T any](runs []T, of func(T) float64) []float64 {
+// valuesOf returns one number of each run.
+func valuesOf[T any](runs []T, of func(T) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
 		values[i] = of(r)
@@ -112,12 +112,12 @@ func each[T any](runs []T, of func(T) float64) []float64 {
 	return values
 }
 
-// pairs returns the ratio for each pair of runs, so that a slow period of the machine affects
-// both sides. It is empty if one side was not measured.
-func pairs(of, by []float64) []float64 {
-	ratios := make([]float64, min(len(of), len(by)))
+// pairedRatios returns the ratio of each pair of runs, so that a slow period of the machine
+// affects both sides. It is empty if one side was not measured.
+func pairedRatios(values, divisors []float64) []float64 {
+	ratios := make([]float64, min(len(values), len(divisors)))
 	for i := range ratios {
-		ratios[i] = of[i] / by[i]
+		ratios[i] = values[i] / divisors[i]
 	}
 	return ratios
 }
@@ -129,21 +129,21 @@ const (
 
 // TestPerformance measures the sections named in the environment.
 func TestPerformance(t *testing.T) {
-	s := chosen(t)
+	s := readSettings(t)
 	s.shared, _ = scratch(t)
 	for _, sec := range sections() {
 		t.Run(sec.name, func(t *testing.T) {
 			if !s.wants(sec.name) {
 				t.Skip("not selected")
 			}
-			s := sec.scaled(s)
+			s := sec.scaleSettings(s)
 			sec.announce(t, s)
-			at, begun := circumstances(t, s), time.Now()
+			at, begun := readConditions(t, s), time.Now()
 			found := sec.measure(t, s)
 			at.Seconds = math.Round(time.Since(begun).Seconds())
-			t.Logf("%s took %.0f s\n%s", sec.name, at.Seconds, table(found))
+			t.Logf("%s took %.0f s\n%s", sec.name, at.Seconds, formatTable(found))
 			if s.docs != "" {
-				keep(t, s.docs, sec.name, result{Circumstances: at, findings: found})
+				storeResult(t, s.docs, sec.name, result{Conditions: at, findings: found})
 			}
 		})
 	}

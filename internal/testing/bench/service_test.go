@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// world describes the demo service of a measurement. The zero value is as large as the
-// world of the demo. Catalog worlds have mainly listings.
+// world describes the demo service of a measurement. The zero value is as large as the world of
+// the demo.
 type world struct {
 	Listings int
 	// Catalog omits orders, campaigns and files.
@@ -33,10 +33,10 @@ type world struct {
 	// Rate is the service's limit of requests per second. 0 means no limit.
 	Rate  float64
 	Burst int
-	// Coding is gzip or zstd: accepting clients get compressed responses, each compressed
-	// once and cached.
+	// Coding is gzip or zstd. Clients that accept it get compressed responses. Each response
+	// is compressed once and cached.
 	Coding string
-	// Unordered lists cannot be proven in one pass.
+	// Unordered returns lists without an order, which cannot be proven in one pass.
 	Unordered bool
 	// Dump, if set, makes the process write the listings to a folder and end.
 	Dump string
@@ -60,12 +60,12 @@ func (w world) options() sim.Options {
 	return o
 }
 
-// tally contains the statistics of the service since the last query.
-type tally struct {
+// requestStats contains the statistics of the service since the last query.
+type requestStats struct {
 	Requests, Limited int
 	Bytes             int64
-	// First is the time of the first request and Last that of the last response. Busy is
-	// the time with at least one request in progress, in seconds.
+	// First is the time of the first request, and Last is the time of the last response. Busy
+	// is the time in seconds with at least one request in progress.
 	First, Last time.Time
 	Busy        float64
 }
@@ -77,7 +77,7 @@ type meter struct {
 	mu    sync.Mutex
 	open  int
 	since time.Time
-	seen  tally
+	seen  requestStats
 }
 
 func (m *meter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -112,11 +112,11 @@ func (m *meter) exit(c *counter) {
 	}
 }
 
-func (m *meter) take() tally {
+func (m *meter) takeStats() requestStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen := m.seen
-	m.seen = tally{}
+	m.seen = requestStats{}
 	return seen
 }
 
@@ -138,8 +138,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestServiceChild runs the demo service in a child process. It prints its address, and
-// then a tally for each input line, which contains the number of days to advance.
+// TestServiceChild runs the demo service in a child process. It prints its address. For each
+// input line, which is the number of days to advance, it prints requestStats.
 func TestServiceChild(t *testing.T) {
 	var w world
 	readTask(t, &w)
@@ -158,7 +158,7 @@ func TestServiceChild(t *testing.T) {
 		days, err := strconv.Atoi(lines.Text())
 		must(t, err)
 		service.Advance(days)
-		must(t, json.NewEncoder(os.Stdout).Encode(m.take()))
+		must(t, json.NewEncoder(os.Stdout).Encode(m.takeStats()))
 	}
 	must(t, server.Close())
 }
@@ -167,7 +167,7 @@ func TestServiceChild(t *testing.T) {
 // threads.
 const dumpFiles = 8
 
-// dump writes the listings of day 0, byte for byte as served.
+// dump writes the listings of day 0, with the same bytes as in responses.
 func dump(t *testing.T, service *sim.Service, dir string) {
 	t.Helper()
 	records := service.Records("/products/listings")
@@ -213,21 +213,21 @@ func serve(t *testing.T, w world) *service {
 	return nil
 }
 
-// advance advances the world by days and returns the tally since the last call.
-func (s *service) advance(t *testing.T, days int) tally {
+// advance advances the world by days and returns the statistics since the last call.
+func (s *service) advance(t *testing.T, days int) requestStats {
 	t.Helper()
 	_, err := fmt.Fprintln(s.input, days)
 	must(t, err)
 	if !s.output.Scan() {
 		t.Fatalf("the demo service ended: %v", s.cmd.Wait())
 	}
-	var seen tally
+	var seen requestStats
 	must(t, json.Unmarshal(s.output.Bytes(), &seen))
 	return seen
 }
 
-// seen returns the tally since the last call.
-func (s *service) seen(t *testing.T) tally { return s.advance(t, 0) }
+// stats returns the statistics since the last call.
+func (s *service) stats(t *testing.T) requestStats { return s.advance(t, 0) }
 
 func (s *service) stop(t *testing.T) {
 	t.Helper()

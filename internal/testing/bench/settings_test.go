@@ -11,7 +11,7 @@ import (
 
 // Environment variables that select the measurements. "make bench" passes them on.
 const (
-	// sectionsVar lists the sections, separated by commas, or is "all". Without it nothing
+	// sectionsVar lists the sections, separated by commas, or is "all". Without it no section
 	// is measured.
 	sectionsVar = "PLACEMENTSYNC_BENCH"
 	listingsVar = "PLACEMENTSYNC_BENCH_LISTINGS"
@@ -32,10 +32,11 @@ const (
 // settings has the parameters of a measurement.
 type settings struct {
 	sections []string
-	// listings of the normal night. The large one has four times as many.
+	// listings is the number of listings of the normal night. The large night has four times
+	// as many.
 	listings int
-	// runs is the number of runs of each side of a pair. The page shows their median.
-	// longRuns replaces it in long sections.
+	// runs is the number of runs of each measurement. The page shows their median. longRuns
+	// replaces it in long sections.
 	runs, longRuns int
 	// days is the number of days of the year.
 	days int
@@ -48,11 +49,11 @@ type settings struct {
 	binary string
 }
 
-// chosen reads the settings. It skips the test if no sections are selected.
-func chosen(t *testing.T) settings {
+// readSettings reads the settings. It skips the test if no sections are selected.
+func readSettings(t *testing.T) settings {
 	t.Helper()
-	s := settings{docs: os.Getenv(docsVar), listings: number(t, listingsVar, 1_000_000),
-		runs: number(t, runsVar, 5), longRuns: number(t, longRunsVar, 1), days: number(t, daysVar, 365), allPeers: os.Getenv(peersVar) == "all"}
+	s := settings{docs: os.Getenv(docsVar), listings: readNumber(t, listingsVar, 1_000_000),
+		runs: readNumber(t, runsVar, 5), longRuns: readNumber(t, longRunsVar, 1), days: readNumber(t, daysVar, 365), allPeers: os.Getenv(peersVar) == "all"}
 	if names := os.Getenv(sectionsVar); names != "" {
 		s.sections = strings.Split(names, ",")
 	}
@@ -61,7 +62,7 @@ func chosen(t *testing.T) settings {
 	}
 	var err error
 	for _, name := range s.sections {
-		if !slices.ContainsFunc(sections(), func(sec section) bool { return names(name, sec.name) }) {
+		if !slices.ContainsFunc(sections(), func(sec section) bool { return isSelectedBy(name, sec.name) }) {
 			t.Fatalf("%s names an unknown section %q", sectionsVar, name)
 		}
 	}
@@ -74,16 +75,16 @@ func chosen(t *testing.T) settings {
 }
 
 func (s settings) wants(section string) bool {
-	return slices.ContainsFunc(s.sections, func(name string) bool { return names(name, section) })
+	return slices.ContainsFunc(s.sections, func(name string) bool { return isSelectedBy(name, section) })
 }
 
-// names reports whether a word of the environment selects a section: by its name, the part
-// before a hyphen, or "all".
-func names(word, section string) bool {
+// isSelectedBy reports whether a word of the environment selects a section: by its name, by the
+// part of the name before a hyphen, or as "all".
+func isSelectedBy(word, section string) bool {
 	return word == "all" || word == section || strings.HasPrefix(section, word+"-")
 }
 
-func number(t *testing.T, name string, otherwise int) int {
+func readNumber(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {

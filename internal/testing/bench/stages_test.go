@@ -18,27 +18,27 @@ type stage struct {
 	Wall float64 `json:"wall_seconds,omitempty"`
 }
 
-// measureStages profiles a first night. After the last response the steps are sequential.
-// Before it they are concurrent and distinguished by the functions in the samples.
+// measureStages profiles a first night. Before the last response stages are concurrent and are
+// distinguished by the functions in the samples. After it the steps are sequential.
 func measureStages(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, Catalog: true})
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	in := inside{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
+	in := nightTask{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
 	measure(t, childCommand(t, "TestInsideChild", in))
-	var steps []stepped
+	var steps []timedStep
 	collect(t, in.Report, &steps)
-	stages := append(extracting(t, in.Profile), following(t, steps)...)
+	stages := append(stagesBefore(t, in.Profile), stagesAfter(t, steps)...)
 	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	return findings{Stages: stages}
 }
 
-// following returns the stages after the last response.
-func following(t *testing.T, steps []stepped) []stage {
+// stagesAfter returns the stages after the last response.
+func stagesAfter(t *testing.T, steps []timedStep) []stage {
 	t.Helper()
-	begun := steps[slices.IndexFunc(steps, func(s stepped) bool { return s.Name == "mid stage" })]
+	begun := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "mid stage" })]
 	stages := []stage{{"begin: token, draft, stage", begun.CPU, begun.Wall}}
 	for _, s := range [][3]string{
 		{"compare and merge", "stream staged", "merged"},
@@ -49,15 +49,15 @@ func following(t *testing.T, steps []stepped) []stage {
 		{"verify, checksum of the catalog", "before verify", "before rename of the version"},
 		{"switch and series", "before rename of the version", "ended"},
 	} {
-		from, to := at(t, steps, s[1]), at(t, steps, s[2])
+		from, to := lastStep(t, steps, s[1]), lastStep(t, steps, s[2])
 		stages = append(stages, stage{s[0], to.CPU - from.CPU, to.Wall - from.Wall})
 	}
 	return stages
 }
 
-// extracting splits the samples before the last response. A sample counts for the first
-// stage that matches.
-func extracting(t *testing.T, profile string) []stage {
+// stagesBefore returns the stages before the last response. A sample counts for the first stage
+// that matches.
+func stagesBefore(t *testing.T, profile string) []stage {
 	t.Helper()
 	within := []struct{ name, focus string }{
 		{"staging in DuckDB, on our threads", `load\.\(\*(lane|arrivals)\)|load\.\(\*Stage\)\.(Add|Reject|Finish|Settle|Plan)`},
@@ -72,17 +72,17 @@ func extracting(t *testing.T, profile string) []stage {
 		if len(before) > 0 {
 			args = append(args, "-ignore="+strings.Join(before, "|"))
 		}
-		stages = append(stages, stage{Name: w.name, CPU: samples(t, profile, args...)})
+		stages = append(stages, stage{Name: w.name, CPU: cpuSeconds(t, profile, args...)})
 		before = append(before, w.focus)
 	}
 	stages = append(stages,
-		stage{Name: "garbage collection", CPU: samples(t, profile, `-focus=runtime\.gcBgMarkWorker|runtime\.bgsweep|runtime\.bgscavenge`)},
-		stage{Name: "DuckDB, on its own threads, all night", CPU: samples(t, profile, `-focus=runtime\._ExternalCode`)})
+		stage{Name: "garbage collection", CPU: cpuSeconds(t, profile, `-focus=runtime\.gcBgMarkWorker|runtime\.bgsweep|runtime\.bgscavenge`)},
+		stage{Name: "DuckDB, on its own threads, all night", CPU: cpuSeconds(t, profile, `-focus=runtime\._ExternalCode`)})
 	return stages
 }
 
-// samples returns the CPU seconds of a profile that match a filter of pprof.
-func samples(t *testing.T, profile string, filter ...string) float64 {
+// cpuSeconds returns the CPU seconds of a profile that match a filter of pprof.
+func cpuSeconds(t *testing.T, profile string, filter ...string) float64 {
 	t.Helper()
 	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-symbolize=none", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
 	out, err := exec.CommandContext(t.Context(), "go", args...).Output()

@@ -14,13 +14,13 @@ import (
 // sampleEvery is the interval of memory samples of a process and its children.
 const sampleEvery = 250 * time.Millisecond
 
-// measureTree measures a command together with its child processes. Their CPU time is that
-// reported by the system after they were waited for. Their memory is the highest sampled
-// sum, in which shared pages count once: the system's maximum of the largest process would
-// favor programs with many processes.
+// measureTree measures a command together with its child processes. The CPU time is the one that
+// the system reports when all have ended. The memory is the highest sum of all samples, in which
+// shared pages count once. The system reports only the maximum of the largest process, which
+// would favor programs with many processes.
 func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
-	return watched(t, cmd, func(pid int, done <-chan struct{}) (most float64) {
+	return measureWith(t, cmd, func(pid int, done <-chan struct{}) (most float64) {
 		ticker := time.NewTicker(sampleEvery)
 		defer ticker.Stop()
 		for {

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// measureWire compares nights with compressed and with plain responses. Each service
-// compresses a page once, before the first night, so that the compression of the demo
-// service is not measured.
+// measureWire compares nights with compressed and with plain responses. Each service compresses
+// its pages before the first night, so that the compression is not measured.
 func measureWire(t *testing.T, s settings) findings {
 	t.Helper()
 	codings := []string{"", "gzip", "zstd"}
@@ -19,7 +18,7 @@ func measureWire(t *testing.T, s settings) findings {
 	for _, coding := range codings {
 		services[coding] = serve(t, world{Listings: s.listings, Catalog: true, Coding: coding})
 		defer services[coding].stop(t)
-		warm(t, services[coding], coding, (s.listings+99)/100)
+		requestAllPages(t, services[coding], coding, (s.listings+99)/100)
 	}
 	nights := map[string][]outcome{}
 	for i := range s.runs {
@@ -36,19 +35,19 @@ func wireFindings(nights map[string][]outcome) (found findings) {
 	for _, coding := range []string{"gzip", "zstd"} {
 		packed := nights[coding]
 		found.Figures = append(found.Figures,
-			figure{Name: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairs(each(packed, wireOf), each(plain, wireOf))},
-			figure{Name: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairs(each(packed, cpuOf), each(plain, cpuOf))})
+			figure{Name: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairedRatios(valuesOf(packed, wireOf), valuesOf(plain, wireOf))},
+			figure{Name: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairedRatios(valuesOf(packed, cpuOf), valuesOf(plain, cpuOf))})
 		found.OtherFigures = append(found.OtherFigures,
-			figure{Name: "answers over " + coding, Unit: "MB", Runs: each(packed, wireOf)},
-			figure{Name: "landed over " + coding, Unit: "MB", Runs: each(packed, func(o outcome) float64 { return o.Landed / megabyte })},
-			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: each(packed, cpuOf)},
-			figure{Name: "first night over " + coding + ", wall time", Unit: "s", Runs: each(packed, wallOf)})
+			figure{Name: "answers over " + coding, Unit: "MB", Runs: valuesOf(packed, wireOf)},
+			figure{Name: "landed over " + coding, Unit: "MB", Runs: valuesOf(packed, func(o outcome) float64 { return o.Landed / megabyte })},
+			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: valuesOf(packed, cpuOf)},
+			figure{Name: "first night over " + coding + ", wall time", Unit: "s", Runs: valuesOf(packed, wallOf)})
 	}
 	return found
 }
 
-// warm requests all pages of the listings once.
-func warm(t *testing.T, s *service, coding string, pages int) {
+// requestAllPages requests all pages of the listings, so that the service caches them.
+func requestAllPages(t *testing.T, s *service, coding string, pages int) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 8}}
 	defer client.CloseIdleConnections()

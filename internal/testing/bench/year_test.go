@@ -14,8 +14,8 @@ import (
 // day is a night of the year.
 type day struct {
 	Day int `json:"day"`
-	// Merge is the time from the last staged stream to the merged draft, and Publish from
-	// there to the switch, in seconds.
+	// Merge is the time in seconds from the last staged stream to the merged draft. Publish
+	// is the time from then to the switch.
 	Merge   float64 `json:"merge_seconds"`
 	Publish float64 `json:"publish_seconds"`
 	// Catalog is the size of the DuckDB file in bytes.
@@ -29,16 +29,15 @@ type year struct {
 	Dir, Report    string
 }
 
-// TestYearChild runs the year: the pipeline and the demo service in one process, with each
-// night on its own simulated day. Landed answers and the series are removed as by
-// retention.
+// TestYearChild runs the nights of a year. The pipeline and the demo service run in one process,
+// with one night per simulated day. Landed responses and the series are removed as by retention.
 func TestYearChild(t *testing.T) {
 	var y year
 	readTask(t, &y)
 	service := sim.New(world{Listings: y.Listings, Catalog: true}.options())
 	url, stop, err := service.Serve(t.Context(), "")
 	must(t, err)
-	in := inside{URL: url, Dir: y.Dir}
+	in := nightTask{URL: url, Dir: y.Dir}
 	days, begun := make([]day, y.Days), time.Now()
 	for i := range days {
 		days[i] = y.night(t, in, i+1, service.Now)
@@ -51,13 +50,13 @@ func TestYearChild(t *testing.T) {
 	writeReport(t, y.Report, days)
 }
 
-func (y year) night(t *testing.T, in inside, number int, now func() time.Time) day {
+func (y year) night(t *testing.T, in nightTask, number int, now func() time.Time) day {
 	t.Helper()
 	r := newRecorder()
 	res, err := pipeline.Run(t.Context(), in.config(now, r.step))
 	must(t, err)
-	d := day{Day: number, Merge: at(t, r.steps, "merged").Wall - at(t, r.steps, "stream staged").Wall,
-		Publish: at(t, r.steps, "after rename latest").Wall - at(t, r.steps, "merged").Wall,
+	d := day{Day: number, Merge: lastStep(t, r.steps, "merged").Wall - lastStep(t, r.steps, "stream staged").Wall,
+		Publish: lastStep(t, r.steps, "after rename latest").Wall - lastStep(t, r.steps, "merged").Wall,
 		Closed:  res.Run.Changed + res.Run.Gone}
 	folder := filepath.Join(y.Dir, "warehouse")
 	d.Catalog = bytesIn(t, filepath.Join(folder, "latest", "catalog.duckdb"))
@@ -66,13 +65,13 @@ func (y year) night(t *testing.T, in inside, number int, now func() time.Time) d
 	return d
 }
 
-// around is the number of nights on each side for the running median, since a single night
-// depends more on the machine than on the warehouse.
-const around = 4
+// medianReach is the number of nights on each side that the running median includes. The time of
+// a single night depends more on the machine than on the warehouse.
+const medianReach = 4
 
-func near(days []day, number int, of func(day) float64) float64 {
-	from, to := max(1, number-around), min(len(days), number+around)
-	return figure{Runs: each(days[from-1:to], of)}.median()
+func valuesNear(days []day, number int, of func(day) float64) float64 {
+	from, to := max(1, number-medianReach), min(len(days), number+medianReach)
+	return figure{Runs: valuesOf(days[from-1:to], of)}.median()
 }
 
 func measureYear(t *testing.T, s settings) findings {
@@ -89,7 +88,7 @@ func measureYear(t *testing.T, s settings) findings {
 	size := func(d day) float64 { return d.Catalog / megabyte }
 	const early = 10
 	ratio := func(of func(day) float64) []float64 {
-		return []float64{near(days, len(days), of) / near(days, early, of)}
+		return []float64{valuesNear(days, len(days), of) / valuesNear(days, early, of)}
 	}
 	return findings{
 		Figures: []figure{
@@ -97,12 +96,12 @@ func measureYear(t *testing.T, s settings) findings {
 			{Name: "publish, last night of the year against the 10th", Unit: "x", Runs: ratio(publish)},
 		},
 		OtherFigures: []figure{
-			{Name: "merge, 10th night", Unit: "s", Runs: []float64{near(days, early, merge)}},
-			{Name: "merge, last night", Unit: "s", Runs: []float64{near(days, len(days), merge)}},
-			{Name: "publish, 10th night", Unit: "s", Runs: []float64{near(days, early, publish)}},
-			{Name: "publish, last night", Unit: "s", Runs: []float64{near(days, len(days), publish)}},
-			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{near(days, early, size)}},
-			{Name: "DuckDB file, last night", Unit: "MB", Runs: []float64{near(days, len(days), size)}},
+			{Name: "merge, 10th night", Unit: "s", Runs: []float64{valuesNear(days, early, merge)}},
+			{Name: "merge, last night", Unit: "s", Runs: []float64{valuesNear(days, len(days), merge)}},
+			{Name: "publish, 10th night", Unit: "s", Runs: []float64{valuesNear(days, early, publish)}},
+			{Name: "publish, last night", Unit: "s", Runs: []float64{valuesNear(days, len(days), publish)}},
+			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{valuesNear(days, early, size)}},
+			{Name: "DuckDB file, last night", Unit: "MB", Runs: []float64{valuesNear(days, len(days), size)}},
 		},
 		Days: days,
 	}

@@ -21,7 +21,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// job is the input of a script.
+// job is the input of a script for an engine.
 type job struct {
 	// Scratch is a folder for files of the engine.
 	Scratch string `json:"scratch"`
@@ -56,9 +56,9 @@ type sqlCase struct {
 	Catalog string      `json:"catalog"`
 	Tables  []tableFile `json:"tables"`
 	// Views are the statements that create the views.
-	Views   []string `json:"views"`
-	Marts   []mart   `json:"marts,omitempty"`
-	Queries []asked  `json:"queries"`
+	Views   []string      `json:"views"`
+	Marts   []martView    `json:"marts,omitempty"`
+	Queries []queryResult `json:"queries"`
 }
 
 // tableFile is a table as a Parquet file.
@@ -68,15 +68,15 @@ type tableFile struct {
 	Path string `json:"path"`
 }
 
-// mart is a view to compare. Nearly are floating-point columns whose last digits depend on
-// the order in which an engine adds.
-type mart struct {
+// martView is a view to compare. Nearly lists floating-point columns whose last digits depend on
+// the order of an addition.
+type martView struct {
 	Name   string   `json:"name"`
 	Nearly []string `json:"nearly,omitempty"`
 }
 
-// asked is a query with its parameters, and DuckDB's result as Parquet.
-type asked struct {
+// queryResult is a query with its parameters, and DuckDB's result as Parquet.
+type queryResult struct {
 	Name   string  `json:"name"`
 	SQL    string  `json:"sql"`
 	Params []value `json:"params"`
@@ -142,14 +142,14 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase
 			path := filepath.Join(folder, warehouse.CatalogFile)
 			must(t, os.WriteFile(path, empty, 0o644))
 			execute(t, path, "SET TimeZone = 'UTC';"+texts["fixture.sql"])
-			cases = append(cases, newCase(t, e, catalog, caseOf{name: name, catalog: path, query: q.Name, params: texts["params"]}))
+			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, query: q.Name, params: texts["params"]}))
 		}
 	}
 	return cases
 }
 
-// caseOf describes the content of a case.
-type caseOf struct {
+// caseSpec describes the content of a case.
+type caseSpec struct {
 	name, catalog string
 	// query is the only query, with params as name=value lines. Empty means all queries and
 	// all views.
@@ -159,19 +159,19 @@ type caseOf struct {
 }
 
 // newCase exports the required tables, and runs the queries in DuckDB.
-func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase {
+func newCase(t *testing.T, e dialect.Engine, catalog string, of caseSpec) sqlCase {
 	t.Helper()
 	names := dialect.Names{Catalog: catalog, Prefix: of.name}
 	if of.lake != "" {
 		names.Prefix = of.lake
 	}
 	c := sqlCase{Name: of.name, Prefix: of.name, Mart: e.Place(names, dialect.Mart), Catalog: of.catalog}
-	texts := c.ask(t, engineQueries(t, e, names), of)
+	texts := c.runQueries(t, engineQueries(t, e, names), of)
 	views, err := e.Views(names)
 	must(t, err)
 	if of.query == "" {
 		for _, v := range views {
-			m := mart{Name: v.Name}
+			m := martView{Name: v.Name}
 			if v.Name == "price_premiums" {
 				m.Nearly = []string{"like_premium_percent"}
 			}
@@ -179,13 +179,12 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, of caseOf) sqlCase 
 			texts = append(texts, v.Select, "_"+dialect.Mart+"."+v.Name)
 		}
 	}
-	c.Tables, c.Views = needed(t, e, names, texts, of)
+	c.Tables, c.Views = exportNeeded(t, e, names, texts, of)
 	return c
 }
 
-// ask runs the queries in DuckDB, with results as files beside a folder of the case, and
-// returns their SQL.
-func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []string) {
+// runQueries runs the queries in DuckDB, writes their results as files, and returns their SQL.
+func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, of caseSpec) (texts []string) {
 	t.Helper()
 	db, err := query.Open(t.Context(), of.catalog, query.Options{})
 	must(t, err)
@@ -200,7 +199,7 @@ func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []str
 		if of.query != "" && q.Name != of.query {
 			continue
 		}
-		a := asked{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
+		a := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
 		var marked []string
 		for _, p := range q.Params {
 			if text, given := values[p.Name]; given {
@@ -217,12 +216,12 @@ func (c *sqlCase) ask(t *testing.T, all []dialect.Query, of caseOf) (texts []str
 	return texts
 }
 
-// placed matches the tables and views that a text reads.
-var placed = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
+// tableReference matches the tables and views that an SQL text reads.
+var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
-// needed exports the tables that the texts read, directly or by views, and returns the
-// statements of these views.
-func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, of caseOf) ([]tableFile, []string) {
+// exportNeeded exports the tables that the texts read, directly or through views, and returns
+// the statements of these views.
+func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, of caseSpec) ([]tableFile, []string) {
 	t.Helper()
 	views, err := e.Views(names)
 	must(t, err)
@@ -232,7 +231,7 @@ func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string,
 	for len(texts) > 0 {
 		text := texts[0]
 		texts = texts[1:]
-		for _, m := range placed.FindAllStringSubmatch(text, -1) {
+		for _, m := range tableReference.FindAllStringSubmatch(text, -1) {
 			key := [2]string{m[1], m[2]}
 			i := slices.IndexFunc(views, func(v dialect.View) bool { return m[1] == dialect.Mart && v.Name == m[2] })
 			if i >= 0 && !found[key] {
@@ -266,7 +265,7 @@ func needed(t *testing.T, e dialect.Engine, names dialect.Names, texts []string,
 	execute(t, of.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
 	wanted := []string{statements[0]}
 	for _, s := range statements[1:] {
-		m := placed.FindStringSubmatch(s)
+		m := tableReference.FindStringSubmatch(s)
 		if m != nil && found[[2]string{m[1], m[2]}] {
 			wanted = append(wanted, s)
 		}
@@ -290,7 +289,7 @@ func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int
 	path := filepath.Join(dir, warehouse.CatalogFile)
 	must(t, os.WriteFile(path, emptyCatalog(t), 0o644))
 	execute(t, path, fmt.Sprintf("SET TimeZone = 'UTC'; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
-	return newCase(t, e, catalog, caseOf{name: "bench", catalog: path})
+	return newCase(t, e, catalog, caseSpec{name: "bench", catalog: path})
 }
 
 func execute(t *testing.T, path, text string) {

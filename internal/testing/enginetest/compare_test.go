@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// planted is a result that differs from DuckDB's in a known way.
-type planted struct {
+// plantedResult is a result that differs from DuckDB's in a known way.
+type plantedResult struct {
 	Name    string   `json:"name"`
 	Catalog string   `json:"catalog"`
 	Want    string   `json:"want"`
@@ -19,25 +19,25 @@ type planted struct {
 	// Described is a client's description of its columns, as names with types of Trino.
 	Described [][2]string `json:"described,omitempty"`
 
-	// answer is the SELECT for the result. found are texts that the reported differences
-	// must contain. Nil means that there is no difference.
+	// answer is the SELECT for the result. found are texts that the reported differences must
+	// contain. Nil means that no difference may be reported.
 	answer string
 	found  []string
 }
 
-// prices is the table for the differences.
+// prices creates the table with which results are compared.
 const prices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 	('a', 1::BIGINT, 1.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', true, 0.5::DOUBLE),
 	('b', 2::BIGINT, 2.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', NULL, 0.25::DOUBLE),
 	('c', NULL, NULL, NULL, false, NULL)) AS t(id, place, amount, seen_at, is_kept, share);`
 
-// TestComparisonFindsDifferences plants one difference after another. Each must be reported
-// with column and row. Irrelevant differences must not be reported.
+// TestComparisonFindsDifferences compares results with one known difference each. The difference
+// must be reported with column and row. Irrelevant differences must not be reported.
 func TestComparisonFindsDifferences(t *testing.T) {
-	e, dir := comparer(t), t.TempDir()
+	e, dir := findComparer(t), t.TempDir()
 	catalog := filepath.Join(dir, "catalog.duckdb")
 	execute(t, catalog, "SET TimeZone = 'UTC';"+prices)
-	cases := append(equalAnswers(), append(unequalRows(), unequalColumns()...)...)
+	cases := append(equalResults(), append(unequalRows(), unequalColumns()...)...)
 	wants := map[string][]string{}
 	for i := range cases {
 		c := &cases[i]
@@ -49,7 +49,7 @@ func TestComparisonFindsDifferences(t *testing.T) {
 		wants[c.Name] = c.found
 	}
 	found := map[string]bool{}
-	e.ask(t, "compare_files.py", dir, map[string]any{"planted": cases}, func(r result) {
+	e.runScript(t, "compare_files.py", dir, map[string]any{"planted": cases}, func(r result) {
 		found[r.What] = true
 		all := strings.Join(r.Differences, "\n")
 		if len(wants[r.What]) == 0 && all != "" {
@@ -66,27 +66,28 @@ func TestComparisonFindsDifferences(t *testing.T) {
 	}
 }
 
-func equalAnswers() []planted {
-	return []planted{
+func equalResults() []plantedResult {
+	return []plantedResult{
 		{Name: "the same", answer: "FROM prices"},
 		{Name: "the same in any order", answer: "FROM prices ORDER BY id DESC"},
 		{Name: "the same in order", Ordered: true, answer: "FROM prices ORDER BY id"},
 		{Name: "wider numbers", answer: "SELECT * REPLACE (place::HUGEINT::BIGINT AS place, amount::DECIMAL(38, 2) AS amount) FROM prices"},
 		{Name: "the last digits of a sum", Nearly: []string{"share"}, answer: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
-		{Name: "the same of a client", Described: described("decimal(20,2)"), answer: "FROM prices"},
+		{Name: "the same of a client", Described: trinoDescription("decimal(20,2)"), answer: "FROM prices"},
 	}
 }
 
-// described returns a Trino client's description of prices, with a type of amount.
-func described(amount string) [][2]string {
+// trinoDescription returns the description of prices by a Trino client. amount is the type of
+// that column.
+func trinoDescription(amount string) [][2]string {
 	return [][2]string{{"id", "varchar(1)"}, {"place", "bigint"}, {"amount", amount}, {"seen_at", "timestamp(6) with time zone"}, {"is_kept", "boolean"}, {"share", "double"}}
 }
 
-func unequalRows() []planted {
+func unequalRows() []plantedResult {
 	value := "SELECT * REPLACE ((CASE id WHEN 'b' THEN 2.51 ELSE amount END)::DECIMAL(18, 2) AS amount) FROM prices"
 	valueFound := []string{"(id=b, place=2, amount=2.50): column amount is Decimal('2.51'), want Decimal('2.50')"}
 	swapped := "FROM prices ORDER BY CASE id WHEN 'a' THEN 'b' WHEN 'b' THEN 'a' ELSE id END"
-	return []planted{
+	return []plantedResult{
 		{Name: "a value", answer: value, found: append([]string{"row 1 "}, valueFound...)},
 		{Name: "a value in order", Ordered: true, answer: value + " ORDER BY id", found: append([]string{"row 2 "}, valueFound...)},
 		{Name: "a value beside one that is nearly", Nearly: []string{"share"}, answer: value, found: append([]string{"row 2 "}, valueFound...)},
@@ -111,16 +112,16 @@ func unequalRows() []planted {
 	}
 }
 
-func unequalColumns() []planted {
-	return []planted{
+func unequalColumns() []plantedResult {
+	return []plantedResult{
 		{Name: "a type", answer: "SELECT * REPLACE (amount::DOUBLE AS amount) FROM prices", found: []string{"column amount is DOUBLE, want DECIMAL(18,2)"}},
 		{Name: "a number as text", answer: "SELECT * REPLACE (place::VARCHAR AS place) FROM prices", found: []string{"column place is VARCHAR, want BIGINT"}},
 		{Name: "a time without a zone", answer: "SELECT * REPLACE (seen_at::TIMESTAMP AS seen_at) FROM prices",
 			found: []string{"column seen_at is TIMESTAMP, want TIMESTAMP WITH TIME ZONE"}},
 		{Name: "a scale", answer: "SELECT * REPLACE (amount::DECIMAL(18, 3) AS amount) FROM prices", found: []string{"column amount is DECIMAL(18,3), want DECIMAL(18,2)"}},
-		{Name: "a scale of a client", Described: described("decimal(20,1)"), answer: "FROM prices", found: []string{"it fails: column amount is decimal(20,1), want decimal128(18, 2)"}},
-		{Name: "a type of a client", Described: described("double"), answer: "FROM prices", found: []string{"it fails: column amount is double"}},
-		{Name: "a column too many of a client", Described: append(described("decimal(18,2)"), [2]string{"more", "bigint"}), answer: "SELECT *, 1 AS more FROM prices",
+		{Name: "a scale of a client", Described: trinoDescription("decimal(20,1)"), answer: "FROM prices", found: []string{"it fails: column amount is decimal(20,1), want decimal128(18, 2)"}},
+		{Name: "a type of a client", Described: trinoDescription("double"), answer: "FROM prices", found: []string{"it fails: column amount is double"}},
+		{Name: "a column too many of a client", Described: append(trinoDescription("decimal(18,2)"), [2]string{"more", "bigint"}), answer: "SELECT *, 1 AS more FROM prices",
 			found: []string{"it fails: columns ['id'", "'more']"}},
 		{Name: "a missing column", answer: "SELECT * EXCLUDE (is_kept) FROM prices", found: []string{"columns [('id', 'VARCHAR')", "want [("}},
 		{Name: "columns in another order", answer: "SELECT place, id, * EXCLUDE (id, place) FROM prices", found: []string{"columns [('place', 'BIGINT')"}},
@@ -128,10 +129,10 @@ func unequalColumns() []planted {
 	}
 }
 
-// TestComparisonOfALakeNamesTheTable compares lakes with different and missing tables, which
-// must be named. A lake without rows must fail.
+// TestComparisonOfALakeNamesTheTable compares lakes with different and missing tables. The
+// result must name these tables. A lake without rows must be an error.
 func TestComparisonOfALakeNamesTheTable(t *testing.T) {
-	e, dir := comparer(t), t.TempDir()
+	e, dir := findComparer(t), t.TempDir()
 	catalog, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
 	execute(t, catalog, "SET TimeZone = 'UTC'; CREATE SCHEMA past;"+prices+`CREATE TABLE orders AS FROM prices; CREATE TABLE past.orders AS FROM prices;
 		COPY (FROM prices) TO '`+dir+`/past.orders.parquet'; COPY (FROM prices WHERE id = 'a') TO '`+dir+`/current.prices.parquet'`)
@@ -139,7 +140,7 @@ func TestComparisonOfALakeNamesTheTable(t *testing.T) {
 	compare := func(catalog string) string {
 		var lines []string
 		job := job{Scratch: dir, Nights: []version{{Run: "night", Catalog: catalog}}}
-		e.ask(t, "compare_files.py", dir, job, func(r result) {
+		e.runScript(t, "compare_files.py", dir, job, func(r result) {
 			lines = append(lines, r.What+": "+strings.Join(r.Differences, "; "))
 		})
 		return strings.Join(lines, "\n")
@@ -158,8 +159,8 @@ func TestComparisonOfALakeNamesTheTable(t *testing.T) {
 	}
 }
 
-// comparer returns the equipment for comparing: Python with DuckDB and Arrow.
-func comparer(t *testing.T) equipment {
+// findComparer returns a Python with DuckDB and Arrow. It skips the test if there is none.
+func findComparer(t *testing.T) equipment {
 	t.Helper()
 	if os.Getenv(foldersVar) != "" {
 		return equip(t)

@@ -26,13 +26,13 @@ func listings(t *testing.T) int {
 	return n
 }
 
-// TestSparkAnswersTheTestsOfTheQueries runs each query in Spark with the rows and
-// parameters of its tests. The session has a time zone with summer time, which must not
-// affect results.
+// TestSparkAnswersTheTestsOfTheQueries runs each query in Spark with the rows and parameters of
+// its tests. The time zone of the session has daylight saving time, which must not affect
+// results.
 func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
 	e, dir := equip(t, "java"), t.TempDir()
 	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
-	// Compiling would take longer than the few rows of a test.
+	// For the few rows of a test, compiling takes longer than interpreting.
 	j.Spark = map[string]string{"spark.sql.codegen.wholeStage": "false"}
 	e.run(t, "spark_sql.py", j)
 }

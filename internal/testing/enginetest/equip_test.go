@@ -19,22 +19,21 @@ import (
 //go:embed engines
 var scripts embed.FS
 
-// foldersVar is the environment variable with the folder of the installed engines, which
-// "make lake-test" sets. They are kept, since they take two gigabytes.
+// foldersVar is the environment variable with the folder of the installed engines. "make
+// lake-test" sets it. The engines are kept, because they take two gigabytes.
 const foldersVar = "PLACEMENTSYNC_ENGINES"
 
 // equipment is the folder of the engines, with scripts, a Python environment and jars.
 type equipment struct{ dir, python string }
 
-// equip installs the requirements of the scripts. It skips the test if a program is
-// missing, and names it.
+// equip installs the requirements of the scripts. It skips the test if a program is missing.
 func equip(t *testing.T, programs ...string) equipment {
 	t.Helper()
 	dir := os.Getenv(foldersVar)
 	if dir == "" {
 		t.Skipf("takes an hour and downloads two gigabytes; run it with make lake-test or %s=<folder>", foldersVar)
 	}
-	require(t, append([]string{"python3"}, programs...)...)
+	requirePrograms(t, append([]string{"python3"}, programs...)...)
 	dir, err := filepath.Abs(dir)
 	must(t, err)
 	e := equipment{dir: dir, python: filepath.Join(dir, "venv", "bin", "python")}
@@ -43,8 +42,8 @@ func equip(t *testing.T, programs ...string) equipment {
 	return e
 }
 
-// require skips the test if a program is missing, and names it.
-func require(t *testing.T, programs ...string) {
+// requirePrograms skips the test if a program is missing.
+func requirePrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -156,12 +155,12 @@ type result struct {
 	Differences []string `json:"differences"`
 }
 
-// run runs a script with a job, and fails the test for each difference. It logs the
-// compared queries.
+// run runs a script with a job. It reports each difference as a test error and logs the compared
+// queries.
 func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
 	compared, rows, seconds := 0, int64(0), 0.0
-	complaint := e.ask(t, script, j.Scratch, j, func(r result) {
+	complaint := e.runScript(t, script, j.Scratch, j, func(r result) {
 		if r.Version != "" {
 			t.Logf("%s", r.Version)
 			return
@@ -182,9 +181,9 @@ func (e equipment) run(t *testing.T, script string, j job) {
 	t.Logf("%s: %d results with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
 }
 
-// ask runs a script with a job in a folder, passes its results to use, and returns its
+// runScript runs a script with a job in a folder, passes its results to use, and returns its
 // other output. It fails the test if the script fails.
-func (e equipment) ask(t *testing.T, script, dir string, job any, use func(result)) string {
+func (e equipment) runScript(t *testing.T, script, dir string, job any, use func(result)) string {
 	t.Helper()
 	text, err := json.Marshal(job)
 	must(t, err)

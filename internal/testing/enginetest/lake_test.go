@@ -20,8 +20,8 @@ const (
 )
 
 // TestEnginesReadALake publishes the nights of the demo into one catalog after another, and
-// reads every table of every night. Catalogs and engines whose requirements the machine
-// lacks are skipped by name.
+// reads every table of every night. Catalogs and engines are skipped if the machine lacks a
+// program for them.
 func TestEnginesReadALake(t *testing.T) {
 	e := equip(t)
 	d := makeDemo(t, e)
@@ -38,7 +38,7 @@ func (d demo) readOverSQLite(t *testing.T, e equipment) {
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(folder, "catalog.db"), "warehouse": "file://" + folder}
 	e.run(t, "read_lake.py", j)
 	t.Run("spark", func(t *testing.T) {
-		require(t, "java", "mvn")
+		requirePrograms(t, "java", "mvn")
 		j := d.job("SQLite", catalogName)
 		j.Spark = sparkCatalog(t, e, e.installJars(t), catalogName, map[string]string{
 			"catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog", "uri": "jdbc:sqlite:" + filepath.Join(folder, "catalog.db"),
@@ -71,10 +71,10 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	e.run(t, "read_lake.py", j)
 }
 
-// readOverREST reads the tables, the published views and newly created views with Spark and
-// Trino.
+// readOverREST reads the tables, the published views, and views created by the engine's
+// statements, with Spark and Trino.
 func (d demo) readOverREST(t *testing.T, e equipment) {
-	require(t, "java", "mvn")
+	requirePrograms(t, "java", "mvn")
 	runtime := e.installJars(t)
 	const catalog = "lake"
 	address := serveREST(t, e, filepath.Join(d.dir, "rest"))
@@ -97,13 +97,12 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 	})
 }
 
-// cases returns the published views, and the views and queries created by the engine's
-// statements.
+// cases returns the published views, and the views and queries of the engine's statements.
 func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
 	t.Helper()
-	own := newCase(t, mustFind(t, engine), catalog, caseOf{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
+	own := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
 	shown := own
-	shown.Name, shown.Views, shown.Queries = "published views", []string{}, []asked{}
+	shown.Name, shown.Views, shown.Queries = "published views", []string{}, []queryResult{}
 	return []sqlCase{shown, own}
 }
 
@@ -169,9 +168,9 @@ func serveREST(t *testing.T, e equipment, dir string) string {
 	port := freePort(t)
 	cmd := exec.CommandContext(t.Context(), "java", "-cp", e.path("jars", "rest")+"/*", e.path("RestCatalog.java"), port, dir)
 	cmd.Stderr = t.Output()
-	start(t, cmd, os.Kill)
+	startServer(t, cmd, os.Kill)
 	address := "http://127.0.0.1:" + port
-	await(t, "the REST catalog", func(ctx context.Context) bool {
+	awaitServer(t, "the REST catalog", func(ctx context.Context) bool {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/v1/config", nil)
 		must(t, err)
 		answer, err := http.DefaultClient.Do(request)

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// start starts a server. The end of the test stops it with a signal.
-func start(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
+// startServer starts a server. It is stopped by a signal at the end of the test.
+func startServer(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
 	t.Helper()
 	cmd.Cancel = func() error { return cmd.Process.Signal(stop) }
 	must(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(stop) // It may already have ended with the test's context.
+		_ = cmd.Process.Signal(stop) // the server may have ended with the test's context
 		_ = cmd.Wait()
 	})
 }
 
-// await waits until a server responds.
-func await(t *testing.T, what string, answers func(context.Context) bool) {
+// awaitServer waits until a server responds.
+func awaitServer(t *testing.T, what string, answers func(context.Context) bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
@@ -72,7 +72,7 @@ func startPostgres(t *testing.T) postgresServer {
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	password := filepath.Join(dir, "password")
 	must(t, os.WriteFile(password, []byte(s.password), 0o600))
-	as := ownUser(t, dir, password)
+	as := asPostgresUser(t, dir, password)
 	command := func(name string, args ...string) *exec.Cmd {
 		all := append(slices.Clone(as), append([]string{filepath.Join(bin, name)}, args...)...)
 		cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
@@ -85,22 +85,23 @@ func startPostgres(t *testing.T) postgresServer {
 	}
 	server := command("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")
 	server.Stderr = t.Output()
-	start(t, server, os.Interrupt) // This signal also closes open connections.
-	await(t, "Postgres", func(ctx context.Context) bool {
+	startServer(t, server, os.Interrupt) // This signal also closes open connections.
+	awaitServer(t, "Postgres", func(ctx context.Context) bool {
 		return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-h", "127.0.0.1", "-p", port).Run() == nil
 	})
 	s.address = net.JoinHostPort("127.0.0.1", port)
 	return s
 }
 
-// ownUser returns the beginning of a command that runs as the user postgres, and gives that
-// user the paths, since Postgres does not run as root. For other users it returns nil.
-func ownUser(t *testing.T, paths ...string) []string {
+// asPostgresUser returns the beginning of a command that runs as the user postgres, and changes
+// the owner of the paths to that user, because Postgres does not run as root. For users other
+// than root it returns nil.
+func asPostgresUser(t *testing.T, paths ...string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	require(t, "setpriv")
+	requirePrograms(t, "setpriv")
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		t.Skipf("skipped: Postgres does not run as root: %v", err)

@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestErrorsNameTheMissingTool installs without any programs, and a package that no
-// registry has.
+// TestErrorsNameTheMissingTool installs a package that no registry has, and installs packages
+// with an empty PATH.
 func TestErrorsNameTheMissingTool(t *testing.T) {
 	at, list := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
 	if err := os.WriteFile(list, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
@@ -30,8 +30,8 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 	}
 }
 
-// TestProgramInPathIsNotBuilt looks up a program under the name of the last folder of its
-// package.
+// TestProgramInPathIsNotBuilt looks up a program by the last folder of its package, which is in
+// the PATH.
 func TestProgramInPathIsNotBuilt(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "p")

@@ -52,7 +52,7 @@ func (one target) run(t *testing.T, duration string) (out []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// executions returns the number of tested inputs, from the last line of the output with a
+// executions returns the number of tested inputs. It is in the last line of the output with a
 // number.
 func executions(out []byte) (n int, ok bool) {
 	matches := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the page instead of comparing it")
 
-// words are the hand-written parts of the page.
+// words contains the hand-written parts of the page.
 //
 //go:embed reliability.tmpl.md
 var words string
