@@ -29,14 +29,14 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.steps[min(i, len(s.steps)-1)](w, r)
 }
 
-func status(code int) http.HandlerFunc {
+func statusOnly(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		fmt.Fprintf(w, "status %d for %s", code, token)
 	}
 }
 
-func body(text string) http.HandlerFunc {
+func textBody(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
@@ -47,14 +47,14 @@ func respondWith(code int, text string) http.HandlerFunc {
 	}
 }
 
-// truncated sends less than its Content-Length and closes the connection.
-func truncated(w http.ResponseWriter, _ *http.Request) {
+// truncatedBody sends less than its Content-Length and closes the connection.
+func truncatedBody(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
 	io.WriteString(w, `{"id":"`)
 	panic(http.ErrAbortHandler)
 }
 
-func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+func resetConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func getToken(t *testing.T, c *fetch.Client) error {
 	t.Helper()
@@ -64,44 +64,44 @@ func getToken(t *testing.T, c *fetch.Client) error {
 }
 
 func TestRetries(t *testing.T) {
-	good := body(`{"id":"a"}`)
+	good := textBody(`{"id":"a"}`)
 	cases := []struct {
 		name     string
 		steps    []http.HandlerFunc
 		requests int64
 		want     string // part of the error; empty means success
 	}{
-		{"429 is retried", []http.HandlerFunc{status(429), good}, 2, ""},
-		{"500 is retried", []http.HandlerFunc{status(500), good}, 2, ""},
-		{"502 is retried", []http.HandlerFunc{status(502), good}, 2, ""},
-		{"503 is retried", []http.HandlerFunc{status(503), good}, 2, ""},
-		{"504 is retried", []http.HandlerFunc{status(504), good}, 2, ""},
-		{"a reset is retried", []http.HandlerFunc{reset, good}, 2, ""},
-		{"a truncated body is retried", []http.HandlerFunc{truncated, good}, 2, ""},
-		{"HTML is retried", []http.HandlerFunc{body("<html>"), good}, 2, ""},
-		{"an empty body is retried", []http.HandlerFunc{body(""), good}, 2, ""},
-		{"203 is an answer", []http.HandlerFunc{respondWith(203, `{"id":"a"}`)}, 1, ""},
-		{"201 is no answer", []http.HandlerFunc{respondWith(201, `{"id":"a"}`), good}, 2, ""},
-		{"202 is no answer", []http.HandlerFunc{respondWith(202, `{"id":"a"}`), good}, 2, ""},
-		{"204 is no answer", []http.HandlerFunc{respondWith(204, ""), good}, 2, ""},
-		{"206 is no answer", []http.HandlerFunc{respondWith(206, `{"id":"a"}`), good}, 2, ""},
+		{"429 is retried", []http.HandlerFunc{statusOnly(429), good}, 2, ""},
+		{"500 is retried", []http.HandlerFunc{statusOnly(500), good}, 2, ""},
+		{"502 is retried", []http.HandlerFunc{statusOnly(502), good}, 2, ""},
+		{"503 is retried", []http.HandlerFunc{statusOnly(503), good}, 2, ""},
+		{"504 is retried", []http.HandlerFunc{statusOnly(504), good}, 2, ""},
+		{"a reset is retried", []http.HandlerFunc{resetConnection, good}, 2, ""},
+		{"a truncated body is retried", []http.HandlerFunc{truncatedBody, good}, 2, ""},
+		{"HTML is retried", []http.HandlerFunc{textBody("<html>"), good}, 2, ""},
+		{"an empty body is retried", []http.HandlerFunc{textBody(""), good}, 2, ""},
+		{"203 is accepted", []http.HandlerFunc{respondWith(203, `{"id":"a"}`)}, 1, ""},
+		{"201 is retried", []http.HandlerFunc{respondWith(201, `{"id":"a"}`), good}, 2, ""},
+		{"202 is retried", []http.HandlerFunc{respondWith(202, `{"id":"a"}`), good}, 2, ""},
+		{"204 is retried", []http.HandlerFunc{respondWith(204, ""), good}, 2, ""},
+		{"206 is retried", []http.HandlerFunc{respondWith(206, `{"id":"a"}`), good}, 2, ""},
 		{"a persistent 206 is reported", []http.HandlerFunc{respondWith(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
-		{"400 is final", []http.HandlerFunc{status(400), good}, 1, "answered 400 Bad Request"},
-		{"401 is final", []http.HandlerFunc{status(401), good}, 1, "configure a valid one"},
-		{"403 is final", []http.HandlerFunc{status(403), good}, 1, "lacks the scope"},
-		{"404 is final", []http.HandlerFunc{status(404), good}, 1, "does not exist"},
-		{"501 is final", []http.HandlerFunc{status(501), good}, 1, "answered 501 Not Implemented"},
-		{"505 is final", []http.HandlerFunc{status(505), good}, 1, "answered 505"},
-		{"retries are bounded", []http.HandlerFunc{status(503)}, 3, "after 3 attempts"},
-		{"persistent HTML is reported", []http.HandlerFunc{body("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
-		{"a body beyond the limit is final", []http.HandlerFunc{body(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
+		{"400 is final", []http.HandlerFunc{statusOnly(400), good}, 1, "answered 400 Bad Request"},
+		{"401 is final", []http.HandlerFunc{statusOnly(401), good}, 1, "configure a valid one"},
+		{"403 is final", []http.HandlerFunc{statusOnly(403), good}, 1, "lacks the scope"},
+		{"404 is final", []http.HandlerFunc{statusOnly(404), good}, 1, "does not exist"},
+		{"501 is final", []http.HandlerFunc{statusOnly(501), good}, 1, "answered 501 Not Implemented"},
+		{"505 is final", []http.HandlerFunc{statusOnly(505), good}, 1, "answered 505"},
+		{"retries are bounded", []http.HandlerFunc{statusOnly(503)}, 3, "after 3 attempts"},
+		{"persistent HTML is reported", []http.HandlerFunc{textBody("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
+		{"a body beyond the limit is final", []http.HandlerFunc{textBody(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			service := newScript(tc.steps...)
 			cfg := serverConfig(t, service)
 			cfg.MaxBody = 4096
-			err := getToken(t, client(t, cfg, nil))
+			err := getToken(t, newClient(t, cfg, nil))
 			if n := service.n.Load(); n != tc.requests {
 				t.Errorf("made %d requests, want %d", n, tc.requests)
 			}
@@ -131,7 +131,7 @@ func TestErrorTypes(t *testing.T) {
 	for code, matches := range map[int]func(error) bool{
 		401: isError[*fetch.AuthError], 403: isError[*fetch.ScopeError], 404: isError[*fetch.GoneError], 400: isError[*fetch.StatusError],
 	} {
-		err := getToken(t, client(t, testConfig(newScript(status(code))), nil))
+		err := getToken(t, newClient(t, testConfig(newScript(statusOnly(code))), nil))
 		if !matches(err) {
 			t.Errorf("error for %d is %T", code, err)
 		}
@@ -140,7 +140,7 @@ func TestErrorTypes(t *testing.T) {
 			t.Errorf("status error for %d is %+v", code, failed)
 		}
 	}
-	err := getToken(t, client(t, testConfig(newScript(body("<html>"))), nil))
+	err := getToken(t, newClient(t, testConfig(newScript(textBody("<html>"))), nil))
 	if !errors.Is(err, fetch.ErrMalformed) {
 		t.Errorf("error for HTML is %v, want ErrMalformed", err)
 	}
@@ -158,7 +158,7 @@ func TestRequestHeaders(t *testing.T) {
 		io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.UserAgent = "placementsync/1"
-	if err := getToken(t, client(t, cfg, nil)); err != nil {
+	if err := getToken(t, newClient(t, cfg, nil)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -187,7 +187,7 @@ func TestRotatedTokenIsReadOnce(t *testing.T) {
 		reads++
 		return []string{"pc_old", "pc_new\n"}[min(reads, 2)-1], nil
 	}
-	c := client(t, cfg, nil)
+	c := newClient(t, cfg, nil)
 	for range 3 {
 		if err := getToken(t, c); err != nil {
 			t.Fatal(err)
@@ -199,19 +199,19 @@ func TestRotatedTokenIsReadOnce(t *testing.T) {
 }
 
 func TestEmptyTokenIsAuthError(t *testing.T) {
-	service := newScript(status(200))
+	service := newScript(statusOnly(200))
 	cfg := testConfig(service)
 	cfg.Token = func(context.Context) (string, error) { return " ", nil }
-	err := getToken(t, client(t, cfg, nil))
+	err := getToken(t, newClient(t, cfg, nil))
 	if !isError[*fetch.AuthError](err) || service.n.Load() != 0 {
 		t.Errorf("got %v after %d requests, want an AuthError and no request", err, service.n.Load())
 	}
 }
 
-// TestUnreadableTokenError checks that the message does not blame the service for rejecting
-// the token.
+// TestUnreadableTokenError checks the error if the token cannot be read. It must not report that
+// the service rejected the token, unless it did.
 func TestUnreadableTokenError(t *testing.T) {
-	cfg := testConfig(status(401))
+	cfg := testConfig(statusOnly(401))
 	reads := 0
 	for name, readable := range map[string]int{"at once": 0, "after a 401": 1} {
 		reads = 0
@@ -221,7 +221,7 @@ func TestUnreadableTokenError(t *testing.T) {
 			}
 			return "pc_old", nil
 		}
-		err := getToken(t, client(t, cfg, nil))
+		err := getToken(t, newClient(t, cfg, nil))
 		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; requests need a token") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -232,23 +232,23 @@ func TestUnreadableTokenError(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	elsewhere := newScript(body(`{"id":"stolen"}`))
+	elsewhere := newScript(textBody(`{"id":"stolen"}`))
 	other := httptest.NewServer(elsewhere)
 	t.Cleanup(other.Close)
 	to := func(target string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }
 	}
 	t.Run("a redirect to another host is not followed", func(t *testing.T) {
-		checkError(t, getToken(t, client(t, serverConfig(t, to(other.URL+"/?token="+token)), nil)), "it would receive the token")
+		checkError(t, getToken(t, newClient(t, serverConfig(t, to(other.URL+"/?token="+token)), nil)), "it would receive the token")
 		if elsewhere.n.Load() != 0 {
 			t.Error("the other host received a request")
 		}
 	})
 	t.Run("a redirect within the host is followed", func(t *testing.T) {
-		checkError(t, getToken(t, client(t, serverConfig(t, newScript(to("/elsewhere"), body(`{"id":"a"}`))), nil)), "")
+		checkError(t, getToken(t, newClient(t, serverConfig(t, newScript(to("/elsewhere"), textBody(`{"id":"a"}`))), nil)), "")
 	})
 	t.Run("a redirect loop ends", func(t *testing.T) {
-		checkError(t, getToken(t, client(t, serverConfig(t, to("/again")), nil)), "in a row")
+		checkError(t, getToken(t, newClient(t, serverConfig(t, to("/again")), nil)), "in a row")
 	})
 }
 
@@ -258,12 +258,12 @@ func TestTimeoutIncludesTheBody(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}
-	cfg := serverConfig(t, newScript(trickle, body(`{"id":"a"}`)))
+	cfg := serverConfig(t, newScript(trickle, textBody(`{"id":"a"}`)))
 	cfg.Timeout = 50 * time.Millisecond
-	checkError(t, getToken(t, client(t, cfg, nil)), "")
+	checkError(t, getToken(t, newClient(t, cfg, nil)), "")
 	cfg = serverConfig(t, newScript(trickle))
 	cfg.Timeout, cfg.Retry.MaxRetries = 20*time.Millisecond, 1
-	checkError(t, getToken(t, client(t, cfg, nil)), "after 2 attempts: the attempt timed out (20ms)")
+	checkError(t, getToken(t, newClient(t, cfg, nil)), "after 2 attempts: the attempt timed out (20ms)")
 }
 
 func TestCancelAbortsRequestsInFlight(t *testing.T) {
@@ -274,7 +274,7 @@ func TestCancelAbortsRequestsInFlight(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	var got collector
-	_, err := client(t, cfg, nil).Walk(ctx, ordersStream, "", got.read)
+	_, err := newClient(t, cfg, nil).Walk(ctx, ordersStream, "", got.read)
 	if !errors.Is(err, stop) {
 		t.Errorf("got %v, want the cause of the cancellation", err)
 	}

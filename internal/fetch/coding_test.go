@@ -23,8 +23,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// gzipped compresses a text with gzip. The comment is stored uncompressed in the header.
-func gzipped(text, comment string) []byte {
+// compressGzip compresses a text with gzip. The comment is stored uncompressed in the header.
+func compressGzip(text, comment string) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	z.Comment = comment
@@ -33,19 +33,19 @@ func gzipped(text, comment string) []byte {
 	return out.Bytes()
 }
 
-// zstandard compresses a text into one zstd frame that states its size.
-func zstandard(text string) []byte {
+// compressZstd compresses a text into one zstd frame that states its size.
+func compressZstd(text string) []byte {
 	z, _ := zstd.NewWriter(nil)
 	return z.EncodeAll([]byte(text), nil)
 }
 
-// skippable returns a zstd frame that decoders skip.
-func skippable(text string) []byte {
+// skippableFrame returns a zstd frame that decoders skip.
+func skippableFrame(text string) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{0x50, 0x2a, 0x4d, 0x18}, uint32(len(text))), text...)
 }
 
-// streamed compresses a text into a zstd frame that does not state its size.
-func streamed(text string) []byte {
+// compressZstdUnsized compresses a text into a zstd frame that does not state its size.
+func compressZstdUnsized(text string) []byte {
 	var out bytes.Buffer
 	z, _ := zstd.NewWriter(&out)
 	_, _ = io.WriteString(z, text)
@@ -53,8 +53,8 @@ func streamed(text string) []byte {
 	return out.Bytes()
 }
 
-// encoded answers with the given bytes and Content-Encoding.
-func encoded(compressed []byte, codings ...string) http.HandlerFunc {
+// encodedBody responds with the given bytes and Content-Encoding.
+func encodedBody(compressed []byte, codings ...string) http.HandlerFunc {
 	return encodedStatus(http.StatusOK, compressed, codings...)
 }
 
@@ -83,14 +83,14 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 		header     []string
 		encoding   string
 	}{
-		"gzip":                   {gzipped(pageText, ""), []string{"gzip"}, "gzip"},
-		"gzip, another spelling": {gzipped(pageText, ""), []string{" X-GZIP "}, "gzip"},
-		"gzip of two members":    {slices.Concat(gzipped(pageText[:9], ""), gzipped(pageText[9:], "")), []string{"gzip"}, "gzip"},
-		"zstd":                   {zstandard(pageText), []string{"zstd"}, "zstd"},
-		"zstd without a size":    {streamed(pageText), []string{"ZSTD"}, "zstd"},
-		"gzip with a comment":    {gzipped(pageText, "a comment"), []string{"gzip"}, "gzip"},
-		"zstd, a frame skipped":  {slices.Concat(skippable("a"), zstandard(pageText)), []string{"zstd"}, "zstd"},
-		"zstd of two frames":     {slices.Concat(streamed(pageText[:9]), zstandard(pageText[9:])), []string{"zstd"}, "zstd"},
+		"gzip":                   {compressGzip(pageText, ""), []string{"gzip"}, "gzip"},
+		"gzip, another spelling": {compressGzip(pageText, ""), []string{" X-GZIP "}, "gzip"},
+		"gzip of two members":    {slices.Concat(compressGzip(pageText[:9], ""), compressGzip(pageText[9:], "")), []string{"gzip"}, "gzip"},
+		"zstd":                   {compressZstd(pageText), []string{"zstd"}, "zstd"},
+		"zstd without a size":    {compressZstdUnsized(pageText), []string{"ZSTD"}, "zstd"},
+		"gzip with a comment":    {compressGzip(pageText, "a comment"), []string{"gzip"}, "gzip"},
+		"zstd, a frame skipped":  {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
+		"zstd of two frames":     {slices.Concat(compressZstdUnsized(pageText[:9]), compressZstd(pageText[9:])), []string{"zstd"}, "zstd"},
 		"plain":                  {[]byte(pageText), nil, "s2"},
 		"identity":               {[]byte(pageText), []string{"identity"}, "s2"},
 	} {
@@ -98,7 +98,9 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 	}
 	long, blank := strings.Repeat(pageText, 20), strings.Repeat(" ", 1<<20)
 	for name, text := range map[string]string{"many blocks": long, "blocks of one letter": blank, "blocks of all types": blank + long + blank} {
-		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, text, streamed(text), []string{"zstd"}, "zstd") })
+		t.Run(name, func(t *testing.T) {
+			checkStoredAsReceived(t, text, compressZstdUnsized(text), []string{"zstd"}, "zstd")
+		})
 	}
 }
 
@@ -107,7 +109,7 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 	t.Helper()
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{})
-	c1 := client(t, serverConfig(t, encoded(compressed, header...)), l)
+	c1 := newClient(t, serverConfig(t, encodedBody(compressed, header...)), l)
 	var read string
 	for range 2 {
 		_, err := c1.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -132,10 +134,10 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 	}
 }
 
-// TestUndecodableBodyIsRequestedPlain sends bodies that do not match their encoding. They
-// are rejected, and the next request accepts only plain bodies.
+// TestUndecodableBodyIsRequestedPlain sends bodies that do not match their encoding. They must be
+// rejected, and the next request must accept only plain bodies.
 func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
-	good, text := zstandard(pageText), []byte(`{"id":"a"}`)
+	good, text := compressZstd(pageText), []byte(`{"id":"a"}`)
 	for name, c := range map[string]struct {
 		compressed []byte
 		header     []string
@@ -143,45 +145,46 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 	}{
 		"plain named gzip":          {text, []string{"gzip"}, "cannot be read as gzip"},
 		"plain named zstd":          {text, []string{"zstd"}, "cannot be read as zstd"},
-		"gzip named zstd":           {gzipped(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
+		"gzip named zstd":           {compressGzip(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
 		"empty, named gzip":         {nil, []string{"gzip"}, "cannot be read as gzip"},
 		"empty, named zstd":         {nil, []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
-		"truncated gzip":            {gzipped(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
-		"gzip without its checksum": {gzipped(pageText, "")[:len(gzipped(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
+		"truncated gzip":            {compressGzip(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
+		"gzip without its checksum": {compressGzip(pageText, "")[:len(compressGzip(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
 		"truncated zstd":            {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
-		"truncated second member":   {slices.Concat(gzipped(pageText, ""), gzipped(" ", "")[:12]), []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
-		"text after gzip":           {slices.Concat(gzipped(pageText, ""), text), []string{"gzip"}, "cannot be read as gzip"},
+		"truncated second member":   {slices.Concat(compressGzip(pageText, ""), compressGzip(" ", "")[:12]), []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
+		"text after gzip":           {slices.Concat(compressGzip(pageText, ""), text), []string{"gzip"}, "cannot be read as gzip"},
 		"text after zstd":           {slices.Concat(good, text), []string{"zstd"}, "cannot be read as zstd"},
 		"a byte changed":            {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
-		// The window is 4 GiB, the content one byte.
+		// The window is 4 GiB, and the content is one byte.
 		"zstd of a huge window":    {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xb0, 0x09, 0, 0, 'x'}, []string{"zstd"}, "cannot be read as zstd: window size exceeded"},
 		"br":                       {text, []string{"br"}, "a content encoding that was not requested"},
-		"zstd in gzip":             {gzipped(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not requested"},
-		"zstd in gzip, in 2 lines": {gzipped(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not requested"},
+		"zstd in gzip":             {compressGzip(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not requested"},
+		"zstd in gzip, in 2 lines": {compressGzip(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var accepted []string
-			lie := encoded(c.compressed, c.header...)
-			checkError(t, getToken(t, client(t, serverConfig(t, recordEncodings(newScript(lie, body(`{"id":"a"}`)), &accepted)), nil)), "")
+			lie := encodedBody(c.compressed, c.header...)
+			checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(newScript(lie, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
 			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
 				t.Errorf("the requests accept %s", got)
 			}
 			dir := t.TempDir()
-			checkError(t, getToken(t, client(t, serverConfig(t, lie), testLanding(t, dir))), c.want)
+			checkError(t, getToken(t, newClient(t, serverConfig(t, lie), testLanding(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
 	}
 }
 
-// TestRetriesAfterUndecodableBodyArePlain makes the plain attempt fail for another reason.
+// TestRetriesAfterUndecodableBodyArePlain makes the plain attempt fail for another reason. The
+// next attempt must be plain, too.
 func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
 	var accepted []string
 	short := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"id":`)
 	}
-	answers := newScript(encoded([]byte("no gzip"), "gzip"), short, body(`{"id":"a"}`))
-	checkError(t, getToken(t, client(t, serverConfig(t, recordEncodings(answers, &accepted)), nil)), "")
+	answers := newScript(encodedBody([]byte("no gzip"), "gzip"), short, textBody(`{"id":"a"}`))
+	checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(answers, &accepted)), nil)), "")
 	if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity then identity" {
 		t.Errorf("the requests accept %s", got)
 	}
@@ -190,26 +193,26 @@ func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
 func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 	const limit = 8 << 20
 	blank := strings.Repeat(" ", 40<<20)
-	bomb := gzipped(blank, "")
+	bomb := compressGzip(blank, "")
 	// These frames state 256 MiB and 4 GiB and contain one byte.
 	liar := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 0x09, 0, 0, 'x'}
 	greater := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0, 0, 'x'}
 	small := bytes.Clone(bomb)
 	copy(small[len(small)-4:], []byte{1, 0, 0, 0}) // states a size of one byte
 	for name, h := range map[string]http.HandlerFunc{
-		"gzip":                            encoded(bomb, "gzip"),
-		"gzip that states less":           encoded(small, "gzip"),
-		"gzip of many members":            encoded(bytes.Repeat(gzipped(blank[:1<<18], ""), 100), "gzip"),
-		"zstd":                            encoded(zstandard(blank), "zstd"),
-		"zstd without a size":             encoded(streamed(blank), "zstd"),
-		"zstd that states 256 MiB":        encoded(liar, "zstd"),
-		"zstd that states 4 GiB":          encoded(greater, "zstd"),
-		"compressed body above the limit": encoded(gzipped(strings.Repeat("x", limit), string(bytes.Repeat([]byte("c"), limit+1))), "gzip"),
+		"gzip":                            encodedBody(bomb, "gzip"),
+		"gzip that states less":           encodedBody(small, "gzip"),
+		"gzip of many members":            encodedBody(bytes.Repeat(compressGzip(blank[:1<<18], ""), 100), "gzip"),
+		"zstd":                            encodedBody(compressZstd(blank), "zstd"),
+		"zstd without a size":             encodedBody(compressZstdUnsized(blank), "zstd"),
+		"zstd that states 256 MiB":        encodedBody(liar, "zstd"),
+		"zstd that states 4 GiB":          encodedBody(greater, "zstd"),
+		"compressed body above the limit": encodedBody(compressGzip(strings.Repeat("x", limit), string(bytes.Repeat([]byte("c"), limit+1))), "gzip"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := serverConfig(t, h)
 			cfg.MaxBody = limit
-			c := client(t, cfg, nil)
+			c := newClient(t, cfg, nil)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			err := getToken(t, c)
@@ -218,7 +221,7 @@ func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 16*limit {
-				t.Errorf("allocated %d bytes", used)
+				t.Errorf("the request allocated %d bytes", used)
 			}
 		})
 	}
@@ -227,15 +230,15 @@ func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 	echo := `{"id":"` + token + `"}`
 	for name, h := range map[string]http.HandlerFunc{
-		"gzip":              encoded(gzipped(echo, ""), "gzip"),
-		"zstd":              encoded(zstandard(echo), "zstd"),
-		"a comment of gzip": encoded(gzipped(`{"id":"<secret>"}`, token), "gzip"),
-		"a skippable frame": encoded(slices.Concat(zstandard(`{"id":"<secret>"}`), skippable(token)), "zstd"),
+		"gzip":              encodedBody(compressGzip(echo, ""), "gzip"),
+		"zstd":              encodedBody(compressZstd(echo), "zstd"),
+		"a comment of gzip": encodedBody(compressGzip(`{"id":"<secret>"}`, token), "gzip"),
+		"a skippable frame": encodedBody(slices.Concat(compressZstd(`{"id":"<secret>"}`), skippableFrame(token)), "zstd"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			l := testLanding(t, dir)
-			checkError(t, getToken(t, client(t, serverConfig(t, h), l)), "")
+			checkError(t, getToken(t, newClient(t, serverConfig(t, h), l)), "")
 			for r, err := range l.Replay() {
 				if err != nil || string(r.Body) != `{"id":"<secret>"}` {
 					t.Errorf("landed %s: %v", r.Body, err)
@@ -249,8 +252,8 @@ func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 	}
 }
 
-// TestTokenInContentEncodingIsNotShown echoes the token in the header. The error must not
-// contain it or its beginning, in any case.
+// TestTokenInContentEncodingIsNotShown echoes the token in the header Content-Encoding. The error
+// must not contain the token or its beginning, in upper or lower case.
 func TestTokenInContentEncodingIsNotShown(t *testing.T) {
 	const secret = "pc_LIVE_4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
 	cfg := serverConfig(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -258,7 +261,7 @@ func TestTokenInContentEncodingIsNotShown(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.Token = func(context.Context) (string, error) { return secret, nil }
-	err := getToken(t, client(t, cfg, nil))
+	err := getToken(t, newClient(t, cfg, nil))
 	checkError(t, err, "a content encoding that was not requested")
 	if strings.Contains(strings.ToLower(err.Error()), "pc_live") {
 		t.Errorf("the error contains the beginning of the token: %v", err)
@@ -267,20 +270,20 @@ func TestTokenInContentEncodingIsNotShown(t *testing.T) {
 
 func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 	reason := "no such thing for " + token + strings.Repeat(" at all", 100)
-	for name, compressed := range map[string][]byte{"gzip": gzipped(reason, ""), "zstd": zstandard(reason)} {
+	for name, compressed := range map[string][]byte{"gzip": compressGzip(reason, ""), "zstd": compressZstd(reason)} {
 		for _, code := range []int{400, 403, 500} {
-			err := getToken(t, client(t, serverConfig(t, encodedStatus(code, compressed, name)), nil))
+			err := getToken(t, newClient(t, serverConfig(t, encodedStatus(code, compressed, name)), nil))
 			checkError(t, err, `body begins "no such thing for <secret> at all`)
 		}
-		err := getToken(t, client(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
+		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
 		if !isError[*fetch.GoneError](err) {
 			t.Errorf("a compressed 404 gives %v", err)
 		}
 	}
-	huge := bytes.Repeat(gzipped(strings.Repeat("x", 1<<20), ""), 100)
-	checkError(t, getToken(t, client(t, serverConfig(t, encodedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
+	huge := bytes.Repeat(compressGzip(strings.Repeat("x", 1<<20), ""), 100)
+	checkError(t, getToken(t, newClient(t, serverConfig(t, encodedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
 	for _, lie := range []string{"gzip", "zstd", "br"} {
-		err := getToken(t, client(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), lie)), nil))
+		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), lie)), nil))
 		if checkError(t, err, "answered 400"); strings.Contains(err.Error(), "plain") {
 			t.Errorf("an undecodable body is quoted: %v", err)
 		}
@@ -291,9 +294,9 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 // do not affect the decoded body.
 func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 	const text = `{"records":[{"id":"a"},{"id":"b"}]}`
-	for encoding, compressed := range map[string][]byte{"gzip": gzipped(text, "a comment"), "zstd": streamed(text), "": nil} {
+	for encoding, compressed := range map[string][]byte{"gzip": compressGzip(text, "a comment"), "zstd": compressZstdUnsized(text), "": nil} {
 		dir := t.TempDir()
-		l := openLanding(t, dir, unsynced())
+		l := openLanding(t, dir, withoutSync())
 		r := fetch.Response{Request: pageRequest(1, 1), Status: http.StatusOK, Body: []byte(text), Compressed: compressed, Encoding: encoding}
 		if _, err := l.Append(r, time.Now(), 0); err != nil {
 			t.Fatal(err)
@@ -320,8 +323,8 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 	}
 }
 
-// TestLandingsOfOlderVersionsAreRead opens a landing with zstd frames, written by an older
-// version, and extends it.
+// TestLandingsOfOlderVersionsAreRead opens and extends a landing of an older version of the
+// program, which contains zstd frames.
 func TestLandingsOfOlderVersionsAreRead(t *testing.T) {
 	dir := copyDir(t, filepath.Join("testdata", "older"))
 	if c, err := fetch.CheckLanding(dir); err != nil || c.Answers != 12 || c.Damaged != 0 {

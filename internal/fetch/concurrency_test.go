@@ -14,9 +14,9 @@ import (
 // countConcurrentReads requests n bodies at once and returns how many readers ran at the same time.
 func countConcurrentReads(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
 	t.Helper()
-	cfg := testConfig(body(`{"id":"a"}`))
+	cfg := testConfig(textBody(`{"id":"a"}`))
 	cfg.Concurrency = concurrency
-	c := client(t, cfg, kept)
+	c := newClient(t, cfg, kept)
 	var started, finished atomic.Int32
 	released := make(chan struct{})
 	read := func(context.Context, fetch.Response) (stream.PageFacts, error) {

@@ -31,9 +31,9 @@ func landingFiles(f *testing.F, n int) (journal, segment []byte) {
 		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(text(i))}
 		switch i % 3 {
 		case 0:
-			r.Compressed, r.Encoding = gzipped(text(i), ""), "gzip"
+			r.Compressed, r.Encoding = compressGzip(text(i), ""), "gzip"
 		case 1:
-			r.Compressed, r.Encoding = streamed(text(i)), "zstd"
+			r.Compressed, r.Encoding = compressZstdUnsized(text(i)), "zstd"
 		}
 		_, err = l.Append(r, time.Now(), 0)
 	}
@@ -69,7 +69,7 @@ func FuzzOpenLanding(f *testing.F) {
 	f.Add(journal[:len(journal)/2], segment)
 	f.Add([]byte("{}\n"), []byte{})
 	f.Fuzz(func(t *testing.T, journal, segment []byte) {
-		l := openLanding(t, writeLanding(t, journal, segment), unsynced())
+		l := openLanding(t, writeLanding(t, journal, segment), withoutSync())
 		defer closeLanding(t, l)
 		landAnswers(t, l, 1, 3)
 		if found := lookupAll(t, l, 3); len(found) != 3 {
@@ -78,8 +78,8 @@ func FuzzOpenLanding(f *testing.F) {
 	})
 }
 
-// FuzzTornLanding truncates both files of a landing and changes a byte of one. All
-// undamaged answers must be found, no wrong body may be returned, and after landing again
+// FuzzTornLanding truncates both files of a landing and changes a byte of one. All undamaged
+// answers must be found, and no wrong body may be returned. After the others have landed again,
 // all answers must be found.
 func FuzzTornLanding(f *testing.F) {
 	const n = 5
@@ -101,7 +101,7 @@ func FuzzTornLanding(f *testing.F) {
 		}
 		damage.at = at
 		dir := writeLanding(t, torn[:damage.journal], spoiled[:damage.segment])
-		l := openLanding(t, dir, unsynced())
+		l := openLanding(t, dir, withoutSync())
 		for i := 1; i <= n; i++ {
 			r, ok := l.Lookup(testRequest(i), nil)
 			if ok && string(r.Body) != text(i) {
@@ -113,7 +113,7 @@ func FuzzTornLanding(f *testing.F) {
 		}
 		landAnswers(t, l, 1, n)
 		closeLanding(t, l)
-		l = openLanding(t, dir, unsynced())
+		l = openLanding(t, dir, withoutSync())
 		defer closeLanding(t, l)
 		if found := lookupAll(t, l, n); len(found) != n {
 			t.Errorf("found answers %v after landing again", found)
@@ -151,15 +151,15 @@ func (h landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 	return false
 }
 
-// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The result must equal the
-// result of another decoder, and be an error if that decoder fails or exceeds the limit.
+// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The result must equal that of
+// another decoder. It must be an error if that decoder fails or its result exceeds the limit.
 func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
 	long := strings.Repeat(text(9), 40)
-	for _, compressed := range [][]byte{gzipped(text(9), "c"), gzipped(long, ""), slices.Concat(gzipped("{}", ""), gzipped(" ", ""))} {
+	for _, compressed := range [][]byte{compressGzip(text(9), "c"), compressGzip(long, ""), slices.Concat(compressGzip("{}", ""), compressGzip(" ", ""))} {
 		f.Add(compressed, false)
 	}
-	for _, compressed := range [][]byte{zstandard(text(9)), streamed(text(9)), zstandard(long), slices.Concat(streamed("{"), zstandard("}"))} {
+	for _, compressed := range [][]byte{compressZstd(text(9)), compressZstdUnsized(text(9)), compressZstd(long), slices.Concat(compressZstdUnsized("{"), compressZstd("}"))} {
 		f.Add(compressed, true)
 	}
 	f.Fuzz(func(t *testing.T, compressed []byte, asZstd bool) {
@@ -179,10 +179,10 @@ func FuzzCompressedBodies(f *testing.F) {
 		} else {
 			want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
 		}
-		cfg := testConfig(encoded(compressed, name))
+		cfg := testConfig(encodedBody(compressed, name))
 		cfg.MaxBody, cfg.Retry.MaxRetries = limit, 0
 		var got []byte
-		_, err := client(t, cfg, nil).Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+		_, err := newClient(t, cfg, nil).Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			got = bytes.Clone(r.Body)
 			return stream.PageFacts{}, nil
 		})
@@ -212,7 +212,7 @@ func FuzzErrorsTellNoSecret(f *testing.F) {
 			w.WriteHeader(200 + (code%400+400)%400)
 			_, _ = w.Write(bytes.Join([][]byte{content[:at], content[at:]}, []byte(token)))
 		}
-		for err := getToken(t, client(t, testConfig(http.HandlerFunc(answer)), nil)); err != nil; err = errors.Unwrap(err) {
+		for err := getToken(t, newClient(t, testConfig(http.HandlerFunc(answer)), nil)); err != nil; err = errors.Unwrap(err) {
 			message := err.Error()
 			if strings.Contains(message, token) || strings.Contains(message, "hidden") {
 				t.Fatalf("the error contains a secret: %q", message)

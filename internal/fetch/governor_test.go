@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// bucket is a service with a latency and a rate limit of its own.
-type bucket struct {
+// limitedService is a service with a latency and a rate limit.
+type limitedService struct {
 	limiter    *rate.Limiter
 	latency    time.Duration
 	retryAfter string
@@ -26,7 +26,7 @@ type bucket struct {
 	tooMany int
 }
 
-func (b *bucket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (b *limitedService) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	now := time.Now()
 	<-time.After(b.latency) // the time is virtual (synctest)
 	b.mu.Lock()
@@ -48,14 +48,14 @@ func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	var got collector
-	d, err := c.Details(t.Context(), detail, numbers(n), got.read)
+	d, err := c.Details(t.Context(), detail, numberedIDs(n), got.read)
 	if err != nil || d.Found != n {
 		t.Fatalf("found %d of %d: %v", d.Found, n, err)
 	}
 	return time.Since(start)
 }
 
-func numbers(n int) func(func(string, error) bool) {
+func numberedIDs(n int) func(func(string, error) bool) {
 	return func(yield func(string, error) bool) {
 		for i := range n {
 			if !yield(fmt.Sprintf("id%d", i), nil) {
@@ -69,13 +69,13 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 	for _, tc := range []struct{ perSecond, burst int }{{50, 50}, {50, 1}, {10, 10}, {7, 3}} {
 		t.Run(fmt.Sprintf("%d a second, burst %d", tc.perSecond, tc.burst), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				service := &bucket{
+				service := &limitedService{
 					limiter: rate.NewLimiter(rate.Limit(tc.perSecond), tc.burst), latency: 90 * time.Millisecond,
 				}
 				cfg := testConfig(service)
 				cfg.RequestsPerSecond, cfg.Burst = float64(tc.perSecond), tc.burst
 				const n = 2000
-				took := fetchIDs(t, client(t, cfg, nil), n)
+				took := fetchIDs(t, newClient(t, cfg, nil), n)
 				if service.tooMany > 0 {
 					t.Errorf("%d requests were answered 429", service.tooMany)
 				}
@@ -90,7 +90,7 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 
 func Test429PausesWorkersAndLowersRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		service := &bucket{latency: 10 * time.Millisecond}
+		service := &limitedService{latency: 10 * time.Millisecond}
 		var requests atomic.Int64
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if requests.Add(1) == 400 {
@@ -101,18 +101,18 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 			service.ServeHTTP(w, r)
 		}))
 		cfg.RequestsPerSecond, cfg.Retry = 100, fetch.DefaultRetry()
-		c := client(t, cfg, nil)
+		c := newClient(t, cfg, nil)
 		fetchIDs(t, c, 1500)
 
 		pause, resumed := longestPause(service.served)
 		if pause < 2900*time.Millisecond || pause > 3200*time.Millisecond {
 			t.Errorf("the longest pause was %v, want 3s", pause)
 		}
-		after := perSecond(service.served, resumed, resumed.Add(time.Second))
+		after := countBetween(service.served, resumed, resumed.Add(time.Second))
 		if after < 60 || after > 85 {
 			t.Errorf("%d requests in the second after the pause, want about 70 to 80", after)
 		}
-		later := perSecond(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second))
+		later := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second))
 		if later < 97 {
 			t.Errorf("%d requests in the sixth second after the pause, want the full rate again", later)
 		}
@@ -131,7 +131,7 @@ func longestPause(times []time.Time) (longest time.Duration, end time.Time) {
 	return longest, end
 }
 
-func perSecond(times []time.Time, from, to time.Time) (n int) {
+func countBetween(times []time.Time, from, to time.Time) (n int) {
 	for _, at := range times {
 		if !at.Before(from) && at.Before(to) {
 			n++
@@ -144,11 +144,11 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 	for name, configured := range map[string]float64{"a configured rate": 100, "no configured rate": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				service := &bucket{limiter: rate.NewLimiter(20, 20), latency: 50 * time.Millisecond, retryAfter: "1"}
+				service := &limitedService{limiter: rate.NewLimiter(20, 20), latency: 50 * time.Millisecond, retryAfter: "1"}
 				cfg := testConfig(service)
 				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.DefaultRetry()
 				cfg.Retry.MaxRetries = 20
-				took := fetchIDs(t, client(t, cfg, nil), 1000)
+				took := fetchIDs(t, newClient(t, cfg, nil), 1000)
 				t.Logf("took %v, %d answered 429", took, service.tooMany)
 				if took > 100*time.Second {
 					t.Errorf("took %v; at the service's rate it takes 50s", took)
@@ -169,17 +169,17 @@ func TestDelays(t *testing.T) {
 		random     float64
 		want       []time.Duration
 	}{
-		{"delays double up to the maximum", 503, "", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"jitter adds a share of the delay", 503, "", 0.5, delays("262.5ms 525ms 1.05s 2.1s 4.2s 4.2s")},
-		{"Retry-After replaces the delay", 503, "2", 0.5, delays("2s 2s 2s 2s 2s 2s")},
-		{"Retry-After on 429 replaces the delay", 429, "1", 0, delays("1s 1s 1s 1s 1s 1s")},
-		{"Retry-After 0 means no delay", 503, "0", 0, delays("0s 0s 0s 0s 0s 0s")},
-		{"a long Retry-After is capped", 503, "86400", 0.5, delays("4s 4s 4s 4s 4s 4s")},
-		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, delays("4s 4s 4s 4s 4s 4s")},
-		{"a date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"an invalid Retry-After is ignored", 503, "soon", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"a negative number is ignored", 503, "-1", 0, delays("250ms 500ms 1s 2s 4s 4s")},
-		{"a fraction is ignored", 503, "1.5", 0, delays("250ms 500ms 1s 2s 4s 4s")},
+		{"delays double up to the maximum", 503, "", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"jitter adds a share of the delay", 503, "", 0.5, parseDelays("262.5ms 525ms 1.05s 2.1s 4.2s 4.2s")},
+		{"Retry-After replaces the delay", 503, "2", 0.5, parseDelays("2s 2s 2s 2s 2s 2s")},
+		{"Retry-After on 429 replaces the delay", 429, "1", 0, parseDelays("1s 1s 1s 1s 1s 1s")},
+		{"Retry-After 0 means no delay", 503, "0", 0, parseDelays("0s 0s 0s 0s 0s 0s")},
+		{"a long Retry-After is capped", 503, "86400", 0.5, parseDelays("4s 4s 4s 4s 4s 4s")},
+		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, parseDelays("4s 4s 4s 4s 4s 4s")},
+		{"a date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"an invalid Retry-After is ignored", 503, "soon", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"a negative number is ignored", 503, "-1", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"a fraction is ignored", 503, "1.5", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestDelays(t *testing.T) {
 				cfg.Retry = fetch.DefaultRetry()
 				cfg.Retry.MaxRetries = len(tc.want)
 				cfg.Random = func() float64 { return tc.random }
-				checkError(t, getToken(t, client(t, cfg, nil)), "after 7 attempts")
+				checkError(t, getToken(t, newClient(t, cfg, nil)), "after 7 attempts")
 				for i, want := range tc.want {
 					if got := at[i+1].Sub(at[i]); got != want {
 						t.Errorf("delay %d is %v, want %v", i, got, want)
@@ -204,7 +204,7 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-func delays(text string) (all []time.Duration) {
+func parseDelays(text string) (all []time.Duration) {
 	for rest := text; rest != ""; {
 		var word string
 		if n, _ := fmt.Sscanf(rest, "%s", &word); n == 0 {
@@ -233,7 +233,7 @@ func TestDetails(t *testing.T) {
 			}
 		}))
 		var got collector
-		d, err := client(t, cfg, nil).Details(t.Context(), detail, numbers(10), got.read)
+		d, err := newClient(t, cfg, nil).Details(t.Context(), detail, numberedIDs(10), got.read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestDetails(t *testing.T) {
 		}
 	})
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {
-		service := newScript(status(200))
+		service := newScript(statusOnly(200))
 		var got collector
 		ids := func(yield func(string, error) bool) {
 			for _, id := range []string{"", ".", "..", "", ".", ".."} {
@@ -254,14 +254,14 @@ func TestDetails(t *testing.T) {
 				}
 			}
 		}
-		d, err := client(t, testConfig(service), nil).Details(t.Context(), detail, ids, got.read)
+		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, ids, got.read)
 		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
 			t.Errorf("got %+v and %v after %d requests", d, err, service.n.Load())
 		}
 	})
-	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, status(403), 8) })
-	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, status(401), 8) })
-	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, status(501), 20) })
+	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, statusOnly(403), 8) })
+	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, statusOnly(401), 8) })
+	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, statusOnly(501), 20) })
 	t.Run("lists are walked by id, and the worst grade counts", func(t *testing.T) {
 		services := map[string]*listService{
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},
@@ -269,22 +269,23 @@ func TestDetails(t *testing.T) {
 			"/v1/campaigns/id2/articles": {n: 3},
 		}
 		var got collector
-		c := client(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
-		d, err := c.Details(t.Context(), rows, numbers(3), got.read)
+		d, err := c.Details(t.Context(), rows, numberedIDs(3), got.read)
 		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
 			t.Errorf("got %+v, %d ids and %v", d, len(got.ids), err)
 		}
 	})
 }
 
-// checkStops checks that a service that always fails gets few requests.
+// checkStops checks that a service that always fails receives at most the given number of
+// requests.
 func checkStops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
 	t.Helper()
 	service := newScript(answer)
 	var got collector
-	d, err := client(t, testConfig(service), nil).Details(t.Context(), detail, numbers(1000), got.read)
+	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, numberedIDs(1000), got.read)
 	if !isError[E](err) || d.Grade != fetch.BestEffort {
 		t.Errorf("got %+v and error %v", d, err)
 	}

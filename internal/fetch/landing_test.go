@@ -160,13 +160,13 @@ func copyDir(t *testing.T, from string) string {
 	return to
 }
 
-// unsynced speeds up tests that open thousands of landings.
-func unsynced() fetch.LandingOptions { return fetch.LandingOptions{SyncBytes: -1} }
+// withoutSync returns options without fsync, for tests that open thousands of landings.
+func withoutSync() fetch.LandingOptions { return fetch.LandingOptions{SyncBytes: -1} }
 
 func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 	const n = 3
 	dir := t.TempDir()
-	l := openLanding(t, dir, unsynced())
+	l := openLanding(t, dir, withoutSync())
 	landAnswers(t, l, 1, n)
 	closeLanding(t, l)
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
@@ -190,7 +190,7 @@ func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 // stores the missing answers, reopens the landing and checks all of them.
 func checkRepair(t *testing.T, dir string, n int) {
 	t.Helper()
-	l := openLanding(t, dir, unsynced())
+	l := openLanding(t, dir, withoutSync())
 	found := lookupAll(t, l, n)
 	for i, answer := range found {
 		if answer != i+1 {
@@ -199,7 +199,7 @@ func checkRepair(t *testing.T, dir string, n int) {
 	}
 	landAnswers(t, l, len(found)+1, n)
 	closeLanding(t, l)
-	l = openLanding(t, dir, unsynced())
+	l = openLanding(t, dir, withoutSync())
 	defer closeLanding(t, l)
 	if again := lookupAll(t, l, n); len(again) != n {
 		t.Fatalf("found answers %v after adding those missing in %v", again, found)
@@ -216,7 +216,7 @@ func checkRepair(t *testing.T, dir string, n int) {
 func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 	const n = 4
 	dir := t.TempDir()
-	l := openLanding(t, dir, unsynced())
+	l := openLanding(t, dir, withoutSync())
 	landAnswers(t, l, 1, n)
 	closeLanding(t, l)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -232,7 +232,7 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(torn, name), damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l := openLanding(t, torn, unsynced())
+			l := openLanding(t, torn, withoutSync())
 			if found := lookupAll(t, l, n); len(found) < n-2 {
 				t.Errorf("after damage of byte %d of %s only answers %v are left", at, name, found)
 			}
@@ -293,7 +293,7 @@ func TestUnreadableSegmentIsNotTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("000002.bodies", second); err != nil {
-		t.Skip("no symbolic links here:", err)
+		t.Skip("this system has no symbolic links:", err)
 	}
 	_, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	var broken *fetch.LandingError
@@ -324,7 +324,7 @@ func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
 		var got collector
 		cfg := testConfig(h)
 		cfg.Concurrency = 1 // otherwise the failure cancels requests in flight
-		e, err := client(t, cfg, l).Walk(t.Context(), ordersStream, "", got.read)
+		e, err := newClient(t, cfg, l).Walk(t.Context(), ordersStream, "", got.read)
 		return e, got.sorted(), err
 	}
 	broken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -344,7 +344,7 @@ func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
 	if total := s.requests(); total != 11 {
 		t.Errorf("both runs made %d successful requests, want 10 pages and a confirmation: %q", total, s.asked)
 	}
-	again, ids, err := walk(newScript(status(500)))
+	again, ids, err := walk(newScript(statusOnly(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {
 		t.Errorf("a walk from the landing alone differs: %v\n%s", err, diff)
 	}
@@ -352,22 +352,22 @@ func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
 
 func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
 	l := testLanding(t, t.TempDir())
-	service := newScript(body("<html>"), body(`{"id":"a"}`))
+	service := newScript(textBody("<html>"), textBody(`{"id":"a"}`))
 	cfg := testConfig(service)
 	cfg.Retry.MaxRetries = 0
-	checkError(t, getToken(t, client(t, cfg, l)), "malformed")
-	checkError(t, getToken(t, client(t, cfg, l)), "")
-	checkError(t, getToken(t, client(t, cfg, l)), "")
+	checkError(t, getToken(t, newClient(t, cfg, l)), "malformed")
+	checkError(t, getToken(t, newClient(t, cfg, l)), "")
+	checkError(t, getToken(t, newClient(t, cfg, l)), "")
 	if n := service.n.Load(); n != 2 {
 		t.Errorf("made %d requests, want 2", n)
 	}
 }
 
 func TestOfflineClientSendsNoRequests(t *testing.T) {
-	service := newScript(body(`{"id":"a"}`))
+	service := newScript(textBody(`{"id":"a"}`))
 	cfg := testConfig(service)
 	cfg.Offline = true
-	checkError(t, getToken(t, client(t, cfg, testLanding(t, t.TempDir()))), "not landed")
+	checkError(t, getToken(t, newClient(t, cfg, testLanding(t, t.TempDir()))), "not landed")
 	if service.n.Load() != 0 {
 		t.Error("a request was sent")
 	}
@@ -375,7 +375,7 @@ func TestOfflineClientSendsNoRequests(t *testing.T) {
 
 func TestJournalContainsNoToken(t *testing.T) {
 	dir := t.TempDir()
-	checkError(t, getToken(t, client(t, testConfig(newScript(body(`{"id":"a"}`))), testLanding(t, dir))), "")
+	checkError(t, getToken(t, newClient(t, testConfig(newScript(textBody(`{"id":"a"}`))), testLanding(t, dir))), "")
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -403,7 +403,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 			cfg.Token = func(context.Context) (string, error) { return secret, nil }
 			l := testLanding(t, dir)
 			var seen string
-			_, err := client(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
+			_, err := newClient(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
 				func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 					seen = string(r.Body)
 					return stream.PageFacts{}, nil
@@ -422,7 +422,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 }
 
 func TestTelemetryCounts(t *testing.T) {
-	c := client(t, testConfig(newScript(status(503), body(`{"id":"a"}`))), testLanding(t, t.TempDir()))
+	c := newClient(t, testConfig(newScript(statusOnly(503), textBody(`{"id":"a"}`))), testLanding(t, t.TempDir()))
 	for range 3 {
 		checkError(t, getToken(t, c), "")
 	}

@@ -19,8 +19,8 @@ type pageAnswer struct {
 	total int64
 }
 
-// sequence answers requests with its elements in order, whatever is requested, and repeats
-// the last element. Pages have two records.
+// sequence answers requests with its elements in order, whatever is requested. After the last
+// element it repeats this element. Pages have two records.
 type sequence []pageAnswer
 
 func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -57,8 +57,8 @@ func (s sequence) withAnswer(at int, answer pageAnswer) sequence {
 	return s
 }
 
-// TestEachChangePreventsExact breaks each condition of an unchanged pass in a list that would
-// otherwise be exact.
+// TestEachChangePreventsExact violates one condition of an unchanged pass at a time, in a list
+// that would otherwise be exact.
 func TestEachChangePreventsExact(t *testing.T) {
 	first := pageAnswer{"z y", 20}
 	for name, c := range map[string]struct {
@@ -82,7 +82,7 @@ func TestEachChangePreventsExact(t *testing.T) {
 			cfg := testConfig(&c.answers)
 			cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 1
 			var got collector
-			e, err := client(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
 			if err != nil || (e.Grade == fetch.Exact) != c.exact {
 				t.Errorf("grade is %q, want exact: %v; reason: %s (%v)", e.Grade, c.exact, e.Reason, err)
 			}
@@ -111,8 +111,8 @@ func (s *passes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.ServeHTTP(w, r)
 }
 
-// TestTwoEqualPassesRequireAllRecords reads a list with ascending dates. A single pass is no
-// proof: two passes must contain every record.
+// TestTwoEqualPassesRequireAllRecords reads a list with ascending dates. One pass does not prove
+// it: two passes must contain every record.
 func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 	six, five := []string{"a b", "c d", "e f"}, []string{"a b", "c d", "e"}
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 			cfg := testConfig(&passes{pages: c.pages, total: 6})
 			cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, len(c.pages)
 			var got collector
-			e, err := client(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
 			if err != nil || e.Grade != c.grade {
 				t.Errorf("grade is %q, want %q: %s (%v)", e.Grade, c.grade, e.Reason, err)
 			}
@@ -164,7 +164,7 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 				}
 				return p, nil
 			}
-			e, err := client(t, testConfig(&listService{}), nil).Walk(t.Context(), sniffedStream, "", read)
+			e, err := newClient(t, testConfig(&listService{}), nil).Walk(t.Context(), sniffedStream, "", read)
 			if err != nil || e.Grade != c.grade || e.Rejected != c.rejected {
 				t.Errorf("grade is %q with %d rejected, want %q with %d: %s (%v)", e.Grade, e.Rejected, c.grade, c.rejected, e.Reason, err)
 			}
@@ -172,7 +172,8 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 	}
 }
 
-// TestIDWithRejectedRecordIsUnproven expects that the rows of such an id count as incomplete.
+// TestIDWithRejectedRecordIsUnproven checks that an id is unproven if one of its records is
+// rejected.
 func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		switch r.Param {
@@ -181,12 +182,12 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 		case "bare":
 			return stream.PageFacts{Bare: true}, nil
 		}
-		return stream.PageFacts{Records: 1, IDs: []uint64{hash(r.Param)}}, nil
+		return stream.PageFacts{Records: 1, IDs: []uint64{hashID(r.Param)}}, nil
 	}
 	ids := func(yield func(string, error) bool) {
 		_ = yield("whole", nil) && yield("rejected", nil) && yield("bare", nil)
 	}
-	d, err := client(t, testConfig(body(`{}`)), nil).Details(t.Context(), detail, ids, read)
+	d, err := newClient(t, testConfig(textBody(`{}`)), nil).Details(t.Context(), detail, ids, read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,8 +196,8 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	}
 }
 
-// TestPageSizeIsLearned expects that an array is accepted as complete after one request if it
-// is shorter than the pages of the lists with totals that were read before.
+// TestPageSizeIsLearned reads a list with totals and then an array. If the array is shorter than
+// the pages of the list, it must be accepted as complete after one request.
 func TestPageSizeIsLearned(t *testing.T) {
 	for name, c := range map[string]struct {
 		paged, array *listService
@@ -217,7 +218,7 @@ func TestPageSizeIsLearned(t *testing.T) {
 			mux.Handle("/v1/items", c.array)
 			cfg := testConfig(mux)
 			cfg.PageSize = 100
-			reader := client(t, cfg, nil)
+			reader := newClient(t, cfg, nil)
 			var orders, items collector
 			if _, err := reader.Walk(t.Context(), ordersStream, "", orders.read); err != nil {
 				t.Fatal(err)

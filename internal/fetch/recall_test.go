@@ -60,7 +60,7 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 					cfg.PageSize = 2
 				}
 				cfg.Concurrency = 1
-				e, err := client(t, cfg, l).Walk(t.Context(), sniffedStream, "", read)
+				e, err := newClient(t, cfg, l).Walk(t.Context(), sniffedStream, "", read)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -81,13 +81,13 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 	}
 }
 
-// TestLatestCopyOnRecalledPageCounts moves a record to page 2, while page 3, which lands
+// TestLatestCopyOnRecalledPageCounts moves a record from page 3 to page 2. Page 3, which lands
 // later, still contains it and has the same bytes as in the previous pass.
 func TestLatestCopyOnRecalledPageCounts(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 2
 	var got recallingReader
-	if _, err := client(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
+	if _, err := newClient(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
 		t.Fatal(err)
 	}
 	if got.ids["f"] != 6 || got.recalled.Load() != 2 || got.read.Load() != 6 {
@@ -95,9 +95,9 @@ func TestLatestCopyOnRecalledPageCounts(t *testing.T) {
 	}
 }
 
-// TestPageThatChangesBackIsReadAgain changes page 2 in the second pass and back in the
-// third. The landing stores its first body once, but the records of the last answer are the
-// latest copies.
+// TestPageThatChangesBackIsReadAgain changes page 2 in the second pass, and back in the third.
+// The landing stores the first body of the page once, but the records of the last answer must be
+// the latest copies.
 func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "d c", "f"}, {"a b", "c d", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 3
@@ -110,7 +110,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 		last[r.Page] = r
 		return got.readOrRecall(ctx, r)
 	}
-	if _, err := client(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
+	if _, err := newClient(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
 		t.Fatal(err)
 	}
 	if last[2].Same != first[2] || got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
@@ -119,8 +119,8 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 	}
 }
 
-// spoil overwrites a text that occurs once in a file.
-func spoil(t *testing.T, path, text string) {
+// overwrite overwrites a text that occurs once in a file.
+func overwrite(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err == nil && bytes.Count(data, []byte(text)) != 1 {
@@ -132,19 +132,19 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// TestLostRecalledPageIsAChange adds a copy of a to the second pass, so that the recalled
-// pages must be decoded after all. Then the stored body of page 2 is damaged, and the
-// service answers with another record.
+// TestLostRecalledPageIsAChange adds a copy of record a to the second pass, so that the recalled
+// pages must be decoded after all. The stored body of page 2 is then damaged, and the service
+// answers with another record.
 func TestLostRecalledPageIsAChange(t *testing.T) {
 	dir := t.TempDir()
 	service := &passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "c d", "e a"}, {"a b", "c g", "d e"}}, total: 6}
 	cfg := testConfig(service)
 	cfg.Concurrency, cfg.PageSize = 1, 2
 	var got recallingReader
-	e, err := client(t, cfg, testLanding(t, dir)).Walk(t.Context(), sniffedStream, "", func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+	e, err := newClient(t, cfg, testLanding(t, dir)).Walk(t.Context(), sniffedStream, "", func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if r.Pass == 2 && r.Page == 3 {
 			service.pages[1] = []string{"a b", "c g", "d e"}
-			spoil(t, filepath.Join(dir, "000001.bodies"), `"c"`)
+			overwrite(t, filepath.Join(dir, "000001.bodies"), `"c"`)
 		}
 		return got.readOrRecall(ctx, r)
 	})
@@ -156,11 +156,11 @@ func TestLostRecalledPageIsAChange(t *testing.T) {
 	}
 }
 
-// TestPagesWithRejectsAreNotRecalled expects that each pass reads all its rejects, because
-// the pass with the most rejects is reported.
+// TestPagesWithRejectsAreNotRecalled checks that each pass reads all of its rejects, because the
+// pass with the most rejects is reported.
 func TestPagesWithRejectsAreNotRecalled(t *testing.T) {
 	got := recallingReader{rejects: 1}
-	if _, err := client(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
+	if _, err := newClient(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
 		t.Fatal(err)
 	}
 	if got.recalled.Load() > 0 {

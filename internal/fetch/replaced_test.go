@@ -15,7 +15,7 @@ import (
 // replaced. The replaced answers must not be used again.
 func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 	dir := t.TempDir()
-	l := openLanding(t, dir, unsynced())
+	l := openLanding(t, dir, withoutSync())
 	for _, answer := range []struct {
 		request int
 		body    string
@@ -40,7 +40,7 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 		}
 		checkLatest(t, torn, i+1)
 		for range 2 { // the second time without the damage
-			l := openLanding(t, torn, unsynced())
+			l := openLanding(t, torn, withoutSync())
 			for q, body := range want {
 				r, _ := l.Lookup(testRequest(q+1), nil)
 				if string(r.Body) != body {
@@ -52,8 +52,8 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// checkLatest expects that a damaged landing lists no replaced answer as current, and that
-// opening it counts the damaged line.
+// checkLatest checks that a damaged landing lists no replaced answer as current, and that opening
+// it counts the damaged line.
 func checkLatest(t *testing.T, dir string, line int) {
 	t.Helper()
 	stored, err := fetch.OpenAnswers(dir)
@@ -66,7 +66,7 @@ func checkLatest(t *testing.T, dir string, line int) {
 			t.Errorf("with damaged line %d, answer %d is not marked as replaced", line, a.Seq)
 		}
 	}
-	l := openLanding(t, copyDir(t, dir), unsynced())
+	l := openLanding(t, copyDir(t, dir), withoutSync())
 	defer closeLanding(t, l)
 	if l.Damaged() != 1 {
 		t.Errorf("with damaged line %d, Damaged returned %d, want 1", line, l.Damaged())

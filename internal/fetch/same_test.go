@@ -103,8 +103,8 @@ func TestOnlyPagesOfOneListShareBodies(t *testing.T) {
 	}
 }
 
-// TestDamagedBodyIsNotShared damages the only copy of a body. The next answer with this
-// body is stored again.
+// TestDamagedBodyIsNotShared damages the only copy of a body. The next answer with this body must
+// be stored again.
 func TestDamagedBodyIsNotShared(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{})

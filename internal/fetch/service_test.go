@@ -50,7 +50,7 @@ func serverConfig(t *testing.T, h http.Handler) fetch.Config {
 	return cfg
 }
 
-func client(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Client {
+func newClient(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Client {
 	t.Helper()
 	c, err := fetch.New(cfg, landing, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -119,17 +119,17 @@ func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts,
 	}
 	p := stream.PageFacts{
 		Records: len(e.Records), Paginated: paginated, Falling: true,
-		Total: value(e.TotalRecords), TotalPages: value(e.TotalPages), Next: next(e.NextPage),
+		Total: intOrZero(e.TotalRecords), TotalPages: intOrZero(e.TotalPages), Next: nextPage(e.NextPage),
 	}
 	for i, rec := range e.Records {
 		c.ids[rec.ID] = max(c.ids[rec.ID], r.Seq)
-		p.IDs = append(p.IDs, hash(rec.ID))
-		order(&p, e.Records, i)
+		p.IDs = append(p.IDs, hashID(rec.ID))
+		setOrder(&p, e.Records, i)
 	}
 	return p, nil
 }
 
-func order(p *stream.PageFacts, records []record, i int) {
+func setOrder(p *stream.PageFacts, records []record, i int) {
 	created := records[i].Created
 	if created == nil {
 		p.Falling = false
@@ -171,14 +171,14 @@ func parse(body []byte) (e envelope, paginated bool, err error) {
 	return e, e.TotalRecords != nil || e.NextPage != nil, nil
 }
 
-func value(n *int64) int64 {
+func intOrZero(n *int64) int64 {
 	if n == nil {
 		return -1
 	}
 	return *n
 }
 
-func next(raw json.RawMessage) int64 {
+func nextPage(raw json.RawMessage) int64 {
 	if raw == nil {
 		return -1
 	}
@@ -189,7 +189,7 @@ func next(raw json.RawMessage) int64 {
 	return n
 }
 
-func hash(id string) uint64 {
+func hashID(id string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(id))
 	return h.Sum64()
@@ -205,7 +205,7 @@ type listService struct {
 	shape string
 	// dated adds a descending created_at.
 	dated bool
-	// lie is added to total_records.
+	// lie is added to total_records, which is then wrong.
 	lie int
 	// honestNext computes next_page from the number of records instead of total_records.
 	honestNext bool

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// movingList inserts one record and deletes one in each interval of changeEvery requests. It
-// records the states needed to check a walk.
+// movingList inserts one record and deletes one after every changeEvery requests. It records the
+// states that are needed to check a walk.
 type movingList struct {
 	changeEvery int
 	unordered   bool
@@ -30,7 +30,7 @@ type movingList struct {
 	born     int64
 	requests int
 	phases   [2]int
-	// permanent contains the ids that existed all the time.
+	// permanent contains the ids that were never deleted.
 	permanent map[string]bool
 	// states contains a checksum of the ids in each answered state.
 	states map[uint64]bool
@@ -90,7 +90,7 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if phase == l.phases[1] {
 		l.remove()
 	}
-	l.states[l.sum()] = true
+	l.states[l.idSum()] = true
 	from := min((page-1)*limit, len(l.records))
 	records := l.records[from:min(from+limit, len(l.records))]
 	if l.noTotals {
@@ -104,9 +104,9 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(body)
 }
 
-func (l *movingList) sum() (sum uint64) {
+func (l *movingList) idSum() (sum uint64) {
 	for _, r := range l.records {
-		sum += hash(r.ID)
+		sum += hashID(r.ID)
 	}
 	return sum
 }
@@ -117,13 +117,13 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 	cfg := testConfig(l)
 	cfg.PageSize = pageSize
 	var got collector
-	e, err := client(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var union uint64
 	for id := range got.ids {
-		union += hash(id)
+		union += hashID(id)
 	}
 	if e.Grade == fetch.Exact && !l.states[union] {
 		t.Errorf("graded exact, but the list never had exactly these ids: %+v", e)
@@ -149,13 +149,13 @@ func recordTrial(t *testing.T, begun time.Time, name string, grades map[fetch.Gr
 	}
 }
 
-func TestMovingListsAreNeverGradedTooHigh(t *testing.T) { walkMoving(t, 4, 1, 3, 8, 20, 50) }
+func TestMovingListsAreNeverGradedTooHigh(t *testing.T) { walkMovingLists(t, 4, 1, 3, 8, 20, 50) }
 
-// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. It is not a normal test
-// because a walk takes ten times as long with the race detector.
+// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. It is a trial because a walk takes
+// ten times as long with the race detector.
 func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	requireTrials(t)
-	walkMoving(t, 24, 1, 3, 8, 20, 50)
+	walkMovingLists(t, 24, 1, 3, 8, 20, 50)
 }
 
 func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
@@ -166,11 +166,11 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	for i := range 50 {
 		intervals = append(intervals, i+1)
 	}
-	walkMoving(t, 400, intervals...)
+	walkMovingLists(t, 400, intervals...)
 }
 
-// walkMoving walks changing lists with one insert and one delete per interval of requests.
-func walkMoving(t *testing.T, seeds uint64, intervals ...int) {
+// walkMovingLists walks changing lists with one insert and one delete per interval of requests.
+func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 	lists := map[string]struct{ unordered, noTotals bool }{
 		"newest first":            {},
 		"unordered":               {unordered: true},

@@ -45,7 +45,7 @@ func TestWalk(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := tc.listService
 			var got collector
-			e, err := client(t, testConfig(s), nil).Walk(t.Context(), sniffedStream, "", got.read)
+			e, err := newClient(t, testConfig(s), nil).Walk(t.Context(), sniffedStream, "", got.read)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestWalk(t *testing.T) {
 func TestWalkEvidence(t *testing.T) {
 	s := &listService{n: 35, dated: true}
 	var got collector
-	e, err := client(t, testConfig(s), nil).Walk(t.Context(), ordersStream, "", got.read)
+	e, err := newClient(t, testConfig(s), nil).Walk(t.Context(), ordersStream, "", got.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestWalkStopsAnEndlessList(t *testing.T) {
 			cfg := testConfig(&listService{n: 1_000_000, shape: shape})
 			cfg.MaxPages, cfg.MaxPasses = 50, 1
 			var got collector
-			e, err := client(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
 			if err != nil || e.Grade != fetch.BestEffort || e.Pages != 50 {
 				t.Errorf("got %+v and %v, want best_effort after 50 pages", e, err)
 			}
@@ -105,7 +105,7 @@ func TestWalkSendsFixedQueryAndParameter(t *testing.T) {
 	fixed := rows
 	fixed.Query = "include_outlets_data=true"
 	var got collector
-	if _, err := client(t, testConfig(s), nil).Walk(t.Context(), fixed, "a/b ?", got.read); err != nil {
+	if _, err := newClient(t, testConfig(s), nil).Walk(t.Context(), fixed, "a/b ?", got.read); err != nil {
 		t.Fatal(err)
 	}
 	want := "/v1/campaigns/a%2Fb%20%3F/articles?include_outlets_data=true&limit=10&page=1"

@@ -29,11 +29,11 @@ type fixture struct {
 	w       *warehouse.Warehouse
 	streams []stream.Stream
 	night   int
-	// planDetails makes nights plan their details, as real ones do. plan is the plan of the last
-	// stream as it was carried out.
+	// planDetails makes nights plan their details, as real nights do.
 	planDetails bool
 	reread      load.Rereading
-	plan        load.Plan
+	// plan is the executed plan of the last stream.
+	plan load.Plan
 	// pendingIDs are the planned ids of the last stream that were not requested.
 	pendingIDs []string
 	// steps are the recorded steps of the warehouse.

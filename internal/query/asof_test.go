@@ -13,7 +13,7 @@ import (
 )
 
 func TestAsOfShowsEverySchemaOfThatTime(t *testing.T) {
-	path := nights(t)
+	path := createNightsCatalog(t)
 	for name, c := range map[string]struct{ when, sql, want string }{
 		"first night by time":        {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
 		"second night by date":       {"2026-11-02", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",bgone,c=c,dother`},
@@ -41,7 +41,7 @@ func TestAsOfShowsEverySchemaOfThatTime(t *testing.T) {
 }
 
 func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
-	path := nights(t)
+	path := createNightsCatalog(t)
 	for when, want := range map[string]string{
 		"2026-10-31":       `"2026-10-31" is before the first snapshot, 20261101T020000Z of 2026-11-01T02:00:00Z`,
 		"20261031T020000Z": `run "20261031T020000Z" is not in the catalog; the newest are 20261103T020000Z, 20261102T020000Z, 20261101T020000Z`,
@@ -53,7 +53,7 @@ func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 			t.Errorf("as of %s: got %v, want %q", when, err, want)
 		}
 	}
-	_, err := query.Open(t.Context(), catalog(t, ""), query.Options{AsOf: "2026-11-01"})
+	_, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{AsOf: "2026-11-01"})
 	var misuse *query.UsageError
 	if !errors.As(err, &misuse) {
 		t.Errorf("catalog without history: got %v, want a usage error", err)
@@ -61,7 +61,7 @@ func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 }
 
 func TestAsOfIsSandboxed(t *testing.T) {
-	db := openAsOf(t, nights(t), "2026-11-02")
+	db := openAsOf(t, createNightsCatalog(t), "2026-11-02")
 	for _, sql := range []string{"FROM read_text('/etc/passwd')", "ATTACH '/tmp/x.duckdb'", "SET memory_limit = '1GB'", "DELETE FROM newest.main.product_listings"} {
 		var refused *query.RefusedError
 		if _, err := runQuery(t, db, query.Text(sql), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
@@ -75,7 +75,7 @@ func TestUnsafeReadsFilesButCannotWriteTheCatalog(t *testing.T) {
 	if err := os.WriteFile(file, []byte("id\np1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := query.Open(t.Context(), catalog(t, oneListing), query.Options{Unsafe: true})
+	db, err := query.Open(t.Context(), createCatalog(t, oneListing), query.Options{Unsafe: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"placementsync/schema"
 )
 
-// catalog creates a DuckDB file with the table product_listings and executes the fixture in it.
+// createCatalog creates a DuckDB file with the table product_listings and executes the fixture in it.
 // The name of the file needs quoting.
-func catalog(t testing.TB, fixture string) string {
+func createCatalog(t testing.TB, fixture string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "it's a catalog?.duckdb")
 	listings, err := fs.ReadFile(schema.FS, "product_listings.sql")
@@ -22,8 +22,8 @@ func catalog(t testing.TB, fixture string) string {
 		t.Fatal(err)
 	}
 	instance := openDuckDB(t, ":memory:", "ATTACH '"+strings.ReplaceAll(path, "'", "''")+"' AS made; USE made")
-	exec(t, instance, string(listings))
-	exec(t, instance, fixture)
+	execute(t, instance, string(listings))
+	execute(t, instance, fixture)
 	if err := instance.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +38,11 @@ func openDuckDB(t testing.TB, dsn, statements string) *sql.DB {
 		t.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
-	exec(t, db, statements)
+	execute(t, db, statements)
 	return db
 }
 
-func exec(t testing.TB, db *sql.DB, statements string) {
+func execute(t testing.TB, db *sql.DB, statements string) {
 	t.Helper()
 	if strings.TrimSpace(statements) == "" {
 		return
@@ -54,7 +54,7 @@ func exec(t testing.TB, db *sql.DB, statements string) {
 
 func open(t testing.TB, fixture string) *query.DB {
 	t.Helper()
-	return openAt(t, catalog(t, fixture))
+	return openAt(t, createCatalog(t, fixture))
 }
 
 func openAt(t testing.TB, path string) *query.DB {

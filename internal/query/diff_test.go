@@ -11,7 +11,7 @@ import (
 )
 
 func TestChangesListEveryField(t *testing.T) {
-	db := openAt(t, nights(t))
+	db := openAt(t, createNightsCatalog(t))
 	for name, c := range map[string]struct {
 		names  []string
 		tables []string
@@ -58,7 +58,7 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 }
 
 func TestInexactChangesHaveUnquotedTexts(t *testing.T) {
-	db := openAt(t, nights(t))
+	db := openAt(t, createNightsCatalog(t))
 	d := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
 	changes, err := db.Changes(t.Context(), d, false)
 	if err != nil {
@@ -103,7 +103,7 @@ product_listings  name         2  a    old  new "name"
 }
 
 func TestCatalogHasMacrosForChanges(t *testing.T) {
-	db := openAt(t, nights(t))
+	db := openAt(t, createNightsCatalog(t))
 	for sql, want := range map[string]string{
 		"SELECT key, new ->> '$' AS v FROM product_listings_changes(TIMESTAMP '2026-11-01 02:00:00', TIMESTAMP '2026-11-02 02:00:00') WHERE field = 'name' ORDER BY key LIMIT 1": `{"key":"a","v":"new \"name\""}` + "\n",
 		"SELECT table_name, count(*) AS n FROM changes(TIMESTAMP '2026-11-02 02:00:00', TIMESTAMP '2026-11-03 02:00:00') GROUP BY ALL ORDER BY ALL LIMIT 1":                      `{"table_name":"product_listing_prices","n":2}` + "\n",
@@ -116,7 +116,7 @@ func TestCatalogHasMacrosForChanges(t *testing.T) {
 }
 
 func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
-	db := openAt(t, nights(t))
+	db := openAt(t, createNightsCatalog(t))
 	all, err := db.Snapshots(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 }
 
 func TestBetweenExplainsTheMistake(t *testing.T) {
-	db := openAt(t, nights(t))
+	db := openAt(t, createNightsCatalog(t))
 	all, err := db.Snapshots(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -101,8 +101,8 @@ func TestCSVRecordsEndWithCRLF(t *testing.T) {
 	}
 }
 
-// TestNarrowTerminalShowsFirstColumns checks that the columns in Screen.First are shown before
-// others, that they are cut before one is hidden, and that no line is wider than the terminal.
+// TestNarrowTerminalShowsFirstColumns checks that the columns in Screen.First precede others, that
+// columns are cut before one of them is hidden, and that no line is wider than the terminal.
 func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
@@ -180,8 +180,8 @@ func TestWrapLines(t *testing.T) {
 	}
 }
 
-// TestUnsupportedTypesMustBeCast checks that values without a codec, also nested ones, are usage
-// errors, and that they can be written as VARCHAR.
+// TestUnsupportedTypesMustBeCast checks that values of unsupported types, also nested ones, are
+// usage errors, and that they can be written as VARCHAR.
 func TestUnsupportedTypesMustBeCast(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")

@@ -31,7 +31,7 @@ func runJob(t *testing.T, j query.Job) (query.Result, string, error) {
 }
 
 func TestJobsReturnResults(t *testing.T) {
-	path := nights(t)
+	path := createNightsCatalog(t)
 	const text = "SELECT id, 1.50::DECIMAL(9,2) AS n, NULL AS gone, ['a'] AS list FROM product_listings ORDER BY id"
 	want, err := openAt(t, path).Collect(t.Context(), query.Text(text), nil, 3)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestJobsReturnResults(t *testing.T) {
 }
 
 func TestErrorsOfStatementsHavePositions(t *testing.T) {
-	path := nights(t)
+	path := createNightsCatalog(t)
 	long := strings.Repeat("'ä', ", 60)
 	for _, c := range []struct {
 		text, problem string
@@ -97,7 +97,7 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 }
 
 func TestJobsAreLimited(t *testing.T) {
-	path := nights(t)
+	path := createNightsCatalog(t)
 	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
 	// DuckDB cannot interrupt a call of a function.
 	for _, text := range []string{endless, "SELECT list_sum(range(10000000)) + list_sum(list_sort(range(30000000)))"} {

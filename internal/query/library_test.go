@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// ownFiles creates a folder with the user's queries, given by file name.
-func ownFiles(t *testing.T, files map[string]string) string {
+// writeQueryFiles creates a folder with queries of the user, given by file name.
+func writeQueryFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -42,7 +42,7 @@ INSERT INTO product_listings (id, name, country, domain_authority) VALUES
 	('a', 'The first', 'DE', 10), ('b', 'The second', 'DE', 20), ('c', 'The first', 'FR', 30);`
 
 func TestLoadAddsOwnQueries(t *testing.T) {
-	dir := ownFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(cheapOutlets, "\n", "\r\n"), "notes.txt": "no query"})
+	dir := writeQueryFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(cheapOutlets, "\n", "\r\n"), "notes.txt": "no query"})
 	all, err := query.Load(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 // mistakes are loaded.
 func TestLoadReportsAllMistakes(t *testing.T) {
 	const good = "-- title: Good\nSELECT 1 AS n"
-	dir := ownFiles(t, map[string]string{
+	dir := writeQueryFiles(t, map[string]string{
 		"best_value.sql":  good,
 		"Good.sql":        good,
 		"my-query.sql":    good,
@@ -145,7 +145,8 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 }
 
-// TestOwnQueriesOnlyRead checks that named queries of the user are refused like unnamed SQL.
+// TestOwnQueriesOnlyRead checks that statements in queries of the user are refused like those in
+// unnamed SQL.
 func TestOwnQueriesOnlyRead(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
 		"a write":                 {"DELETE FROM product_listings", "refused to write"},
@@ -155,7 +156,7 @@ func TestOwnQueriesOnlyRead(t *testing.T) {
 		"a file":                  {"SELECT * FROM read_text('/etc/passwd')", "refused access to files"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := query.Load(ownFiles(t, map[string]string{"mine.sql": "-- title: Mine\n" + c.sql}))
+			all, err := query.Load(writeQueryFiles(t, map[string]string{"mine.sql": "-- title: Mine\n" + c.sql}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +275,7 @@ func TestResolveSuggestsTables(t *testing.T) {
 	}
 }
 
-// TestCheckOwn has one file per mistake and compares the positions in the messages.
+// TestCheckOwn checks files with one mistake each, and compares the positions in the messages.
 func TestCheckOwn(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
@@ -312,7 +313,7 @@ func TestCheckOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		db   *query.DB
 		want []string
-	}{"without a catalog": {nil, without}, "with one": {openAt(t, wholeCatalog(t, poorNights)), with}} {
+	}{"without a catalog": {nil, without}, "with one": {openAt(t, createFullCatalog(t, poorNights)), with}} {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
 			if !ok {

@@ -33,8 +33,8 @@ INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amou
 CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
-// nights creates a catalog with the history of threeNights.
-func nights(t *testing.T) string {
+// createNightsCatalog creates a catalog with the history of threeNights.
+func createNightsCatalog(t *testing.T) string {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(t stream.Table) bool {
 		return t.Name != "product_listings" && t.Name != "product_listing_prices"

@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// typedValue returns a query with a parameter of each type.
-func typedValue() query.Query {
+// typedQuery returns a query with a parameter of each type.
+func typedQuery() query.Query {
 	return query.Query{
 		Name: "typed",
 		SQL: `SELECT typeof($text) AS text_type, $text AS text, typeof($n) AS n_type, $n AS n, $yes AS yes,
@@ -43,7 +43,7 @@ func TestParametersHaveTheirType(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := runQuery(t, db, typedValue(), c.values, query.JSONL, query.Screen{})
+			got, err := runQuery(t, db, typedQuery(), c.values, query.JSONL, query.Screen{})
 			if err != nil || strings.TrimSpace(got) != c.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
 			}
@@ -58,24 +58,24 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		values map[string]string
 		want   string
 	}{
-		"unknown":            {typedValue(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
-		"not a number":       {typedValue(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
-		"number too big":     {typedValue(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
-		"not a boolean":      {typedValue(), map[string]string{"yes": "1"}, `"1" is not true or false`},
-		"not a date":         {typedValue(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
-		"not a time":         {typedValue(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
-		"not an amount":      {typedValue(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
+		"unknown":            {typedQuery(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
+		"not a number":       {typedQuery(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
+		"number too big":     {typedQuery(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
+		"not a boolean":      {typedQuery(), map[string]string{"yes": "1"}, `"1" is not true or false`},
+		"not a date":         {typedQuery(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
+		"not a time":         {typedQuery(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
+		"not an amount":      {typedQuery(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
 		"SQL, unknown":       {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
 		"SQL, missing":       {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
 		"SQL, no parameters": {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
-		"below zero":         {window(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
-		"not a time zone":    {window(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
-		"the local zone":     {window(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
-		"not a relative day": {window(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
-		"too many":           {window(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
-		"too large":          {typedValue(), map[string]string{"amount": "1234567890123"}, "is not a number"},
-		"not a choice":       {window(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
-		"NULL":               {window(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
+		"below zero":         {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
+		"not a time zone":    {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
+		"the local zone":     {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
+		"not a relative day": {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
+		"too many":           {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
+		"too large":          {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
+		"not a choice":       {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
+		"NULL":               {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
 		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
 	}
 	for name, c := range cases {
@@ -89,8 +89,8 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 	}
 }
 
-// window returns a query with the parameters of a query over a period.
-func window() query.Query {
+// periodQuery returns a query with the parameters of a query over a period.
+func periodQuery() query.Query {
 	return query.Query{
 		Name: "window",
 		SQL:  "SELECT $since AS since, $timezone AS timezone, $top AS top, $kind AS kind",
@@ -117,7 +117,7 @@ func TestRelativeDates(t *testing.T) {
 		"an absolute date":  {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := runQuery(t, open(t, c.fixture), window(), c.values, query.JSONL, query.Screen{})
+			got, err := runQuery(t, open(t, c.fixture), periodQuery(), c.values, query.JSONL, query.Screen{})
 			if err != nil || strings.TrimSpace(got) != c.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, c.want)
 			}

@@ -71,7 +71,7 @@ func TestOpenFollowsAChangedSymlink(t *testing.T) {
 	link := filepath.Join(dir, "catalog.duckdb")
 	point := func(fixture string) {
 		next := filepath.Join(dir, "next")
-		if err := errors.Join(os.Symlink(catalog(t, fixture), next), os.Rename(next, link)); err != nil {
+		if err := errors.Join(os.Symlink(createCatalog(t, fixture), next), os.Rename(next, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestSpilledFilesAreRemoved(t *testing.T) {
-	dir, file := t.TempDir(), catalog(t, "")
+	dir, file := t.TempDir(), createCatalog(t, "")
 	t.Setenv("TMPDIR", dir)
 	db, err := query.Open(t.Context(), file, query.Options{MemoryLimit: "40MB", Threads: 1})
 	if err != nil {

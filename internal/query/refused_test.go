@@ -26,11 +26,11 @@ const (
 )
 
 func TestQueryOnlyReads(t *testing.T) {
-	path, outside := nights(t), t.TempDir()
+	path, outside := createNightsCatalog(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := checksums(t, filepath.Dir(path), outside)
+	before := fileSums(t, filepath.Dir(path), outside)
 	words := strings.NewReplacer("DIR", outside, "CATALOG", path)
 	db := openAt(t, path)
 	for reason, texts := range escapes.Refused() {
@@ -51,15 +51,15 @@ func TestQueryOnlyReads(t *testing.T) {
 			t.Errorf("%s: got %q, want an error", text, got)
 		}
 	}
-	if diff := cmp.Diff(before, checksums(t, filepath.Dir(path), outside)); diff != "" {
+	if diff := cmp.Diff(before, fileSums(t, filepath.Dir(path), outside)); diff != "" {
 		t.Errorf("files on disk changed (-before +after):\n%s", diff)
 	}
 }
 
 // TestAsOfOnlyReads tests a catalog whose views of an earlier snapshot are in memory.
 func TestAsOfOnlyReads(t *testing.T) {
-	path, outside := nights(t), t.TempDir()
-	before := checksums(t, filepath.Dir(path), outside)
+	path, outside := createNightsCatalog(t), t.TempDir()
+	before := fileSums(t, filepath.Dir(path), outside)
 	for text, reason := range map[string]string{
 		"COPY (SELECT 1) TO '" + path + "' (USE_TMP_FILE false)": noFiles,
 		"DETACH newest":                            noFiles,
@@ -72,7 +72,7 @@ func TestAsOfOnlyReads(t *testing.T) {
 	} {
 		requireRefused(t, openAsOf(t, path, "2026-11-01"), text, reason)
 	}
-	if diff := cmp.Diff(before, checksums(t, filepath.Dir(path), outside)); diff != "" {
+	if diff := cmp.Diff(before, fileSums(t, filepath.Dir(path), outside)); diff != "" {
 		t.Errorf("files on disk changed (-before +after):\n%s", diff)
 	}
 }
@@ -86,8 +86,8 @@ func requireRefused(t *testing.T, db *query.DB, text, reason string) {
 	}
 }
 
-// checksums returns the SHA-256 of the files in folders.
-func checksums(t *testing.T, dirs ...string) map[string][32]byte {
+// fileSums returns the SHA-256 of the files in folders.
+func fileSums(t *testing.T, dirs ...string) map[string][32]byte {
 	t.Helper()
 	found := map[string][32]byte{}
 	for _, dir := range dirs {
@@ -128,9 +128,9 @@ func TestReadingStatementsRun(t *testing.T) {
 	}
 }
 
-// allowed lists the functions of DuckDB that a query may call although they read more than
-// their arguments. The sandbox refuses those that open files.
-const allowed = `
+// allowedFunctions lists the functions of DuckDB that a query may call although they read more
+// than their arguments. The sandbox refuses those that open files.
+const allowedFunctions = `
 arrow_scan arrow_scan_dumb check_peg_parser current_connection_id current_query current_query_id current_transaction_id
 currval duckdb_approx_database_count duckdb_columns duckdb_connection_count duckdb_constraints duckdb_coordinate_systems
 duckdb_databases duckdb_dependencies duckdb_extensions duckdb_external_file_cache duckdb_functions duckdb_indexes
@@ -148,8 +148,8 @@ summary test_all_types test_vector_types unnest uuid uuidv4 uuidv7 which_secret 
 
 var sideEffectName = regexp.MustCompile(`(?i)[a-z]+_(?:logging|profiling|peg_parser)|(?:force_)?checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`)
 
-// TestFunctionsAreAllowedOrRefused fails when an update of DuckDB adds a function. Refuse it in
-// statements.go, or add it to allowed.
+// TestFunctionsAreAllowedOrRefused fails if an update of DuckDB adds a function. Refuse the
+// function in statements.go, or add it to allowedFunctions.
 func TestFunctionsAreAllowedOrRefused(t *testing.T) {
 	text := `SELECT DISTINCT function_name FROM duckdb_functions()
 		WHERE function_type IN ('table', 'table_macro') AND database_name = 'system' OR has_side_effects ORDER BY ALL`
@@ -157,7 +157,7 @@ func TestFunctionsAreAllowedOrRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := strings.Fields(allowed)
+	known := strings.Fields(allowedFunctions)
 	for _, text := range escapes.Refused()[noFunction] {
 		for _, name := range sideEffectName.FindAllString(text, -1) {
 			known = append(known, strings.ToLower(name))

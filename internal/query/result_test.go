@@ -10,7 +10,7 @@ import (
 
 func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, wholeCatalog(t, poorNights))
+	db := openAt(t, createFullCatalog(t, poorNights))
 	for most, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
 		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, most)
 		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {

@@ -38,7 +38,7 @@ func readBack(t *testing.T, file string) []string {
 	path := filepath.Join(t.TempDir(), "read.duckdb")
 	from := "FROM read_parquet('" + strings.ReplaceAll(file, "'", "''") + "')"
 	instance := openDuckDB(t, path, "CREATE TABLE rows AS "+from)
-	exec(t, instance, "CREATE TABLE types AS SELECT list(column_type) AS types FROM (DESCRIBE "+from+")")
+	execute(t, instance, "CREATE TABLE types AS SELECT list(column_type) AS types FROM (DESCRIBE "+from+")")
 	if err := instance.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// poorNights inserts two snapshots with a token that may not read orders. On the second night,
-// outlet_listings failed and campaigns were not proven.
+// poorNights inserts two snapshots, read with a token that may not read orders. On the second
+// night outlet_listings failed and campaigns were not proven.
 const poorNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -37,8 +37,8 @@ INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
 INSERT INTO main.product_listings (id, name, valid_from, row_hash) VALUES ('a', 'A', '2026-11-01 02:00:00+00', 1);
 `
 
-// wholeCatalog creates a catalog with all tables and views and executes a fixture in it.
-func wholeCatalog(t *testing.T, fixture string) string {
+// createFullCatalog creates a catalog with all tables and views and executes a fixture in it.
+func createFullCatalog(t *testing.T, fixture string) string {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
 	if err != nil {
@@ -60,7 +60,7 @@ func wholeCatalog(t *testing.T, fixture string) string {
 	return filepath.Join(d.Dir, warehouse.CatalogFile)
 }
 
-// describeTables lists the tables of sources with their standing.
+// describeTables lists the tables of sources, each with its grade in words.
 func describeTables(sources []query.Source) string {
 	var found []string
 	for _, s := range sources {
@@ -70,7 +70,7 @@ func describeTables(sources []query.Source) string {
 }
 
 func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
-	path := wholeCatalog(t, poorNights)
+	path := createFullCatalog(t, poorNights)
 	now, then := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")
 	if err != nil {
@@ -129,7 +129,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 
 // TestSourcesOfRowCounts checks that all tables are sources of the row counts in meta.tables.
 func TestSourcesOfRowCounts(t *testing.T) {
-	db := openAt(t, wholeCatalog(t, poorNights))
+	db := openAt(t, createFullCatalog(t, poorNights))
 	headline, err := query.Resolve("headline")
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestSourcesOfRowCounts(t *testing.T) {
 }
 
 func TestSourcesDoNotRunTheQuery(t *testing.T) {
-	db := openAt(t, wholeCatalog(t, poorNights))
+	db := openAt(t, createFullCatalog(t, poorNights))
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
 		t.Errorf("PIVOT without IN: got %v, want ErrNoPlan", err)
 	}
@@ -168,7 +168,7 @@ func TestSourcesDoNotRunTheQuery(t *testing.T) {
 }
 
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
-	db := openAt(t, wholeCatalog(t, poorNights))
+	db := openAt(t, createFullCatalog(t, poorNights))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 
 func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, wholeCatalog(t, poorNights))
+	db := openAt(t, createFullCatalog(t, poorNights))
 	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: most BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $most")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,8 @@ func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	}
 }
 
-// TestExcelRefusesWhatASheetCannotHold checks that no file is left either.
+// TestExcelRefusesWhatASheetCannotHold saves results that exceed the limits of a sheet. They must
+// be errors that leave no file.
 func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
@@ -132,7 +133,7 @@ func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if left, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(left) > 0 {
-			t.Errorf("%v was left", left)
+			t.Errorf("the files %v were left", left)
 		}
 	}
 }
@@ -141,7 +142,7 @@ func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
 func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	db, err := query.Open(t.Context(), wholeCatalog(t, poorNights), query.Options{})
+	db, err := query.Open(t.Context(), createFullCatalog(t, poorNights), query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// scopesOf is the table of spec section 5. The routes of the service repeat it. A route
+// scopesOf returns the table of spec section 5, independently of the routes of the service. A route
 // that is not in this table is tested only without a scope.
 func scopesOf() map[string][]string {
 	return map[string][]string{
@@ -46,7 +46,7 @@ func scopesOf() map[string][]string {
 }
 
 func TestScopesGrantTheirRoutesOnly(t *testing.T) {
-	paths := samples(t, sim.New(sim.Options{}), 1)
+	paths := samplePaths(t, sim.New(sim.Options{}), 1)
 	var all []string
 	for _, scopes := range scopesOf() {
 		all = append(all, scopes...)
@@ -70,7 +70,7 @@ func TestScopesGrantTheirRoutesOnly(t *testing.T) {
 
 func TestRoutesRequireScopes(t *testing.T) {
 	s := serve(t, sim.Options{Scopes: []string{}, TokenType: "custom"})
-	for pattern, paths := range samples(t, s.service, 1) {
+	for pattern, paths := range samplePaths(t, s.service, 1) {
 		want := http.StatusForbidden
 		if pattern == "/auth/token" {
 			want = http.StatusOK
@@ -82,7 +82,7 @@ func TestRoutesRequireScopes(t *testing.T) {
 }
 
 func TestTokenTypes(t *testing.T) {
-	paths := samples(t, sim.New(sim.Options{}), 1)
+	paths := samplePaths(t, sim.New(sim.Options{}), 1)
 	article := paths["/articles/{id}"][0]
 	for name, tc := range map[string]struct {
 		opts sim.Options
@@ -182,7 +182,7 @@ func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := served{t, service, base}
+	s := testServer{t, service, base}
 	if got := s.get("/tags").status; got != http.StatusOK {
 		t.Errorf("status %d", got)
 	}

@@ -22,8 +22,8 @@ func (d *discard) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkListingsPage serves a page of 100 of a million listings, the request that the
-// benchmark of a night makes ten thousand times.
+// BenchmarkListingsPage serves a page of 100 of a million listings. The benchmark of a night makes
+// this request ten thousand times.
 func BenchmarkListingsPage(b *testing.B) {
 	service := sim.New(sim.Options{Listings: 1_000_000, HistoryDays: 1})
 	out := &discard{header: http.Header{}}

@@ -10,15 +10,15 @@ import (
 
 func TestSurvivorsOfAWalk(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
-		for _, path := range paged() {
+		for _, path := range pagedLists() {
 			t.Run(fmt.Sprintf("order %d of %s", order, path), func(t *testing.T) {
-				walkUnderChurn(t, path, sim.Options{Order: order, ChurnEvery: 2})
+				checkWalkUnderChurn(t, path, sim.Options{Order: order, ChurnEvery: 2})
 			})
 		}
 	}
 }
 
-func walkUnderChurn(t *testing.T, path string, opts sim.Options) {
+func checkWalkUnderChurn(t *testing.T, path string, opts sim.Options) {
 	t.Helper()
 	s := serve(t, opts)
 	before := ids(t, s.service.Records(path))
@@ -49,11 +49,11 @@ func walkUnderChurn(t *testing.T, path string, opts sim.Options) {
 }
 
 // checkNewestFirst checks that churn inserts at the head of a list sorted newest first.
-func checkNewestFirst(t *testing.T, s served, path string) {
+func checkNewestFirst(t *testing.T, s testServer, path string) {
 	t.Helper()
 	records := s.service.Records(path)
 	for i := 1; i < len(records); i++ {
-		if created(t, records[i-1]).Before(created(t, records[i])) {
+		if createdAt(t, records[i-1]).Before(createdAt(t, records[i])) {
 			t.Fatalf("record %d is older than its successor", i-1)
 		}
 	}
@@ -74,11 +74,11 @@ func TestChurnPerList(t *testing.T) {
 
 func TestAdvanceAfterChurn(t *testing.T) {
 	s := serve(t, sim.Options{ChurnEvery: 1})
-	for _, path := range paged() {
+	for _, path := range pagedLists() {
 		s.walk(path, 10)
 	}
 	s.service.Advance(30)
-	for _, path := range paged() {
+	for _, path := range pagedLists() {
 		checkNewestFirst(t, s, path)
 		if got := len(s.walk(path, 50)); got == 0 {
 			t.Errorf("%s is empty", path)
@@ -101,7 +101,7 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	}()
 	for i := range 60 {
-		s.get(paged()[i%len(paged())])
+		s.get(pagedLists()[i%len(pagedLists())])
 	}
 	<-done
 }

@@ -112,7 +112,7 @@ func TestFaultsOnPages(t *testing.T) {
 }
 
 func TestFaultRulesSelectRequests(t *testing.T) {
-	statuses := func(s served, count int) (out []int) {
+	statuses := func(s testServer, count int) (out []int) {
 		for range count {
 			out = append(out, s.get("/orders?limit=1").status)
 		}

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write testdata/answers.golden anew")
 
 const goldenFile = "testdata/answers.golden"
 
-// goldenWorlds are options of worlds whose responses must not change.
+// goldenWorlds returns options of worlds whose responses must not change.
 func goldenWorlds() map[string]sim.Options {
 	return map[string]sim.Options{
 		"default":   {},
@@ -33,7 +33,7 @@ func goldenWorlds() map[string]sim.Options {
 	}
 }
 
-// goldenQueries are requested for every route: pages, orders and filters.
+// goldenQueries returns the queries for every route: pages, orders and filters.
 func goldenQueries() []string {
 	return []string{
 		"", "?limit=100", "?limit=7&page=2", "?order_by=asc&limit=50", "?sort_by=name&limit=100", "?include_outlets_data=true",
@@ -44,10 +44,9 @@ func goldenQueries() []string {
 	}
 }
 
-// TestResponsesAreStable compares the responses of all routes over a few days with recorded
-// hashes: a seed means the same world in every release. Routes that are not recorded are
-// ignored. After an intended change: go test ./internal/sim -run TestResponsesAreStable
-// -update.
+// TestResponsesAreStable compares the responses of all routes over a few days with recorded hashes,
+// because a seed must give the same world in every release. Unrecorded routes are ignored. After an
+// intended change run go test ./internal/sim -run TestResponsesAreStable -update.
 func TestResponsesAreStable(t *testing.T) {
 	got := map[string]string{}
 	for name, opts := range goldenWorlds() {
@@ -89,12 +88,12 @@ func TestResponsesAreStable(t *testing.T) {
 // is fixed, since it matters with churn.
 func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) {
 	t.Helper()
-	paths := samples(t, service, 25)
+	paths := samplePaths(t, service, 25)
 	patterns := service.Routes()
 	slices.Sort(patterns)
 	for _, pattern := range patterns {
 		if pattern == "/auth/token" {
-			continue // it contains the scopes of all routes, including new ones
+			continue // the response contains the scopes of all routes, including new ones
 		}
 		if sums[pattern] == nil {
 			sums[pattern] = sha256.New()

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// unpack decodes a response body.
-func unpack(t *testing.T, coding string, body []byte) []byte {
+// decodeBody decodes a response body.
+func decodeBody(t *testing.T, coding string, body []byte) []byte {
 	t.Helper()
 	var plain io.Reader = bytes.NewReader(body)
 	var err error
@@ -63,7 +63,7 @@ func TestContentEncoding(t *testing.T) {
 			if coding := got.Header().Get("Content-Encoding"); coding != c.coding {
 				t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, coding, c.coding)
 			}
-			if !bytes.Equal(unpack(t, c.coding, got.Body.Bytes()), want) {
+			if !bytes.Equal(decodeBody(t, c.coding, got.Body.Bytes()), want) {
 				t.Errorf("Accept-Encoding %q with %v: the decoded body differs", c.accept, c.encodings)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// paged are the top-level lists that have pages in the demo's world.
-func paged() []string {
+// pagedLists returns the top-level lists that have pages in the world of the demo.
+func pagedLists() []string {
 	return []string{"/outlets", "/products/listings", "/orders", "/order-items", "/campaigns", "/files"}
 }
 
@@ -24,7 +24,7 @@ func TestPagesContainAllRecords(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, seed := range []uint64{0, 1} {
 			s := serve(t, sim.Options{Seed: seed, Order: order})
-			for _, path := range paged() {
+			for _, path := range pagedLists() {
 				for _, limit := range []int{7, 100} {
 					if !sameBytes(s.service.Records(path), s.walk(path, limit)) {
 						t.Errorf("order %d, seed %d, %s by %d: pages and records differ", order, seed, path, limit)
@@ -73,7 +73,7 @@ func TestPageCapIsSilent(t *testing.T) {
 
 func TestEmptyListHasNoPages(t *testing.T) {
 	s := serve(t, sim.Options{Orders: -1, Listings: -1, Campaigns: -1, Files: -1, Folders: -1})
-	for _, path := range paged() {
+	for _, path := range pagedLists() {
 		got := s.page(path)
 		want := envelope{Records: []json.RawMessage{}, CurrentPage: 1}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -91,8 +91,8 @@ func TestInvalidPagesAreBadRequests(t *testing.T) {
 	}
 }
 
-// created parses created_at in all formats of the service.
-func created(t *testing.T, raw json.RawMessage) time.Time {
+// createdAt parses created_at in all formats of the service.
+func createdAt(t *testing.T, raw json.RawMessage) time.Time {
 	t.Helper()
 	var dated struct {
 		CreatedAt string `json:"created_at"`
@@ -114,11 +114,11 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 	service := sim.New(sim.Options{})
 	service.Advance(3)
 	ties := 0
-	for _, path := range paged() {
+	for _, path := range pagedLists() {
 		records := service.Records(path)
 		for i := 1; i < len(records); i++ {
 			a, b := records[i-1], records[i]
-			switch created(t, a).Compare(created(t, b)) {
+			switch createdAt(t, a).Compare(createdAt(t, b)) {
 			case -1:
 				t.Fatalf("%s: record %d is newer than its predecessor", path, i)
 			case 0:
@@ -170,7 +170,7 @@ func compareField(t *testing.T, field string, a, b json.RawMessage) int {
 		}
 		return out
 	}
-	return created(t, swap(a)).Compare(created(t, swap(b)))
+	return createdAt(t, swap(a)).Compare(createdAt(t, swap(b)))
 }
 
 func TestFilters(t *testing.T) {
@@ -180,17 +180,17 @@ func TestFilters(t *testing.T) {
 	disclaimer := record(t, s.service.Records("/outlet-disclaimers")[0])["id"].(string)
 	for name, tc := range map[string]struct {
 		query string
-		all   bool // whether it filters nothing
+		all   bool // whether all records match
 	}{
-		"a scalar":                             {"filters[country]=Germany", false},
-		"one value":                            {"filters[channel_types][0]=NEWSLETTER", false},
-		"two values":                           {"filters[placement_types][0]=QUOTE&filters[placement_types][1]=MENTION", false},
-		"a tag":                                {"filters[tags][0]=" + url.QueryEscape("Crypto/Web3"), false},
-		"a product":                            {"filters[product_ids][0]=" + some, false},
-		"a disclaimer":                         {"filters[disclaimer_ids][0]=" + disclaimer, false},
-		"bare brackets filter nothing":         {"filters[country][]=Germany&filters[tags][]=Food", true},
-		"a list without index filters nothing": {"filters[tags]=Food", true},
-		"an unknown key filters nothing":       {"filters[colour]=red", true},
+		"a scalar":                        {"filters[country]=Germany", false},
+		"one value":                       {"filters[channel_types][0]=NEWSLETTER", false},
+		"two values":                      {"filters[placement_types][0]=QUOTE&filters[placement_types][1]=MENTION", false},
+		"a tag":                           {"filters[tags][0]=" + url.QueryEscape("Crypto/Web3"), false},
+		"a product":                       {"filters[product_ids][0]=" + some, false},
+		"a disclaimer":                    {"filters[disclaimer_ids][0]=" + disclaimer, false},
+		"bare brackets are ignored":       {"filters[country][]=Germany&filters[tags][]=Food", true},
+		"a list without index is ignored": {"filters[tags]=Food", true},
+		"an unknown key is ignored":       {"filters[colour]=red", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{"/outlets", "/products/listings"} {
@@ -225,7 +225,7 @@ func TestEnvelopeOption(t *testing.T) {
 		sim.EnvelopePaginated: '{', sim.EnvelopeArray: '[', sim.EnvelopeRecords: '{',
 	} {
 		s := serve(t, sim.Options{Envelope: envelope})
-		for pattern, paths := range samples(t, s.service, 1) {
+		for pattern, paths := range samplePaths(t, s.service, 1) {
 			if !slices.Contains([]string{"/order-items", "/tags", "/folders", "/campaigns/{id}/articles"}, pattern) {
 				continue
 			}

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// required are the fields that the spec marks with *, and the fields needed to join records.
-// A route that is not listed must return records with any fields.
-func required() map[string][]string {
+// requiredFields returns for each route the fields that the spec marks with *, and the fields that
+// are needed to join records. Records of other routes may have any fields.
+func requiredFields() map[string][]string {
 	return map[string][]string{
 		"/auth/token":                           {"source", "team_id", "token_type", "scopes", "pro_pricing_enabled"},
 		"/outlets":                              {"id", "name", "outlet_id", "channels", "prices"},
@@ -49,14 +49,14 @@ func required() map[string][]string {
 
 func TestRoutesHaveRequiredFields(t *testing.T) {
 	s := serve(t, sim.Options{})
-	paths := samples(t, s.service, 40)
-	for pattern := range required() {
+	paths := samplePaths(t, s.service, 40)
+	for pattern := range requiredFields() {
 		if !slices.Contains(s.service.Routes(), pattern) {
 			t.Errorf("no route of internal/sim/routes.go answers %s", pattern)
 		}
 	}
 	for _, pattern := range s.service.Routes() {
-		fields, listed := required()[pattern]
+		fields, listed := requiredFields()[pattern]
 		t.Run(pattern, func(t *testing.T) {
 			records := 0
 			for _, path := range paths[pattern] {
@@ -116,7 +116,7 @@ func checkFields(t *testing.T, raw json.RawMessage, fields []string) {
 
 func TestRecordsAndObjectEqualResponses(t *testing.T) {
 	s := serve(t, sim.Options{Seed: 3})
-	for pattern, paths := range samples(t, s.service, 3) {
+	for pattern, paths := range samplePaths(t, s.service, 3) {
 		for _, path := range paths {
 			served := s.get(path + "?limit=100").body
 			if object, ok := s.service.Object(path); ok {

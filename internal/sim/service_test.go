@@ -14,19 +14,19 @@ import (
 	"placementsync/internal/sim"
 )
 
-// served is a service with a real HTTP server.
-type served struct {
+// testServer is a service behind a real HTTP server.
+type testServer struct {
 	t       *testing.T
 	service *sim.Service
 	base    string
 }
 
-func serve(t *testing.T, opts sim.Options) served {
+func serve(t *testing.T, opts sim.Options) testServer {
 	t.Helper()
 	service := sim.New(opts)
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	return served{t, service, server.URL}
+	return testServer{t, service, server.URL}
 }
 
 // answer is a response whose body was read as far as possible.
@@ -34,11 +34,11 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	err    error // error of reading the body
+	err    error // the error while the body was read
 }
 
 // request sends one request with the token and does not follow redirects.
-func (s served) request(method, path, token string) (answer, error) {
+func (s testServer) request(method, path, token string) (answer, error) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, nil)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s served) request(method, path, token string) (answer, error) {
 }
 
 // get sends a GET with the default token. The response must be complete.
-func (s served) get(path string) answer {
+func (s testServer) get(path string) answer {
 	s.t.Helper()
 	got, err := s.request(http.MethodGet, path, "pc_demo")
 	if err != nil || got.err != nil {
@@ -77,7 +77,7 @@ type envelope struct {
 	PreviousPage *int              `json:"previous_page"`
 }
 
-func (s served) page(path string) envelope {
+func (s testServer) page(path string) envelope {
 	s.t.Helper()
 	got := s.get(path)
 	if got.status != http.StatusOK {
@@ -91,7 +91,7 @@ func (s served) page(path string) envelope {
 }
 
 // walk reads all pages of a list by following next_page.
-func (s served) walk(path string, limit int) []json.RawMessage {
+func (s testServer) walk(path string, limit int) []json.RawMessage {
 	s.t.Helper()
 	var out []json.RawMessage
 	for number := 1; ; {
@@ -135,9 +135,9 @@ func ids(t *testing.T, records []json.RawMessage) []string {
 	return out
 }
 
-// samples returns paths with existing ids for each route, for at most the given number of
+// samplePaths returns paths with existing ids for each route, for at most the given number of
 // parents.
-func samples(t *testing.T, service *sim.Service, most int) map[string][]string {
+func samplePaths(t *testing.T, service *sim.Service, most int) map[string][]string {
 	t.Helper()
 	parents := map[string][]string{
 		"teams":     {service.TeamID()},

@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// shapes are the forms of fields that must occur in the demo's world. In a path [] means
-// the items of a list.
-func shapes() map[string]map[string][]string {
+// wantShapes returns the forms of fields that must occur in the world of the demo. In a path []
+// means the items of a list.
+func wantShapes() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"/outlets/{outlet_id}": {
 			"outlet_channels[].do_follow_links_allowed": {"true", "false", "null", "absent", "number", `"Unlimited"`, `"5"`, `"2 links"`},
@@ -92,8 +92,8 @@ func shapes() map[string]map[string][]string {
 func TestShapesOccurInTheDefaultWorld(t *testing.T) {
 	service := sim.New(sim.Options{})
 	service.Advance(1)
-	paths := samples(t, service, 1000)
-	for pattern, fields := range shapes() {
+	paths := samplePaths(t, service, 1000)
+	for pattern, fields := range wantShapes() {
 		seen := map[string]map[string]bool{}
 		for _, path := range paths[pattern] {
 			records := service.Records(path)
@@ -207,7 +207,8 @@ func TestTextsAndTimesOfAllForms(t *testing.T) {
 	}
 }
 
-// TestMoneyAddsUp adds the amounts of orders as exact decimals, after rounding the noise.
+// TestMoneyAddsUp adds the amounts of orders as exact decimals. Floating-point noise is rounded
+// away first.
 func TestMoneyAddsUp(t *testing.T) {
 	for _, raw := range sim.New(sim.Options{}).Records("/orders") {
 		var order struct {
@@ -221,16 +222,16 @@ func TestMoneyAddsUp(t *testing.T) {
 		if order.Credits == nil {
 			continue
 		}
-		sum := new(big.Rat).Add(micro(t, order.Subtotal), micro(t, order.Fee))
-		sum.Sub(sum, micro(t, order.Discount)).Sub(sum, micro(t, *order.Credits))
-		if sum.Cmp(micro(t, order.Total)) != 0 {
+		sum := new(big.Rat).Add(roundToMicro(t, order.Subtotal), roundToMicro(t, order.Fee))
+		sum.Sub(sum, roundToMicro(t, order.Discount)).Sub(sum, roundToMicro(t, *order.Credits))
+		if sum.Cmp(roundToMicro(t, order.Total)) != 0 {
 			t.Errorf("total %s is not %s", order.Total, sum.FloatString(6))
 		}
 	}
 }
 
-// micro returns a number rounded to six decimals.
-func micro(t *testing.T, n json.Number) *big.Rat {
+// roundToMicro returns a number rounded to six decimals.
+func roundToMicro(t *testing.T, n json.Number) *big.Rat {
 	t.Helper()
 	exact, ok := new(big.Rat).SetString(n.String())
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// leaves returns the values of all records of a list as texts, by record and path.
-func leaves(t *testing.T, service *sim.Service, path string) map[string]string {
+// fieldTexts returns the values of all records of a list as texts, by record and path.
+func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	var walk func(at string, value any)
@@ -44,9 +44,8 @@ func leaves(t *testing.T, service *sim.Service, path string) map[string]string {
 	return out
 }
 
-// TestValueFaults compares a service with each fault to a service without it: on the day of
-// the fault exactly the fields of the fault differ, and on the days before and after no
-// field.
+// TestValueFaults compares services with one fault each with a service without faults. On the day of
+// the fault exactly the fields of the fault must differ, and on the days before and after no field.
 func TestValueFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  sim.ValueFault
@@ -72,7 +71,7 @@ func TestValueFaults(t *testing.T) {
 			for day := range 3 {
 				differing := map[string]bool{}
 				for _, path := range []string{"/products/listings", "/outlets", "/orders", "/order-items"} {
-					want, got := leaves(t, right, path), leaves(t, wrong, path)
+					want, got := fieldTexts(t, right, path), fieldTexts(t, wrong, path)
 					for at := range want {
 						if want[at] != got[at] {
 							differing[at[strings.LastIndex(at, ".")+1:]] = true

@@ -15,7 +15,7 @@ import (
 func snapshot(t *testing.T, service *sim.Service) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, paths := range samples(t, service, 150) {
+	for _, paths := range samplePaths(t, service, 150) {
 		for _, path := range paths {
 			if object, ok := service.Object(path); ok {
 				out[path] = string(object)
@@ -44,7 +44,7 @@ func TestSameSeedGivesSameBytes(t *testing.T) {
 	}
 	other := sim.New(sim.Options{Seed: 6})
 	if sameBytes(threeDays.Records("/orders"), other.Records("/orders")) {
-		t.Error("another seed makes the same orders")
+		t.Error("another seed gives the same orders")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestDaysDiffer(t *testing.T) {
 			t.Errorf("day %d, now %v, want %d, %v", service.Day(), service.Now(), day, want)
 		}
 		before := map[string][]json.RawMessage{}
-		for _, path := range paged() {
+		for _, path := range pagedLists() {
 			before[path] = service.Records(path)
 		}
 		service.Advance(1)
@@ -102,17 +102,17 @@ func TestChangedShareOfListings(t *testing.T) {
 	}
 }
 
-// past contains the values that must never change.
-type past struct {
+// pastValues contains the values that must never change.
+type pastValues struct {
 	paid     map[string]any // date_paid by order
 	history  map[string][]any
 	campaign map[string]string // row by campaign
 	statuses map[string]int    // statuses of all articles by campaign
 }
 
-func remember(t *testing.T, service *sim.Service) past {
+func recordPast(t *testing.T, service *sim.Service) pastValues {
 	t.Helper()
-	out := past{map[string]any{}, map[string][]any{}, map[string]string{}, map[string]int{}}
+	out := pastValues{map[string]any{}, map[string][]any{}, map[string]string{}, map[string]int{}}
 	for _, raw := range service.Records("/orders") {
 		if order := record(t, raw); order["date_paid"] != nil {
 			out.paid[order["id"].(string)] = order["date_paid"]
@@ -134,10 +134,10 @@ func remember(t *testing.T, service *sim.Service) past {
 func TestThePastDoesNotChange(t *testing.T) {
 	service := sim.New(sim.Options{})
 	silent, grown := 0, 0
-	before := remember(t, service)
+	before := recordPast(t, service)
 	for range 10 {
 		service.Advance(1)
-		after := remember(t, service)
+		after := recordPast(t, service)
 		for id, paid := range before.paid {
 			if after.paid[id] != paid {
 				t.Errorf("order %s was paid %v and now %v", id, paid, after.paid[id])
@@ -179,7 +179,7 @@ func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 	service := sim.New(sim.Options{})
 	updated := 0
 	for range 6 {
-		before := remember(t, service).campaign
+		before := recordPast(t, service).campaign
 		service.Advance(1)
 		for _, raw := range service.Records("/campaigns") {
 			row := record(t, raw)
@@ -228,12 +228,12 @@ func TestReferencesAreValid(t *testing.T) {
 		}
 	}
 	if withdrawn == 0 || missing == 0 {
-		t.Errorf("%d items of withdrawn products, %d of products that are no longer served", withdrawn, missing)
+		t.Errorf("%d items of withdrawn products, %d of products answered 404; want some of both", withdrawn, missing)
 	}
 }
 
 // checkArticle follows the references from an item to its article, its campaign and back.
-func (s served) checkArticle(id string, item map[string]any, items []string) {
+func (s testServer) checkArticle(id string, item map[string]any, items []string) {
 	s.t.Helper()
 	article := record(s.t, s.get("/articles/"+id).body)
 	if article["product_id"] != item["product_id"] {

@@ -30,9 +30,9 @@ func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	return binary.LittleEndian.Uint64(data[4096+40:])
 }
 
-// content lists the tables, views and macros of the published catalog, with the number of rows and a
-// checksum of each table.
-func content(t *testing.T, w *warehouse.Warehouse) []string {
+// catalogContent lists the tables, views and macros of the published catalog, with the number of
+// rows and a checksum of each table.
+func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	must(t, err)
@@ -63,8 +63,8 @@ func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
 }
 
-// withoutSum removes the line with the number of rows.
-func withoutSum(lines []string) []string {
+// withoutRowCount removes the line with the number of rows.
+func withoutRowCount(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return line[0] >= '0' && line[0] <= '9' })
 }
 
@@ -74,33 +74,33 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 16<<10 {
 		t.Fatalf("a small catalog has blocks of %d bytes", got)
 	}
-	before := content(t, w)
+	before := catalogContent(t, w)
 
-	// After a kill or an error before or after the move, readers keep the last night.
-	failing := failingAt(t, w, "before rename of the draft")
-	d := draft(t, failing, "20261102T020000Z", "two")
+	// After an error before or after the move, readers see the last night.
+	failing := openFailingAt(t, w, "before rename of the draft")
+	d := beginDraft(t, failing, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)
-	if _, err := d.Publish(t.Context(), slices.Clone(files)); !errors.Is(err, syscall.EIO) {
-		t.Errorf("got %v from a disk that fails at the move", err)
+	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("with a disk that fails at the move, got %v", err)
 	}
 	must(t, d.Discard())
-	if diff := cmp.Diff(before, content(t, w)); diff != "" {
+	if diff := cmp.Diff(before, catalogContent(t, w)); diff != "" {
 		t.Errorf("the published catalog changed (-before +after):\n%s", diff)
 	}
 
-	d = draft(t, w, "20261102T020000Z", "two")
+	d = beginDraft(t, w, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)
 	var rows int64
 	var sum string
 	must(t, d.DB.QueryRowContext(t.Context(), "SELECT count(*), sum(hash(t))::VARCHAR FROM history.product_listing_tags t").Scan(&rows, &sum))
-	m, err := d.Publish(t.Context(), slices.Clone(files))
+	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("a catalog of %d rows has blocks of %d bytes", rows, got)
 	}
-	after := content(t, w)
-	if diff := cmp.Diff(withoutSum(before), withoutSum(after)); diff != "" {
+	after := catalogContent(t, w)
+	if diff := cmp.Diff(withoutRowCount(before), withoutRowCount(after)); diff != "" {
 		t.Errorf("tables, views, macros or comments changed (-small +large):\n%s", diff)
 	}
 	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(after, want) {
@@ -121,7 +121,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
-	before := content(t, w)
+	before := catalogContent(t, w)
 	file := filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.CatalogFile)
 	old := filepath.Join(t.TempDir(), "old.duckdb")
 	db, err := sql.Open("duckdb", "")
@@ -151,10 +151,10 @@ func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	if next.Catalog.Bytes*3 > m.Catalog.Bytes {
 		t.Errorf("the catalog has %d bytes in small blocks and had %d before", next.Catalog.Bytes, m.Catalog.Bytes)
 	}
-	if diff := cmp.Diff(withoutSum(before), withoutSum(content(t, w))); diff != "" {
+	if diff := cmp.Diff(withoutRowCount(before), withoutRowCount(catalogContent(t, w))); diff != "" {
 		t.Errorf("tables, views, macros or comments changed (-before +after):\n%s", diff)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"placementsync/schema"
 )
 
-// all returns a warehouse with every table.
-func all(t *testing.T) *warehouse.Warehouse {
+// openFull returns a warehouse with every table.
+func openFull(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
 	if err != nil {
@@ -30,7 +30,7 @@ func all(t *testing.T) *warehouse.Warehouse {
 // TestDefinitionsAreThoseOfDuckDB compares stream.ParseDefinition with the tables that DuckDB creates
 // from the same files.
 func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
-	w := all(t)
+	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", night)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
 		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", sqltext.SQL(sql), "USE main"); err != nil {
 			t.Fatalf("DuckDB refuses schema/%s.sql: %v", name, err)
 		}
-		if diff := cmp.Diff(untrack(def.Columns), describe(t, d, "plain", name)); diff != "" {
+		if diff := cmp.Diff(withoutTracking(def.Columns), describe(t, d, "plain", name)); diff != "" {
 			t.Errorf("%s read differently (-stream +duckdb):\n%s", name, diff)
 		}
 		if err := d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"); err != nil {
@@ -53,7 +53,7 @@ func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
 	}
 }
 
-func untrack(cols []stream.Column) []stream.Column {
+func withoutTracking(cols []stream.Column) []stream.Column {
 	plain := slices.Clone(cols)
 	for i := range plain {
 		plain[i].Untracked, plain[i].FieldID, plain[i].References = false, 0, stream.Reference{}
@@ -81,7 +81,7 @@ func describe(t *testing.T, d *warehouse.Draft, schema, table string) []stream.C
 }
 
 func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
-	w := all(t)
+	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", night)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
 }
 
 func TestEveryPublishedColumnHasAComment(t *testing.T) {
-	d, err := all(t).Begin(t.Context(), "r", night)
+	d, err := openFull(t).Begin(t.Context(), "r", night)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestEveryPublishedColumnHasAComment(t *testing.T) {
 
 func TestHistoryReturnsTheRowsOfATime(t *testing.T) {
 	w := open(t)
-	d := draft(t, w, "20261102T020000Z", "new")
+	d := beginDraft(t, w, "20261102T020000Z", "new")
 	defer d.Discard()
 	if err := d.Exec(t.Context(), `INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id)
 		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`); err != nil {
@@ -137,7 +137,7 @@ func TestHistoryReturnsTheRowsOfATime(t *testing.T) {
 // publishByOther publishes a draft with the schema version of another program.
 func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	t.Helper()
-	m, err := d.Publish(t.Context(), slices.Clone(files))
+	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	m.Schema = "another"
 	data, err := json.Marshal(m)
@@ -155,7 +155,7 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := open(t)
-			d := draft(t, w, "20261101T020000Z", "one")
+			d := beginDraft(t, w, "20261101T020000Z", "one")
 			if err := d.Exec(t.Context(), sqltext.SQL(c.spoil)); err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 			}
 			var refused *warehouse.SchemaError
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
-				t.Errorf("got error %v, want a SchemaError with %q and the mending command", err, c.want)
+				t.Errorf("got error %v, want a SchemaError with %q and the command rebuild", err, c.want)
 			}
 			left, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))
 			if len(left) > 0 || globErr != nil {

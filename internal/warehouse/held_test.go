@@ -17,14 +17,14 @@ import (
 
 const firstRun, heldRun, laterRun = "20261101T020000Z", "20261102T020000Z", "20261103T020000Z"
 
-// hold creates a held night, like a run whose check "prices" failed.
-func hold(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
+// holdNight creates a held night, as a run whose check "prices" failed.
+func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
-	d := draft(t, w, run, tag)
+	d := beginDraft(t, w, run, tag)
 	entry := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
 		Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
 	must(t, d.WriteEntry(entry))
-	_, err := d.Hold(t.Context(), slices.Clone(files))
+	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
 		entry.Outcome, entry.ExitCode, entry.SnapshotAt, entry.Held = ledger.Failed, 1, time.Time{}, true
 		must(t, w.Ledger.Record(entry))
@@ -32,35 +32,35 @@ func hold(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	return errors.Join(err, d.Discard())
 }
 
-// heldName is the run of the held night; empty means none.
-func heldName(t *testing.T, w *warehouse.Warehouse) string {
+// heldRunID returns the run of the held night, or "" if no night is held.
+func heldRunID(t *testing.T, w *warehouse.Warehouse) string {
 	t.Helper()
 	h, _, err := w.Held()
 	must(t, err)
 	return h.Manifest.RunID
 }
 
-// newest is the tag of the newest night that readers see.
-func newest(t *testing.T, w *warehouse.Warehouse) string {
+// newestTag returns the tag of the newest night that readers see.
+func newestTag(t *testing.T, w *warehouse.Warehouse) string {
 	t.Helper()
-	all := read(t, w)
+	all := readTags(t, w)
 	return all[len(all)-1]
 }
 
 func requireState(t *testing.T, w *warehouse.Warehouse, seen, held string) {
 	t.Helper()
-	if got := newest(t, w); got != seen {
+	if got := newestTag(t, w); got != seen {
 		t.Errorf("readers see %s, want %s", got, seen)
 	}
-	if got := heldName(t, w); got != held {
-		t.Errorf("held is %q, want %q", got, held)
+	if got := heldRunID(t, w); got != held {
+		t.Errorf("the held night is %q, want %q", got, held)
 	}
 }
 
-func TestAHeldNightIsPublishedAsItIs(t *testing.T) {
+func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
-	must(t, hold(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, heldRun, "two"))
 	requireState(t, w, "one", heldRun)
 	h, _, err := w.Held()
 	must(t, err)
@@ -96,7 +96,7 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 	if _, err := w.DiscardHeld(); !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("without a held night: %v", err)
 	}
-	must(t, hold(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, heldRun, "two"))
 	run, err := w.DiscardHeld()
 	must(t, err)
 	requireState(t, w, "one", "")
@@ -108,8 +108,8 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 func TestTheNextNightReplacesAHeldOne(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
-	must(t, hold(t, w, heldRun, "two"))
-	must(t, hold(t, w, laterRun, "three"))
+	must(t, holdNight(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, laterRun, "three"))
 	requireState(t, w, "one", laterRun)
 	publish(t, w, "20261104T020000Z", "four")
 	requireState(t, w, "four", "")
@@ -119,16 +119,16 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	publish(t, w, heldRun, "two")
-	must(t, hold(t, w, laterRun, "three"))
+	must(t, holdNight(t, w, laterRun, "three"))
 	_, err := w.Rollback(firstRun, night)
 	must(t, err)
 	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-		t.Error("it was published over a version that it was not built on")
+		t.Error("the held night was published over a version on which it was not built")
 	}
 	requireState(t, w, "one", laterRun)
 }
 
-func TestADamagedHeldNightIsFoundAndNotPublished(t *testing.T) {
+func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	edit := func(name string, change func(data []byte) []byte) func() error {
@@ -143,7 +143,7 @@ func TestADamagedHeldNightIsFoundAndNotPublished(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage func() error
-		// seen is set if verify finds it without --read-data.
+		// seen is set if verify finds the damage without --read-data.
 		seen bool
 	}{
 		"a changed byte":  {edit(warehouse.CatalogFile, func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), false},
@@ -154,7 +154,7 @@ func TestADamagedHeldNightIsFoundAndNotPublished(t *testing.T) {
 		"no entry":        {remove("run.json"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must(t, hold(t, w, heldRun, "two"))
+			must(t, holdNight(t, w, heldRun, "two"))
 			must(t, c.damage())
 			for _, readData := range []bool{false, true} {
 				found, err := integrity.Check(t.Context(), w, readData)
@@ -164,16 +164,16 @@ func TestADamagedHeldNightIsFoundAndNotPublished(t *testing.T) {
 				}
 			}
 			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-				t.Error("it was published")
+				t.Error("the damaged night was published")
 			}
-			if got := newest(t, w); got != "one" {
+			if got := newestTag(t, w); got != "one" {
 				t.Errorf("readers see %s", got)
 			}
 			_, err := w.DiscardHeld()
 			must(t, err)
 		})
 	}
-	must(t, hold(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, heldRun, "two"))
 	must(t, remove(warehouse.ManifestFile)())
 	publish(t, w, laterRun, "three")
 	requireNoHeldFiles(t, w)
@@ -192,11 +192,11 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 		t.Helper()
 		gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, dryRun)
 		must(t, err)
-		return paths(gone)
+		return prunedPaths(gone)
 	}
 	publish(t, w, firstRun, "one")
 	publish(t, w, heldRun, "two")
-	must(t, hold(t, w, laterRun, "three"))
+	must(t, holdNight(t, w, laterRun, "three"))
 	if got := prune(false); len(got) > 0 {
 		t.Errorf("prune removed %v", got)
 	}
@@ -214,11 +214,12 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	requireNoHeldFiles(t, w)
 }
 
-// TestKeepVersionsBoundsPublishedHeldNights publishes a held night where one version is kept.
+// TestKeepVersionsBoundsPublishedHeldNights publishes a held night in a warehouse that keeps one
+// version.
 func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	w := openKeeping(t, 1)
 	publish(t, w, firstRun, "one")
-	must(t, hold(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, heldRun, "two"))
 	_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
 	must(t, err)
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{heldRun}) {
@@ -227,8 +228,8 @@ func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	requireNoHeldFiles(t, w)
 }
 
-// TestAHeldReplayReplacesItsNight holds a replay of the newest night: it was built on the version
-// before.
+// TestAHeldReplayReplacesItsNight holds a replay of the newest night, which is built on the version
+// before that night.
 func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
@@ -240,7 +241,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
 	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
 	must(t, d.WriteEntry(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
-	_, err = d.Hold(t.Context(), slices.Clone(files))
+	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
 	if gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(gone) > 0 {
 		t.Errorf("prune removed %v (%v)", gone, err)
@@ -258,11 +259,11 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
-	must(t, hold(t, w, heldRun, "two"))
-	if _, err := failingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, night); !errors.Is(err, syscall.EIO) {
+	must(t, holdNight(t, w, heldRun, "two"))
+	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, night); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	err := locked(t, w, laterRun, func() error {
+	err := withLock(t, w, laterRun, func() error {
 		_, err := w.Rollback(heldRun, night)
 		return err
 	})
@@ -272,20 +273,20 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	requireState(t, w, "one", heldRun)
 }
 
-// stride is how many steps further the next kill is. The long trial kills at each.
-func stride() int {
+// killStride returns the number of steps between two kills. The trial kills at each step.
+func killStride() int {
 	if os.Getenv("PLACEMENTSYNC_TRIALS") != "" {
 		return 1
 	}
 	return 13
 }
 
-// errCut is the error of a disk that no longer changes, as after a kill.
-var errCut = errors.New("cut")
+// errDiskStopped is the error of a disk that no longer changes, as after a kill.
+var errDiskStopped = errors.New("cut")
 
-// cutAfter opens the warehouse again with a disk on which only so many steps succeed. reached
-// reports whether a further one was tried.
-func cutAfter(t *testing.T, w *warehouse.Warehouse, steps int) (cut *warehouse.Warehouse, reached *bool) {
+// stopDiskAfter opens the warehouse again with a disk on which only the given number of steps
+// succeeds. reached reports whether another step was tried.
+func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (cut *warehouse.Warehouse, reached *bool) {
 	t.Helper()
 	reached = new(bool)
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(string) error {
@@ -293,24 +294,24 @@ func cutAfter(t *testing.T, w *warehouse.Warehouse, steps int) (cut *warehouse.W
 			return nil
 		}
 		*reached = true
-		return errCut
+		return errDiskStopped
 	}}), reached
 }
 
-// TestNoStateIsBetweenHeldAndPublished cuts the publish of a held night at each of its steps.
-// Readers see the old or the new snapshot, the night is held or published, and a second
-// publish, or the next night, completes it.
+// TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at each of its steps.
+// Readers must see the old or the new snapshot, and the night must be held or published. A second
+// publish, or the next night, must complete it.
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
-	for steps := 0; ; steps += stride() {
+	for steps := 0; ; steps += killStride() {
 		w := open(t)
 		publish(t, w, firstRun, "one")
-		must(t, hold(t, w, heldRun, "two"))
-		cut, reached := cutAfter(t, w, steps)
+		must(t, holdNight(t, w, heldRun, "two"))
+		cut, reached := stopDiskAfter(t, w, steps)
 		_, err := cut.PublishHeld(t.Context(), []string{"prices"}, night)
-		seen, held := newest(t, w), heldName(t, w)
+		seen, held := newestTag(t, w), heldRunID(t, w)
 		switch {
 		case seen == "one" && held == heldRun && err != nil:
-			if steps%2 == 0 { // the next night otherwise
+			if steps%2 == 0 { // otherwise the next night completes it
 				_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
 				must(t, err)
 				requireState(t, w, "two", "")
@@ -319,7 +320,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 				requireState(t, w, "three", "")
 			}
 		case seen == "two" && held == "":
-			must(t, locked(t, w, laterRun, w.Recover))
+			must(t, withLock(t, w, laterRun, w.Recover))
 			runs, err := w.Ledger.Runs()
 			must(t, err)
 			if last := ledger.Find(runs, heldRun); last.Outcome != ledger.Complete || !slices.Equal(last.Accepted, []string{"prices"}) {
@@ -343,27 +344,27 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	}
 }
 
-// TestNoStateIsBetweenDraftAndHeld cuts the hold of a night at each of its steps: it is held
-// or it never was, and at most one is.
+// TestNoStateIsBetweenDraftAndHeld stops the hold of a night at each of its steps. Afterwards the
+// night must be held or not exist, and at most one night may be held.
 func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
-	for steps := 0; ; steps += stride() {
+	for steps := 0; ; steps += killStride() {
 		w := open(t)
 		publish(t, w, firstRun, "one")
-		must(t, hold(t, w, heldRun, "two"))
-		cut, reached := cutAfter(t, w, steps)
+		must(t, holdNight(t, w, heldRun, "two"))
+		cut, reached := stopDiskAfter(t, w, steps)
 		d, err := cut.Begin(t.Context(), laterRun, night.AddDate(0, 0, 2))
 		if err == nil {
 			err = d.WriteEntry(ledger.Run{ID: laterRun, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {
-				_, err = d.Hold(t.Context(), slices.Clone(files))
+				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}
 			_ = d.Discard()
 		}
-		held := heldName(t, w)
+		held := heldRunID(t, w)
 		if held != heldRun && held != laterRun && (held != "" || err == nil) {
 			t.Errorf("after %d steps %q is held (%v)", steps, held, err)
 		}
-		must(t, locked(t, w, laterRun, w.Recover))
+		must(t, withLock(t, w, laterRun, w.Recover))
 		runs, readErr := w.Ledger.Runs()
 		must(t, readErr)
 		if held == laterRun && !ledger.Find(runs, laterRun).Held {
@@ -376,16 +377,16 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	}
 }
 
-// TestNoStateIsBetweenHeldAndDiscarded cuts the removal of a held night at each of its steps: it is
-// held or gone, and the next night removes its rest.
+// TestNoStateIsBetweenHeldAndDiscarded stops the removal of a held night at each of its steps. The
+// night must be held or removed, and the next night must remove all remaining files.
 func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 	for steps := 0; ; steps++ {
 		w := open(t)
 		publish(t, w, firstRun, "one")
-		must(t, hold(t, w, heldRun, "two"))
-		cut, reached := cutAfter(t, w, steps)
+		must(t, holdNight(t, w, heldRun, "two"))
+		cut, reached := stopDiskAfter(t, w, steps)
 		_, err := cut.DiscardHeld()
-		if held := heldName(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
+		if held := heldRunID(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
 			t.Errorf("after %d steps %q is held (%v)", steps, held, err)
 		}
 		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {

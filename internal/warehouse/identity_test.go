@@ -21,8 +21,8 @@ const (
 	thirdNight  = "20261103T020000Z"
 )
 
-// TestAMissingOrWrongLinkIsAnError changes the link of a warehouse of three nights. No night begins.
-// The command that the error names repairs the link.
+// TestAMissingOrWrongLinkIsAnError changes the link latest of a warehouse of three nights. The next
+// night must not begin, and the command that the error names must repair the link.
 func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil   func(t *testing.T, w *warehouse.Warehouse)
@@ -32,9 +32,9 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	}{
 		"gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
 			`the link "latest" is gone, and ` + thirdNight + " was published last; placementsync rollback " + thirdNight, thirdNight, []string{"one", "two", "three"}},
-		"leads elsewhere": {func(t *testing.T, w *warehouse.Warehouse) { relink(t, w, secondNight) },
+		"points elsewhere": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
 			`the link "latest" leads to ` + secondNight + ", and " + thirdNight + " was published last", secondNight, []string{"one", "two"}},
-		"a copy of what it led to": {func(t *testing.T, w *warehouse.Warehouse) {
+		"a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, os.Remove(link(w)))
 			must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
 		}, `the link "latest" is gone`, thirdNight, []string{"one", "two", "three"}},
@@ -46,7 +46,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := openKeeping(t, 3)
-			nights(t, w, "one", "two", "three")
+			publishNights(t, w, "one", "two", "three")
 			c.spoil(t, w)
 			_, err := w.Begin(t.Context(), "20261104T020000Z", night.AddDate(0, 0, 3))
 			var lost *warehouse.LostError
@@ -54,18 +54,18 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 				t.Fatalf("got %v, want a LostError with %q", err, c.message)
 			}
 			if err := w.Recover(); !errors.As(err, &lost) {
-				t.Errorf("a run begins all the same: %v", err)
+				t.Errorf("a run begins despite the wrong link: %v", err)
 			}
 			m, err := w.Rollback(c.run, night.AddDate(0, 0, 4))
 			if err != nil || m.RunID != c.run {
 				t.Fatalf("rolled back to %q: %v", m.RunID, err)
 			}
-			if got := read(t, w); !cmp.Equal(got, c.want) {
+			if got := readTags(t, w); !cmp.Equal(got, c.want) {
 				t.Errorf("a reader got %v, want %v", got, c.want)
 			}
 			must(t, w.Identity.Check())
 			publish(t, w, "20261107T020000Z", "next")
-			if got := read(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
+			if got := readTags(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
 				t.Errorf("the next night built on %v", got)
 			}
 		})
@@ -80,21 +80,21 @@ func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	publish(t, w, firstNight, "one")
 }
 
-// TestTheLinkOfAKilledRunIsAccepted ends a run, and a rollback, between the switch and the line in the
-// ledger.
+// TestTheLinkOfAKilledRunIsAccepted ends a run, and then a rollback, after the switch of latest and
+// before the ledger entry.
 func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	d := draft(t, w, secondNight, "two")
+	d := beginDraft(t, w, secondNight, "two")
 	must(t, d.WriteEntry(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
-	_, err := d.Publish(t.Context(), slices.Clone(files))
+	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	must(t, w.Recover())
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v)", runs, err)
 	}
 	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
-	relink(t, w, firstNight)
+	replaceLink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
@@ -103,10 +103,10 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	must(t, w.Identity.Check())
 }
 
-// TestRollbackHasALineInTheLedger reads the lines of two rollbacks in one second.
-func TestRollbackHasALineInTheLedger(t *testing.T) {
+// TestRollbackIsInTheLedger reads the ledger entries of two rollbacks in the same second.
+func TestRollbackIsInTheLedger(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one", "two")
+	publishNights(t, w, "one", "two")
 	for _, run := range []string{firstNight, secondNight} {
 		_, err := w.Rollback(run, night)
 		must(t, err)
@@ -123,14 +123,14 @@ func TestRollbackHasALineInTheLedger(t *testing.T) {
 	}
 }
 
-// TestADamagedBaseIsReportedWithARemedy damages files of the version that a night would build on. No
-// draft begins. Rollback and rebuild work without the damaged file.
+// TestADamagedBaseIsReportedWithARemedy damages files of the version on which a night would build.
+// No draft may begin. Rollback and rebuild must work without the damaged file.
 func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, version string){
-		"a flipped bit of the catalog":  func(t *testing.T, v string) { flip(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
+		"a flipped bit of the catalog":  func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
 		"half a catalog":                func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "catalog.duckdb"), 100_000)) },
 		"no catalog":                    func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, "catalog.duckdb"))) },
-		"a flipped bit of the manifest": func(t *testing.T, v string) { flip(t, filepath.Join(v, "manifest.json"), 40) },
+		"a flipped bit of the manifest": func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "manifest.json"), 40) },
 		"half a manifest":               func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "manifest.json"), 60)) },
 		"no manifest":                   func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, "manifest.json"))) },
 		"the manifest of another": func(t *testing.T, v string) {
@@ -140,7 +140,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			nights(t, w, "one", "two")
+			publishNights(t, w, "one", "two")
 			spoil(t, w.Folder.VersionPath(secondNight))
 			_, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
 			var met *warehouse.DamagedError
@@ -149,11 +149,11 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			}
 			for _, part := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "nothing was changed"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
+					t.Errorf("the error does not contain %q: %v", part, err)
 				}
 			}
 			if leftovers, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(leftovers) > 0 {
-				t.Errorf("left behind: %v", leftovers)
+				t.Errorf("the files %v were left", leftovers)
 			}
 			if _, err := w.Rollback(secondNight, night); !errors.As(err, &met) {
 				t.Errorf("rolled back to a damaged version: %v", err)
@@ -167,7 +167,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			}
 			_, err = w.Rollback(firstNight, night)
 			must(t, err)
-			if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 				t.Errorf("a reader got %v", got)
 			}
 			publish(t, w, thirdNight, "three")
@@ -175,27 +175,28 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	}
 }
 
-// TestADamagedNoteIsIgnored damages the note of a run that waits to be resumed.
-func TestADamagedNoteIsIgnored(t *testing.T) {
+// TestADamagedUnfinishedRunFileIsIgnored damages the unfinished-run file of a run that could be
+// resumed.
+func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
-	flip(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
+	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
-		t.Errorf("run %q waits to be resumed (%v)", u.Run, err)
+		t.Errorf("run %q would be resumed (%v)", u.Run, err)
 	}
 	must(t, w.Recover())
 }
 
 func link(w *warehouse.Warehouse) string { return filepath.Join(w.Folder.Dir(), "latest") }
 
-func relink(t *testing.T, w *warehouse.Warehouse, run string) {
+func replaceLink(t *testing.T, w *warehouse.Warehouse, run string) {
 	t.Helper()
 	must(t, errors.Join(os.Remove(link(w)), os.Symlink(filepath.Join("versions", run), link(w))))
 }
 
-// flip changes one bit of a file without replacing it.
-func flip(t *testing.T, file string, at int64) {
+// flipBit changes one bit of a file without replacing the file.
+func flipBit(t *testing.T, file string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	must(t, err)
@@ -207,7 +208,8 @@ func flip(t *testing.T, file string, at int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// TestAnUnswitchedVersionIsNoSnapshot ends the first run between its rename and its switch.
+// TestAnUnswitchedVersionIsNoSnapshot ends the first run after the rename of its version and before
+// the switch of latest.
 func TestAnUnswitchedVersionIsNoSnapshot(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))

@@ -22,10 +22,10 @@ func TestIsInterruptedDetectsAStoppedStatement(t *testing.T) {
 	var n int64
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1").Scan(&n)
 	if !warehouse.IsInterrupted(err) {
-		t.Errorf("a statement whose time is over ended with %v", err)
+		t.Errorf("a statement beyond its time limit ended with %v", err)
 	}
 	err = db.QueryRowContext(t.Context(), "SELECT nothing").Scan(&n)
 	if err == nil || warehouse.IsInterrupted(err) || warehouse.IsInterrupted(errors.New("INTERRUPT Error: Interrupted!")) {
-		t.Errorf("%v passes for a stop", err)
+		t.Errorf("%v is taken for an interruption", err)
 	}
 }

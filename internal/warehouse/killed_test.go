@@ -18,7 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialNewerWarehouseIsRejected takes the lock, as every command that writes does first.
+// TestTrialNewerWarehouseIsRejected takes the lock of a warehouse with a newer format, as every
+// command that writes does first.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -41,12 +42,12 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	must(t, w.Folder.CheckUnlocked())
 }
 
-// TestAKilledRunIsRecorded starts a run several times and never ends it. AllRuns returns it at once,
-// and Recover records it in the ledger.
+// TestAKilledRunIsRecorded starts a run several times and never ends it. AllRuns must return it at
+// once, and Recover must record it in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
 	note := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
-	must(t, locked(t, w, note.Run, func() error {
+	must(t, withLock(t, w, note.Run, func() error {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
 		return w.Ledger.Start(note)
 	}))
@@ -57,27 +58,27 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	requireLedger(t, w.Ledger.AllRuns, killed)
 	requireLedger(t, w.Ledger.Runs)
 
-	must(t, locked(t, w, note.Run, w.Recover))
-	must(t, locked(t, w, note.Run, w.Recover))
+	must(t, withLock(t, w, note.Run, w.Recover))
+	must(t, withLock(t, w, note.Run, w.Recover))
 	requireLedger(t, w.Ledger.Runs, killed)
 	requireLedger(t, w.Ledger.AllRuns, killed)
 
 	note.Attempt, killed.Attempts = 2, 2
-	must(t, locked(t, w, note.Run, func() error {
+	must(t, withLock(t, w, note.Run, func() error {
 		must(t, w.Ledger.Start(note))
 		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
 	requireLedger(t, w.Ledger.AllRuns, killed)
-	must(t, locked(t, w, note.Run, w.Recover))
+	must(t, withLock(t, w, note.Run, w.Recover))
 	requireLedger(t, w.Ledger.Runs, killed)
 
 	must(t, w.Ledger.Record(ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test"}))
 	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
-// locked calls do with the lock held.
-func locked(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
+// withLock calls do while it holds the lock.
+func withLock(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
 	t.Helper()
 	lock, err := w.Lock(run, night)
 	must(t, err)
@@ -90,7 +91,7 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	must(t, err)
 	for i := range got {
 		if got[i].Outcome == ledger.Killed && !strings.Contains(got[i].Error, "killed") {
-			t.Errorf("the entry of %s does not say why: %q", got[i].ID, got[i].Error)
+			t.Errorf("the entry of %s has no reason: %q", got[i].ID, got[i].Error)
 		}
 		got[i].Error = ""
 	}
@@ -99,14 +100,14 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	}
 }
 
-// TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed between the rename
-// of its version and the switch. A rollback must not choose the version.
+// TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed after the rename
+// of its version and before the switch. A rollback must not choose this version.
 func TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	start := func(run string) {
 		t.Helper()
-		must(t, locked(t, w, run, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}) }))
+		must(t, withLock(t, w, run, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}) }))
 	}
 	start("20261102T020000Z")
 	must(t, os.CopyFS(w.Folder.VersionPath("20261102T020000Z"), os.DirFS(w.Folder.VersionPath("20261101T020000Z"))))
@@ -118,18 +119,18 @@ func TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	}
 }
 
-// TestARunKilledAfterItsPublishIsNotResumed publishes a refresh after a night that was killed before it
-// removed its note. The night must not be resumed and published again.
+// TestARunKilledAfterItsPublishIsNotResumed kills a night after its publish, with its
+// unfinished-run file left. A refresh follows. The night must not be resumed.
 func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	w := open(t)
 	const killed = "20261101T020000Z"
 	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
-	must(t, locked(t, w, killed, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: killed, StartedAt: night, Attempt: 1}) }))
+	must(t, withLock(t, w, killed, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: killed, StartedAt: night, Attempt: 1}) }))
 	publish(t, w, killed, "one")
-	must(t, locked(t, w, "20261101T030000Z", w.Recover))
+	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
 	if u, waits, err := w.Ledger.Unfinished(); waits || err != nil {
-		t.Errorf("run %s waits to be resumed (%v)", u.Run, err)
+		t.Errorf("run %s would be resumed (%v)", u.Run, err)
 	}
 }
 
@@ -140,8 +141,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// failingAt opens the same warehouse with a disk that fails at a step.
-func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
+// openFailingAt opens the same warehouse with a disk that fails at a step.
+func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(),
 		Step: func(name string) error {
@@ -152,12 +153,12 @@ func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.War
 		}})
 }
 
-// TestRecoverRecordsARollbackWithoutALine makes the write of the ledger fail. Recover records the
-// rollback by its note.
-func TestRecoverRecordsARollbackWithoutALine(t *testing.T) {
+// TestRecoverRecordsAnUnrecordedRollback fails the ledger write of a rollback. Recover must read the
+// file of the rollback and add the ledger entry.
+func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one", "two")
-	if _, err := failingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
+	publishNights(t, w, "one", "two")
+	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, w.Identity.Check())
@@ -170,12 +171,13 @@ func TestRecoverRecordsARollbackWithoutALine(t *testing.T) {
 }
 
 // TestNextLockFinishesAKilledRollback kills a rollback over two days at each of its steps. After the
-// next lock the series is that of the version that readers see, and the ledger contains the rollback.
+// next lock the series must be that of the version that readers see, and the ledger must contain the
+// rollback.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	const third = "20261103T020000Z"
 	all := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
 	w := openKeeping(t, 3)
-	nights(t, w, "one", "two", "three")
+	publishNights(t, w, "one", "two", "three")
 	note := filepath.Join(w.Folder.Dir(), "state", "aside.json")
 	for n := 1; ; n++ {
 		before, err := w.Ledger.Runs()
@@ -192,9 +194,9 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			return nil
 		}})
 		_, rollbackErr := dying.Rollback(firstNight, night.AddDate(0, 1, 0))
-		must(t, locked(t, w, "prune", func() error { return nil }))
+		must(t, withLock(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(note); err == nil {
-			t.Errorf("killed after %q: the note of the rollback was not removed", last)
+			t.Errorf("killed after %q: the file of the unfinished rollback was not removed", last)
 		}
 		latest, _, err := w.Versions.Latest()
 		must(t, err)
@@ -202,7 +204,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if latest == firstNight {
 			want, outcome = all[:1], ledger.Complete
 		}
-		if got := days(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
+		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", last, latest, got, want)
 		}
 		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {

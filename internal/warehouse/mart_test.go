@@ -11,7 +11,7 @@ import (
 )
 
 func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
-	d, err := all(t).Begin(t.Context(), "r", night)
+	d, err := openFull(t).Begin(t.Context(), "r", night)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 		if diff := cmp.Diff(describe(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
 			t.Errorf("mart.%s: columns in DuckDB (-) and in the file (+):\n%s", v.Name, diff)
 		}
-		about := one(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
+		about := queryOne(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
 		if about == "" || about != v.About || v.Grain == "" {
 			t.Errorf("mart.%s has comment %q, read as %q, and grain %q", v.Name, about, v.About, v.Grain)
 		}
@@ -32,12 +32,12 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 			t.Errorf("read mart.%s: %v", v.Name, err)
 		}
 	}
-	if missing := one(t, d, "SELECT coalesce(string_agg(table_name || '.' || column_name, ', '), '') FROM duckdb_columns() WHERE schema_name = ? AND coalesce(comment, '') = ''", "mart"); missing != "" {
+	if missing := queryOne(t, d, "SELECT coalesce(string_agg(table_name || '.' || column_name, ', '), '') FROM duckdb_columns() WHERE schema_name = ? AND coalesce(comment, '') = ''", "mart"); missing != "" {
 		t.Errorf("columns without a comment: %s", missing)
 	}
 }
 
-func one(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
+func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 	t.Helper()
 	var s string
 	if err := d.DB.QueryRowContext(t.Context(), text, args...).Scan(&s); err != nil {
@@ -46,8 +46,7 @@ func one(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 	return s
 }
 
-// TestViewsOfMartFollowTheProgram changes the views of one night, and checks that the next night
-// restores them.
+// TestViewsOfMartFollowTheProgram changes the views of a night. The next night must restore them.
 func TestViewsOfMartFollowTheProgram(t *testing.T) {
 	const made = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
 	for name, c := range map[string]struct{ spoil, want string }{
@@ -57,7 +56,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			d := draft(t, w, "20261101T020000Z", "one")
+			d := beginDraft(t, w, "20261101T020000Z", "one")
 			if err := d.Exec(t.Context(), sqltext.SQL(c.spoil)); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +66,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer next.Discard()
-			if got := one(t, next, made, "mart"); got != c.want {
+			if got := queryOne(t, next, made, "mart"); got != c.want {
 				t.Errorf("got views %q, want %q", got, c.want)
 			}
 		})

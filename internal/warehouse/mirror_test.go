@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMirrorPathAcceptsOnlyFilesOfABackup reads names as in a manifest of a bucket. Each file of
-// parquet/ and state/ has one accepted name.
+// TestMirrorPathAcceptsOnlyFilesOfABackup checks names as in the manifest of a backup. Each file of
+// parquet/ and state/ has one valid name.
 func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
 	w, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -16,12 +16,12 @@ func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
 	for _, name := range []string{"", "../x", "/etc/x", "state", "state/", "state/../../x", "state/../latest", "state/./x", "state//x", `state/a\b`,
 		"parquet/../versions/r/catalog.duckdb", "parquet/../../x", "versions/r/catalog.duckdb", "state/lock", "state/backup.lock"} {
 		if path, err := w.Mirror.Path(name); err == nil {
-			t.Errorf("%q leads to %s", name, path)
+			t.Errorf("%q is accepted as %s", name, path)
 		}
 	}
 	for _, name := range []string{"state/runs.jsonl", "parquet/.manifests/2026-11-20.json", "parquet/outlets/2026-11-20/outlets.parquet"} {
 		if path, err := w.Mirror.Path(name); err != nil || path != filepath.Join(w.Folder.Dir(), name) {
-			t.Errorf("%q leads to %s (%v)", name, path, err)
+			t.Errorf("%q gives %s (%v)", name, path, err)
 		}
 	}
 }

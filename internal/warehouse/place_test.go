@@ -18,14 +18,14 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 		spoil func(dir string) error
 		want  string
 	}{
-		"a file in the place of raw":  {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
-		"raw that may not be entered": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run as the owner"},
+		"a file named raw":            {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
+		"a folder raw without access": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run as the owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			must(t, c.spoil(w.Folder.Dir()))
 			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
-				t.Skip("this user may enter what is closed to others")
+				t.Skip("this user can open folders without permissions")
 			}
 			_, err := w.Ledger.NewRunID(night)
 			var place *warehouse.PlaceError
@@ -36,8 +36,8 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneSecondGetDifferentIDs begins runs after earlier ones of the same second that left a
-// folder, a line in the ledger or only a note.
+// TestRunsOfOneSecondGetDifferentIDs begins runs in the same second as earlier ones, which left a
+// folder, a ledger entry or only an unfinished-run file.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	want := func(want string) {

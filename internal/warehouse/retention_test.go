@@ -29,12 +29,12 @@ func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
 		keep warehouse.Retention
 		want string
 	}{
-		"nothing asked keeps the newest":       {warehouse.Retention{}, "2026-11-10"},
+		"without settings the newest is kept":  {warehouse.Retention{}, "2026-11-10"},
 		"days count only those with snapshots": {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
 		"the last of each ISO week":            {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
 		"the last of each month":               {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
 		"grains add up":                        {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
-		"more than there are keeps all":        {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
+		"more than exist keeps all":            {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []time.Time
@@ -72,7 +72,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	want := []string{"raw/20261001T020000Z", "raw/20261002T020000Z",
 		"parquet/.manifests/snapshot_date=2026-10-01.json", "parquet/product_listing_tags/snapshot_date=2026-10-01",
 		"parquet/.manifests/snapshot_date=2026-10-02.json", "parquet/product_listing_tags/snapshot_date=2026-10-02"}
-	if got := paths(planned); !cmp.Equal(got, want) {
+	if got := prunedPaths(planned); !cmp.Equal(got, want) {
 		t.Fatalf("would remove %v, want %v", got, want)
 	}
 	if planned[0].Bytes != 5 {
@@ -88,10 +88,10 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	}
 	for _, p := range planned {
 		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is still there: %v", p.Path, err)
+			t.Errorf("%s was not removed: %v", p.Path, err)
 		}
 	}
-	if got := read(t, w); len(got) != 3 {
+	if got := readTags(t, w); len(got) != 3 {
 		t.Errorf("the newest snapshot reads %v", got)
 	}
 	if again, err := w.Pruner.Prune(keep, now, false); err != nil || len(again) != 0 {
@@ -99,7 +99,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	}
 }
 
-func paths(pruned []warehouse.Pruned) []string {
+func prunedPaths(pruned []warehouse.Pruned) []string {
 	var all []string
 	for _, p := range pruned {
 		all = append(all, p.Path)

@@ -17,8 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// underUmask changes the umask of the process for a test, which must not run in parallel with others.
-func underUmask(t *testing.T, mask int) {
+// setUmask changes the umask of the process until the end of a test, which must not run in parallel
+// with others.
+func setUmask(t *testing.T, mask int) {
 	t.Helper()
 	before := unix.Umask(mask)
 	t.Cleanup(func() { unix.Umask(before) })
@@ -30,18 +31,18 @@ func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {
 		mode       fs.FileMode
 		file, dirs string
 	}{
-		"to all under the usual umask":      {0o022, 0, "-rw-r--r--", "drwxr-xr-x"},
-		"to the group, which cannot write":  {0o007, 0, "-rw-r-----", "drwxr-x---"},
-		"to nobody under a strict umask":    {0o077, 0, "-rw-------", "drwx------"},
-		"to all though the umask is strict": {0o077, 0o644, "-rw-r--r--", "drwxr-xr-x"},
-		"to the group where that is asked":  {0o022, 0o640, "-rw-r-----", "drwxr-x---"},
-		"to nobody where that is asked":     {0o000, 0o600, "-rw-------", "drwx------"},
+		"to all under the usual umask":               {0o022, 0, "-rw-r--r--", "drwxr-xr-x"},
+		"to the group, which cannot write":           {0o007, 0, "-rw-r-----", "drwxr-x---"},
+		"only to the owner under a strict umask":     {0o077, 0, "-rw-------", "drwx------"},
+		"to all if configured, under a strict umask": {0o077, 0o644, "-rw-r--r--", "drwxr-xr-x"},
+		"to the group if configured":                 {0o022, 0o640, "-rw-r-----", "drwxr-x---"},
+		"only to the owner if configured":            {0o000, 0o600, "-rw-------", "drwx------"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			underUmask(t, c.umask)
+			setUmask(t, c.umask)
 			w := openWith(t, warehouse.Config{PublishedMode: c.mode})
-			work(t, w)
-			if diff := cmp.Diff(rightsOf(c.dirs, c.file), rights(t, w.Folder.Dir())); diff != "" {
+			createRunFiles(t, w)
+			if diff := cmp.Diff(wantModes(c.dirs, c.file), fileModes(t, w.Folder.Dir())); diff != "" {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}
 		})
@@ -49,9 +50,9 @@ func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {
 }
 
 func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
-	underUmask(t, 0o022)
+	setUmask(t, 0o022)
 	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
-	work(t, w)
+	createRunFiles(t, w)
 	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), PublishedMode: 0o644})
 	lock, err := w.Lock("20261102T020000Z", night.AddDate(0, 0, 1))
 	if err != nil {
@@ -66,8 +67,8 @@ func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
 	}
 }
 
-// work creates all files that a run creates.
-func work(t *testing.T, w *warehouse.Warehouse) {
+// createRunFiles creates all files that a run creates.
+func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	const run = "20261101T020000Z"
 	lock, err := w.Lock(run, night)
@@ -78,11 +79,11 @@ func work(t *testing.T, w *warehouse.Warehouse) {
 	if err := w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night}); err != nil {
 		t.Fatal(err)
 	}
-	d := draft(t, w, run, "one")
+	d := beginDraft(t, w, run, "one")
 	if err := d.WriteEntry(ledger.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), files...)); err != nil {
+	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), tableFiles...)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Ledger.Record(ledger.Run{ID: run}); err != nil {
@@ -93,9 +94,9 @@ func work(t *testing.T, w *warehouse.Warehouse) {
 	}
 }
 
-// rightsOf are the expected modes of the files of work: dir and file for published ones, private modes
-// for all others.
-func rightsOf(dir, file string) map[string]string {
+// wantModes returns the expected modes of the files of createRunFiles. dir and file are the modes of
+// published folders and files. All others are private.
+func wantModes(dir, file string) map[string]string {
 	want := map[string]string{}
 	for names, mode := range map[string]string{
 		"raw state state/inbox": "drwx------",
@@ -113,7 +114,7 @@ func rightsOf(dir, file string) map[string]string {
 	return want
 }
 
-func rights(t *testing.T, dir string) map[string]string {
+func fileModes(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

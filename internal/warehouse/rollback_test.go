@@ -22,7 +22,7 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	if err != nil || m.RunID != "20261101T020000Z" {
 		t.Fatalf("rolled back to %q: %v", m.RunID, err)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v", got)
 	}
 	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags")
@@ -32,28 +32,28 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	if _, err := w.Rollback("20261102T020000Z", night.AddDate(0, 1, 0)); err != nil {
 		t.Fatalf("the rollback cannot be undone: %v", err)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v after the undo", got)
 	}
 	if _, err := w.Rollback("20270101T000000Z", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
 		t.Errorf("got %v, want an error that lists the versions", err)
 	}
 	publish(t, w, "20261103T020000Z", "three")
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
 		t.Errorf("the next night built on %v", got)
 	}
 }
 
-// nights publishes one version for each tag, a day apart.
-func nights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
+// publishNights publishes one version for each tag, a day apart.
+func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	t.Helper()
 	for i, tag := range tags {
 		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
 	}
 }
 
-// days are the days of the series.
-func days(t *testing.T, w *warehouse.Warehouse) []string {
+// seriesDays returns the days of the series.
+func seriesDays(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "*"))
 	if err != nil {
@@ -76,14 +76,14 @@ func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
 
 func TestRollbackFollowsTheLineage(t *testing.T) {
 	w := openKeeping(t, 3)
-	nights(t, w, "one", "two")
+	publishNights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "three"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "three"}) {
 		t.Fatalf("the night after a rollback built on %v", got)
 	}
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
-		t.Errorf("rolled back to %s, want the version that the newest was built on", got)
+		t.Errorf("rolled back to %s, want the version on which the newest was built", got)
 	}
 	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
 		t.Errorf("got %v, want an error: there is no version before the first", err)
@@ -92,32 +92,32 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 
 func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 	w := openKeeping(t, 3)
-	nights(t, w, "one", "two", "three")
+	publishNights(t, w, "one", "two", "three")
 	rollback(t, w, "20261101T020000Z")
-	if got := days(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
+	if got := seriesDays(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
 		t.Errorf("after a rollback over two days the series has %v", got)
 	}
 	rollback(t, w, "20261103T020000Z")
-	if got, want := days(t, w), []string{"2026-11-01", "2026-11-02", "2026-11-03"}; !cmp.Equal(got, want) {
+	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02", "2026-11-03"}; !cmp.Equal(got, want) {
 		t.Errorf("after the undo the series has %v, want %v", got, want)
 	}
 }
 
 func TestRollbackToAnotherBranchRemovesTheDaysOfThisOne(t *testing.T) {
 	w := openKeeping(t, 4)
-	nights(t, w, "one", "two")
+	publishNights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	rollback(t, w, "20261102T020000Z")
-	if got, want := days(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
+	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
 		t.Errorf("the series has %v, want the days of the version shown %v", got, want)
 	}
 }
 
 func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 	w := openKeeping(t, 3)
-	nights(t, w, "one", "two")
-	// A file system without hard links: the series holds copies.
+	publishNights(t, w, "one", "two")
+	// As on a file system without hard links, the series contains copies.
 	from := filepath.Join(w.Folder.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
 	to := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
 	info, err := os.Stat(from)
@@ -129,24 +129,24 @@ func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	rollback(t, w, "")
-	if got := days(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
-		t.Errorf("the series has %v, want the copy taken back", got)
+	if got := seriesDays(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
+		t.Errorf("the series has %v, want it without the copied day", got)
 	}
 }
 
 func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
 	w := open(t) // keeps two
-	nights(t, w, "one", "two")
+	publishNights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	got, err := w.Versions.List()
 	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !cmp.Equal(got, want) {
-		t.Errorf("kept %v (error %v), want the newest and the one below it %v", got, err, want)
+		t.Errorf("the versions %v are kept (error %v), want the newest and the one on which it was built: %v", got, err, want)
 	}
 }
 
-// TestAVersionBuiltOnItselfEndsTheLineage reads a version that names itself as the previous one, as a
-// rebuild in the same second as its night does.
+// TestAVersionBuiltOnItselfEndsTheLineage reads a version that names itself as its previous version,
+// as a rebuild in the same second as its night does.
 func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
@@ -155,14 +155,14 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 	publish(t, w, "20261102T020000Z", "two")
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v", got)
 	}
 }
 
 func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one", "two")
+	publishNights(t, w, "one", "two")
 	if err := os.RemoveAll(w.Folder.VersionPath("20261102T020000Z")); err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +173,14 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s", got)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v", got)
 	}
 }
 
 func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one")
+	publishNights(t, w, "one")
 	_, err := w.Begin(t.Context(), "20261031T020000Z", night.AddDate(0, 0, -1))
 	if err == nil || !strings.Contains(err.Error(), "clock") {
 		t.Errorf("got %v, want an error about the clock", err)
@@ -189,17 +189,17 @@ func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 
 func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 	w := open(t)
-	d := draft(t, w, "20261101T020000Z", "one")
-	// A file where the folder of the series should be.
+	d := beginDraft(t, w, "20261101T020000Z", "one")
+	// A file has the name of the folder of the series.
 	if err := errors.Join(os.RemoveAll(filepath.Join(w.Folder.Dir(), "parquet")), os.WriteFile(filepath.Join(w.Folder.Dir(), "parquet"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.Publish(t.Context(), files)
+	_, err := d.Publish(t.Context(), tableFiles)
 	var after *warehouse.AfterSwitchError
 	if !errors.As(err, &after) || after.Run != "20261101T020000Z" {
 		t.Fatalf("got %v, want an AfterSwitchError", err)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// usageOf measures a warehouse and returns the parts by name, and their sum.
+// usageOf measures a warehouse. It returns the sizes of the parts by name, and their sum.
 func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured) (parts map[string]int64, sum int64) {
 	t.Helper()
 	all, err := w.Folder.Measure(t.Context(), others...)
@@ -27,8 +27,8 @@ func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured)
 	return parts, sum
 }
 
-// TestThePartsAddUpToTheResultOfDu measures a folder with hard links, a file and a folder of no part,
-// and a lake inside.
+// TestThePartsAddUpToTheResultOfDu measures a warehouse with hard links, with a file and a folder
+// that belong to no part, and with a lake in its folder.
 func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -58,7 +58,7 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	}
 	du, err := exec.LookPath("du")
 	if err != nil {
-		t.Skip("there is no du")
+		t.Skip("du is not installed")
 	}
 	out, err := exec.CommandContext(t.Context(), du, "-s", "-B1", dir).Output()
 	must(t, err)
@@ -74,15 +74,15 @@ func TestAFailedMeasurementIsAnError(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if all, err := w.Folder.Measure(ended); !errors.Is(err, context.Canceled) || all != nil {
-		t.Errorf("measured %v with %v, want it cut short", all, err)
+		t.Errorf("measured %v with %v, want the error of the cancelled context", all, err)
 	}
 	lake := warehouse.Measured{Part: "lake", Dir: filepath.Join(t.TempDir(), "away")}
 	if parts, _ := usageOf(t, w, lake); len(parts) != 6 {
-		t.Errorf("measured %v with a lake that is gone", parts)
+		t.Errorf("measured %v with a missing lake, want an error", parts)
 	}
 	must(t, os.RemoveAll(w.Folder.Dir()))
 	if all, err := w.Folder.Measure(t.Context()); !errors.Is(err, fs.ErrNotExist) || all != nil {
-		t.Errorf("measured %v with %v, want that it is gone", all, err)
+		t.Errorf("measured %v with %v, want the error of a missing folder", all, err)
 	}
 }
 

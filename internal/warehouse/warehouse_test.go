@@ -37,7 +37,7 @@ func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The lock creates it, but most of these tests do not take the lock.
+	// The lock creates this folder, but most of these tests do not take the lock.
 	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
 }
@@ -64,8 +64,8 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	return w
 }
 
-// draft begins a draft and adds one row with a tag.
-func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
+// beginDraft begins a draft and adds one row with a tag.
+func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
 	d, err := w.Begin(t.Context(), run, at)
@@ -83,12 +83,12 @@ func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Dra
 	return d
 }
 
-var files = []warehouse.ManifestTable{{Name: "product_listing_tags", Grade: "exact",
+var tableFiles = []warehouse.ManifestTable{{Name: "product_listing_tags", Grade: "exact",
 	FileSum: checksum.FileSum{File: "product_listing_tags.parquet"}}}
 
 func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()
-	m, err := draft(t, w, run, tag).Publish(t.Context(), slices.Clone(files))
+	m, err := beginDraft(t, w, run, tag).Publish(t.Context(), slices.Clone(tableFiles))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,18 +96,18 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	return m
 }
 
-// read returns the tags in the catalog that readers see.
-func read(t *testing.T, w *warehouse.Warehouse) []string {
+// readTags returns the tags in the catalog that readers see.
+func readTags(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	return tags(t, db)
+	return queryTags(t, db)
 }
 
-func tags(t *testing.T, db *sql.DB) []string {
+func queryTags(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	var all string
 	if err := db.QueryRowContext(t.Context(), "SELECT string_agg(name, ',' ORDER BY position) FROM product_listing_tags").Scan(&all); err != nil {
@@ -119,7 +119,7 @@ func tags(t *testing.T, db *sql.DB) []string {
 func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Fatalf("got %v after the first night", got)
 	}
 	old, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
@@ -127,15 +127,15 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Close()
-	if got := tags(t, old); len(got) != 1 {
+	if got := queryTags(t, old); len(got) != 1 {
 		t.Fatalf("got %v through the early connection", got)
 	}
 
 	publish(t, w, "20261102T020000Z", "two")
-	if got := read(t, w); !cmp.Equal(got, []string{"one", "two"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a new connection got %v, want both nights", got)
 	}
-	if got := tags(t, old); !cmp.Equal(got, []string{"one"}) {
+	if got := queryTags(t, old); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("the early connection got %v, want the night it opened", got)
 	}
 }
@@ -143,14 +143,14 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
-	d := draft(t, w, "20261102T020000Z", "two")
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	d := beginDraft(t, w, "20261102T020000Z", "two")
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v while a draft was open", got)
 	}
 	if err := d.Discard(); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v after a discarded draft", got)
 	}
 	if _, err := os.Stat(d.Dir); !errors.Is(err, os.ErrNotExist) {
@@ -168,16 +168,16 @@ func TestPublishFailsIfTheDraftDiffersFromItsManifest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			publish(t, w, "20261101T020000Z", "one")
-			d := draft(t, w, "20261102T020000Z", "two")
+			d := beginDraft(t, w, "20261102T020000Z", "two")
 			if err := d.Exec(t.Context(), sqltext.SQL(spoil)); err != nil {
 				t.Fatal(err)
 			}
-			_, err := d.Publish(t.Context(), slices.Clone(files))
+			_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 			var verify *warehouse.VerifyError
 			if !errors.As(err, &verify) || verify.Table != "product_listing_tags" {
 				t.Fatalf("got error %v, want a VerifyError of the table", err)
 			}
-			if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 				t.Errorf("a reader got %v, want the last snapshot", got)
 			}
 		})
@@ -238,15 +238,15 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	if err := errors.Join(os.Mkdir(left, 0o700), os.RemoveAll(series), os.Remove(w.Folder.CatalogPath())); err != nil {
 		t.Fatal(err)
 	}
-	d := draft(t, w, "20261103T020000Z", "two")
+	d := beginDraft(t, w, "20261103T020000Z", "two")
 	defer d.Discard()
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the leftover is still there: %v", err)
+		t.Errorf("the left draft was not removed: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(series, "product_listing_tags", "snapshot_date=2026-11-01")); err != nil {
 		t.Errorf("the series was not finished: %v", err)
 	}
-	if got := read(t, w); !cmp.Equal(got, []string{"one"}) {
+	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v", got)
 	}
 }
@@ -270,7 +270,7 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	}
 	again, err := w.Lock("20261101T020002Z", night)
 	if err != nil {
-		t.Fatalf("the lock was not given back: %v", err)
+		t.Fatalf("the lock was not released: %v", err)
 	}
 	if err := again.Release(); err != nil {
 		t.Fatal(err)

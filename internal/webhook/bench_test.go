@@ -51,7 +51,7 @@ func (r memoryReceiver) send(id string) int {
 // response times.
 func BenchmarkDeliveries(b *testing.B) {
 	const rate = 500
-	d := newFixture(b, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(b, webhook.Config{Secrets: []string{secret}}).start()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
 	body := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `","n":%d}`

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// faultyDisk counts the steps after arm. Step number failAt returns an error.
+// faultyDisk counts the steps after failAtStep. Step number failAt returns an error.
 type faultyDisk struct {
 	mu     sync.Mutex
 	armed  bool
@@ -39,7 +39,7 @@ func (d *faultyDisk) step(name string) error {
 	return nil
 }
 
-func (d *faultyDisk) arm(failAt int) {
+func (d *faultyDisk) failAtStep(failAt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.armed, d.failAt, d.steps = failAt > 0, failAt, nil
@@ -55,15 +55,15 @@ func (d *faultyDisk) failedStep() string {
 	return d.steps[d.failAt-1]
 }
 
-// TestFailingDiskKeepsAcknowledgedEvents makes each step fail in turn while deliveries
-// arrive. The sender repeats a delivery after a status 503, as the service does. The inbox
-// must then contain every event once.
+// TestFailingDiskKeepsAcknowledgedEvents makes each step fail once while deliveries arrive. The
+// sender repeats a delivery after a status 503, as the service does. The inbox must then contain
+// every event once.
 func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt := 1; ; failAt++ {
 		disk := &faultyDisk{}
-		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).open()
-		disk.arm(failAt)
+		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).start()
+		disk.failAtStep(failAt)
 		sent := 0
 		for _, id := range want {
 			for status := 0; status != http.StatusNoContent; sent++ {
@@ -73,7 +73,7 @@ func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 			}
 		}
 		step := disk.failedStep()
-		disk.arm(0)
+		disk.failAtStep(0)
 		d.stop()
 		if got := slices.Compact(storedIDs(t, d.dir)); !cmp.Equal(want, got) || sent > len(want)+1 {
 			t.Errorf("%s failed: the inbox has %v after %d deliveries, want %v", step, got, sent, want)
@@ -84,18 +84,17 @@ func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 	}
 }
 
-// TestFailingDiskKeepsEventsForNextNight makes each step fail in turn while a night lands and
-// empties the inbox. The inbox must keep the events that were not landed, so that the next
-// attempt lands all.
+// TestFailingDiskKeepsEventsForNextNight makes each step fail once while a night lands and empties
+// the inbox. The inbox must keep the events that did not land, and the next attempt must land them.
 func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt, hasFailed := 1, true; hasFailed; failAt++ {
-		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
+		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
 		for _, id := range want {
 			d.send(eventOf(id))
 		}
 		disk := &faultyDisk{}
-		disk.arm(failAt)
+		disk.failAtStep(failAt)
 		folder := filepath.Join(t.TempDir(), "webhooks")
 		batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
 		if err == nil {
@@ -121,8 +120,8 @@ func TestNewSegmentReturnsTheErrorOfTheDisk(t *testing.T) {
 	}
 }
 
-// TestSegmentThatFailsToCloseIsNotSealed checks the name: a sealed name means that all lines
-// are on disk.
+// TestSegmentThatFailsToCloseIsNotSealed checks that the segment keeps the name of an open segment.
+// A sealed name means that all lines are on disk.
 func TestSegmentThatFailsToCloseIsNotSealed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := webhook.NewSegment(dir, time.Now())

@@ -26,11 +26,12 @@ func inboxBytes(t *testing.T, dir string) (sum int64) {
 	return sum
 }
 
-// TestCapturedBodyDoesNotFillTheInbox sends one signed body with new ids, timestamps and
-// topics. An attacker who captured one delivery can do that, because only the body is signed.
+// TestCapturedBodyDoesNotFillTheInbox sends one signed body with new ids, timestamps and topics. An
+// attacker who captured one delivery can do this, because only the body is signed. The inbox must
+// not grow without limit.
 func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
-	d.openStrict(5 * time.Minute)
+	d.startStrict(5 * time.Minute)
 	body := `{"article_id":"a1","notes":"` + strings.Repeat("x", 10_000) + `"}`
 	send := func(id, topic string) int {
 		return d.send(delivery{id: id, topic: topic, body: body, timestamp: d.now.Format(time.RFC3339Nano)})
@@ -63,10 +64,10 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	}
 }
 
-// TestSameBodyLaterIsAnotherEvent sends deliveries that are not repetitions: the same body
-// under another topic or an hour later, and a body that differs in one byte.
+// TestSameBodyLaterIsAnotherEvent sends deliveries that are not repetitions: the same body with
+// another topic or an hour later, and a body that differs in one byte.
 func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	for _, hook := range []struct {
 		after     time.Duration
 		id, topic string
@@ -92,11 +93,11 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 
 // TestJournalRemembersBodies repeats a body after a restart.
 func TestJournalRemembersBodies(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	d.send(hook)
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	hook.id = "e2"
 	if got := again.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
@@ -110,18 +111,18 @@ func TestJournalRemembersBodies(t *testing.T) {
 // it is sent again, even under another id.
 func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	disk := &faultyDisk{}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: durable.Disk{Step: disk.step}}).open()
-	disk.arm(1)
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: durable.Disk{Step: disk.step}}).start()
+	disk.failAtStep(1)
 	hook := eventOf("e1")
 	if got := d.send(hook); got != http.StatusServiceUnavailable {
 		t.Fatalf("got status %d from a failing disk, want 503", got)
 	}
-	disk.arm(0)
+	disk.failAtStep(0)
 	hook.id = "e2"
 	if got := d.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d", got)
 	}
-	if got := d.receiver.Counts(); got["stored"] != 2 || got["repeated"] != 0 { // open stores one event
+	if got := d.receiver.Counts(); got["stored"] != 2 || got["repeated"] != 0 { // start stores one event
 		t.Errorf("counts are %v", got)
 	}
 }
@@ -131,7 +132,7 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 // folder of the night or in the inbox.
 func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
 	var acknowledged []string
 	event := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
@@ -186,13 +187,13 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	}
 }
 
-// TestLoweredLimitKeepsEvents expects that an inbox above its new limit keeps its events and
-// rejects further events.
+// TestLoweredLimitKeepsEvents checks that an inbox above its new limit keeps its events and rejects
+// further events.
 func TestLoweredLimitKeepsEvents(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	d.send(eventOf("e1"))
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).open()
+	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).start()
 	if got := again.send(eventOf("e2")); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}

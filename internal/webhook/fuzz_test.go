@@ -146,14 +146,14 @@ func FuzzSignature(f *testing.F) {
 	})
 }
 
-// FuzzReceiver sends any delivery to a running receiver. A signed delivery gets 204 if it is
-// fresh or known, unless its body was sent under many topics. All others get 401 or 413.
+// FuzzReceiver sends any delivery to a running receiver. A signed delivery must get 204 if it is
+// fresh or known, unless its body was sent with many topics. All others must get 401 or 413.
 func FuzzReceiver(f *testing.F) {
 	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
 	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
 	f.Add(",", "e\xff", "\n", "2026-11-20T02:00:00+14:00", []byte{}, true)
 	d := newFixture(f, webhook.Config{Secrets: []string{secret}})
-	d.openStrict(5 * time.Minute)
+	d.startStrict(5 * time.Minute)
 	knownEvents := map[string]bool{}
 	topicsOf := map[string]map[string]bool{} // by body
 	f.Fuzz(func(t *testing.T, signature, id, topic, timestamp string, body []byte, signed bool) {
@@ -256,8 +256,8 @@ func FuzzTornJournal(f *testing.F) {
 	})
 }
 
-// intactIDs returns the ids of the lines before the cut that neither contain the changed
-// byte nor follow a line whose newline was changed.
+// intactIDs returns the ids of the lines before the cut. It omits a line that contains the changed
+// byte, and a line after a changed newline.
 func intactIDs(data []byte, cut, at uint, change byte) map[string]bool {
 	ids := map[string]bool{}
 	start := uint(0)

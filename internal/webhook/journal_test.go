@@ -22,7 +22,7 @@ import (
 // writeSegment writes an inbox of one segment with n events.
 func writeSegment(t testing.TB, n int) (segment string, data []byte) {
 	t.Helper()
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	for i := range n {
 		if got := d.send(delivery{id: fmt.Sprint("e", i), topic: "t", body: fmt.Sprintf(`{"n": %d}`, i)}); got != http.StatusNoContent {
 			t.Fatalf("got status %d", got)
@@ -45,14 +45,14 @@ func segmentsIn(t testing.TB, dir string) []string {
 	return files
 }
 
-// TestTruncatedJournalKeepsCompleteLines simulates a crash at every byte. The synced
-// part is a prefix of the file that contains all acknowledged lines.
+// TestTruncatedJournalKeepsCompleteLines simulates a crash at every byte, after which a prefix of the
+// file is on disk. All complete lines must be read.
 func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 	segment, data := writeSegment(t, 3)
 	dir := filepath.Dir(segment)
 	for cut := range len(data) + 1 {
 		must(t, os.WriteFile(segment, data[:cut], 0o600))
-		// storedIDs omits the first line, which open writes.
+		// storedIDs omits the first line, which start writes.
 		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
 		if got := storedIDs(t, dir); len(got) != want {
 			t.Fatalf("cut at %d of %d: %v, want %d events", cut, len(data), got, want)
@@ -66,7 +66,7 @@ func TestReceiverStartsAfterTornSegment(t *testing.T) {
 	// A killed process leaves an open segment with a torn line.
 	must(t, os.Remove(segment))
 	must(t, os.WriteFile(strings.TrimSuffix(segment, ".log")+".open", data[:len(data)-5], 0o600))
-	d := newFixture(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).start()
 	for _, id := range []string{"e0", "e1", "e2"} {
 		if got := d.send(eventOf(id)); got != http.StatusNoContent {
 			t.Fatalf("got status %d", got)
@@ -90,7 +90,7 @@ func TestDamagedLineKeepsOtherLines(t *testing.T) {
 }
 
 func TestEmptyKeepsTheOpenSegment(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
 	for _, id := range []string{"a", "b"} {
 		d.send(eventOf(id))
 	}

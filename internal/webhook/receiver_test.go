@@ -57,7 +57,7 @@ func (o owner) EventStored(e stream.Event) {
 	}
 }
 
-// newFixture starts an HTTP server with a receiver. open starts the receiver.
+// newFixture starts an HTTP server with a receiver, which start runs.
 func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	t.Helper()
 	d := &fixture{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
@@ -76,9 +76,9 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	return d
 }
 
-// open runs the receiver and sends one event. It returns when the event was acknowledged.
-// stop ends the receiver.
-func (d *fixture) open() *fixture {
+// start runs the receiver and sends one event. It returns when the event was acknowledged. stop
+// ends the receiver.
+func (d *fixture) start() *fixture {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -153,7 +153,7 @@ func (d *fixture) send(hook delivery) int {
 	return resp.StatusCode
 }
 
-// storedIDs returns the ids of the events in a folder, without the event that open sends.
+// storedIDs returns the ids of the events in a folder, without the event that start sends.
 func storedIDs(t testing.TB, dir string) []string {
 	t.Helper()
 	var ids []string
@@ -194,7 +194,7 @@ func TestSignatures(t *testing.T) {
 		{"no hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
 		{"a header above the limit", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret, "second"}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret, "second"}}).start()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(delivery{id: c.name, topic: c.name, body: body, signature: c.signature}); got != c.want {
@@ -208,7 +208,7 @@ func TestSignatures(t *testing.T) {
 }
 
 func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	req := d.request(delivery{id: "1", body: "{}", signature: sign("other", "{}")})
 	req.Header.Add("x-hook-signature", sign(secret, "{}"))
 	resp, err := http.DefaultClient.Do(req)
@@ -234,7 +234,7 @@ func TestEmptySecretIsRejected(t *testing.T) {
 	if _, err := webhook.New(webhook.Config{Secrets: []string{secret, ""}}, slog.New(slog.DiscardHandler), time.Now); err == nil {
 		t.Error("New accepted an empty secret")
 	}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	if d.receiver.Reload([]string{""}, 0) == nil {
 		t.Error("Reload accepted an empty secret")
 	}
@@ -244,7 +244,7 @@ func TestEmptySecretIsRejected(t *testing.T) {
 }
 
 func TestReloadRotatesTheSecret(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	if err := d.receiver.Reload([]string{"new"}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestReloadRotatesTheSecret(t *testing.T) {
 }
 
 func TestMethodsAndBodies(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).start()
 	long := strings.Repeat("x", 101)
 	cases := []struct {
 		name string
@@ -287,7 +287,7 @@ func TestMethodsAndBodies(t *testing.T) {
 
 func TestTimestamps(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
-	d.openStrict(5 * time.Minute)
+	d.startStrict(5 * time.Minute)
 	at := func(off time.Duration) string { return d.now.Add(off).Format(time.RFC3339Nano) }
 	cases := []struct {
 		name, timestamp string
@@ -313,20 +313,20 @@ func TestTimestamps(t *testing.T) {
 	}
 	t.Run("a late retry of a known event", func(t *testing.T) {
 		if got := d.send(delivery{id: "now", body: "{}", timestamp: at(-48 * time.Hour)}); got != http.StatusNoContent {
-			t.Errorf("got status %d, after which the service would send again", got)
+			t.Errorf("got status %d, after which the service would repeat the delivery; want 204", got)
 		}
 	})
 }
 
-// openStrict is open for a receiver that checks timestamps.
-func (d *fixture) openStrict(maxAge time.Duration) {
+// startStrict is start for a receiver that checks timestamps.
+func (d *fixture) startStrict(maxAge time.Duration) {
 	must(d.t, d.receiver.Reload([]string{secret}, 0))
-	d.open()
+	d.start()
 	must(d.t, d.receiver.Reload([]string{secret}, maxAge))
 }
 
 func TestAReplayIsStoredOnce(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	for range 3 {
 		if got := d.send(hook); got != http.StatusNoContent {
@@ -334,7 +334,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 		}
 	}
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	if got := again.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
 	}
@@ -358,7 +358,7 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		stored[e.ID]++
-	}}}).open()
+	}}}).start()
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -381,7 +381,7 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 }
 
 func TestMissingIDIsHashOfTopicAndBody(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	for _, hook := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
 		{id: strings.Repeat("long", 1000), body: "{}"}} {
 		if got := d.send(hook); got != http.StatusNoContent {
@@ -395,7 +395,7 @@ func TestMissingIDIsHashOfTopicAndBody(t *testing.T) {
 }
 
 func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	body := "{\n \"a\":\t\"\xff\x00\" }\r\n"
 	d.send(delivery{id: "e", topic: "t", source: "s", timestamp: "2026-11-20T01:59:59Z", body: body})
 	for e, err := range webhook.Read(d.dir) {
@@ -413,9 +413,9 @@ func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
 }
 
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	d.stop()
-	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).open()
+	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	// Without the folder no segment can be created.
 	must(t, os.Rename(d.dir, d.dir+".away"))
 	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusServiceUnavailable {
@@ -431,7 +431,7 @@ func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 }
 
 func TestOneInboxHasOneReceiver(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	second := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}})
 	var busy *webhook.BusyError
 	if err := second.receiver.Run(t.Context()); !errors.As(err, &busy) {

@@ -26,7 +26,7 @@ func emptyInbox(t *testing.T, dir string) {
 // TestAPublishedEventIsKnownAfterARestart starts a second receiver after a night has emptied
 // the inbox.
 func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
-	first := newFixture(t, webhook.Config{Secrets: []string{secret}}).open()
+	first := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n":1}`}
 	first.send(hook)
 	first.stop()
@@ -46,7 +46,7 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 	} {
 		next := newFixture(t, webhook.Config{Dir: first.dir, Secrets: []string{secret}})
 		next.now = next.now.Add(c.after)
-		next.openStrict(c.maxAge)
+		next.startStrict(c.maxAge)
 		before := next.receiver.Counts()[c.want]
 		hook.id, hook.timestamp = c.id, next.now.Format(time.RFC3339)
 		next.send(hook)
@@ -57,10 +57,10 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 	}
 }
 
-// TestAFullInboxHasRoomAfterANight expects that a full inbox seals its open segment, so that
-// a night removes it too.
+// TestAFullInboxHasRoomAfterANight checks that a full inbox seals its open segment, so that a night
+// removes this segment, too.
 func TestAFullInboxHasRoomAfterANight(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{limit: func(int64) int64 { return 2000 }}}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{limit: func(int64) int64 { return 2000 }}}).start()
 	large := func(id string) delivery { return delivery{id: id, body: `"` + id + strings.Repeat("x", 500) + `"`} }
 	status := 0
 	for id := 'a'; id <= 'z' && status != http.StatusServiceUnavailable; id++ {
@@ -85,7 +85,7 @@ func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 		}
 		return nil
 	}}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).open()
+	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).start()
 	full = true
 	for _, id := range []string{"a", "b", "c", "d"} {
 		if got := d.send(eventOf(id)); got != http.StatusServiceUnavailable {

@@ -19,7 +19,7 @@ func measureAudit(t *testing.T, s settings) findings {
 	nights, audits := auditedNights(t, s, world{Listings: s.listings, Catalog: true})
 	busyNights, busyAudits := auditedNights(t, s, world{Listings: s.listings, Catalog: true, Change: 0.2})
 	share := func(audits, nights []float64) []float64 {
-		return each(pairs(audits, nights), func(ratio float64) float64 { return 100 * ratio })
+		return valuesOf(pairedRatios(audits, nights), func(ratio float64) float64 { return 100 * ratio })
 	}
 	return findings{
 		Figures: []figure{{Name: auditShare, Unit: "%", Runs: share(audits, nights)}},
@@ -40,5 +40,5 @@ func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64)
 		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", night.write(t))
 		audits = append(audits, measure(t, audit).CPU)
 	})
-	return each(all[1:], cpuOf), audits[1:]
+	return valuesOf(all[1:], cpuOf), audits[1:]
 }

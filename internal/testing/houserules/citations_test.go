@@ -16,13 +16,13 @@ import (
 // servicePage describes the service. "spec 4.1" in any file means its section 4.1.
 const servicePage = "docs/service.md"
 
-// citations checks that every cited section, type and field of the service is on its page,
-// and that no text refers to a page outside the repository.
-func citations(t tree) []finding {
+// checkCitations checks that every cited section, type and field of the service is on the page of
+// the service, and that no text refers to a page outside the repository.
+func checkCitations(t tree) []finding {
 	service := readServicePage(t)
 	var found []finding
 	for _, cited := range citingPlaces(t) {
-		for _, what := range service.missing(cited.content) {
+		for _, what := range service.missingCitations(cited.content) {
 			found = append(found, finding{cited.path, cited.line, what, "correct the citation, or " + servicePage})
 		}
 		for _, match := range bareSection.FindAllStringSubmatch(cited.content, -1) {
@@ -96,8 +96,8 @@ func readServicePage(t tree) servicePageText {
 	return page
 }
 
-// missing returns a description of each citation in a text that the page does not have.
-func (p servicePageText) missing(cited string) []string {
+// missingCitations returns a description of each citation in a text that is not on the page.
+func (p servicePageText) missingCitations(cited string) []string {
 	var found []string
 	for _, match := range citation.FindAllStringSubmatch(cited, -1) {
 		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
@@ -137,7 +137,7 @@ func (p servicePageText) hasField(record, dotted string) bool {
 	})
 }
 
-// citingPlace is a comment, or a line of a text, that may have a citation.
+// citingPlace is a comment, or a line of a text, that may contain a citation.
 type citingPlace struct {
 	text
 	line int
@@ -148,7 +148,7 @@ type citingPlace struct {
 func citingPlaces(t tree) []citingPlace {
 	var places []citingPlace
 	for _, s := range t.sources {
-		if within(s.dir(), []string{"internal/testing/houserules"}) {
+		if isWithin(s.dir(), []string{"internal/testing/houserules"}) {
 			continue
 		}
 		for _, group := range s.file.Comments {
@@ -183,7 +183,7 @@ func specLiterals(s source) []citingPlace {
 		key, isName := pair.Key.(*ast.Ident)
 		value, isText := pair.Value.(*ast.BasicLit)
 		if isName && isText && key.Name == "Spec" {
-			for _, cited := range spellOut(strings.Trim(value.Value, "`\"")) {
+			for _, cited := range expandCitations(strings.Trim(value.Value, "`\"")) {
 				places = append(places, citingPlace{text{s.path, cited}, s.line(pair.Pos())})
 			}
 		}
@@ -191,7 +191,7 @@ func specLiterals(s source) []citingPlace {
 	return places
 }
 
-func spellOut(list string) []string {
+func expandCitations(list string) []string {
 	var all []string
 	number := ""
 	for item := range strings.SplitSeq(list, ", ") {
@@ -207,8 +207,8 @@ func spellOut(list string) []string {
 func TestStreamsCiteTheService(t *testing.T) {
 	service := readServicePage(projectTree(t))
 	for _, s := range stream.AllWithEvents() {
-		for _, cited := range spellOut(s.Spec) {
-			for _, what := range service.missing(cited) {
+		for _, cited := range expandCitations(s.Spec) {
+			for _, what := range service.missingCitations(cited) {
 				t.Errorf("stream %s: %s: correct its Spec, or %s", s.Name, what, servicePage)
 			}
 		}
@@ -219,14 +219,14 @@ func TestCitationsAreHeld(t *testing.T) {
 	const page = "## 1 Purpose\n## 2 Records\n### 2.1 Shops\n#### Shop\n| `id`, `name` | text | |\n| `owner` | Person | |\n" +
 		"| `place` | object | |\n| `place.town` | text | |\n### 2.2 People\n#### Person\n| `age` | int | |\n#### Token info\n" +
 		"### 2.3 Calls\n| `GET /shops/{id}` | `x-shop-id` |\n"
-	mustCatch(t, citations, []breach{
+	testRule(t, checkCitations, []ruleCase{
 		{"valid citations", map[string]string{
 			servicePage: page,
 			"a/a.go":    "// Package a is made of spec 2.1, as spec\n// section 2.3 and spec sections 2.1 and 2.2 say.\npackage a\nvar s = stream{Spec: \"2.1 Shop, 2.2 Person, Token info, 2.3\"}",
 			"s.sql":     "'A. Spec 2.1 Shop.owner.age.' 'B. Spec 2.1 Shop.place.town.' 'C. Spec 2.3 x-shop-id.'\n'Spec 2.3 GET /shops/{id}.' 'Spec 2 (conventions).'",
 			"README.md": "see [the service](docs/service.md), *.md and service.md",
 		}, nil},
-		{"what does not", map[string]string{
+		{"invalid citations", map[string]string{
 			servicePage: page,
 			"a/a.go":    "// Package a is made of spec\n// section 2.9.\npackage a\nvar s = stream{Spec: \"2.1 Person, 3\"}",
 			"s.sql":     "Spec 2.1 Shop.age.'\nSpec 2.1 Shop.owner.name.'\nSpec 2.3 x-shop-name.'\nspec 2.2 and 7.1\nSpec 2.4 Shop.id.'",
@@ -240,7 +240,7 @@ func TestCitationsAreHeld(t *testing.T) {
 			"s.sql:4: there is no section 7.1 of the service",
 			"s.sql:5: there is no section 2.4 of the service",
 		}},
-		{"other papers", map[string]string{
+		{"other documents", map[string]string{
 			servicePage: page,
 			"a/a.go":    "// Package a follows design section 4.\n// It is in line with section 2.1.\npackage a\n// b is in design.md.\nvar b int",
 			"README.md": "more in docs/plan.md",

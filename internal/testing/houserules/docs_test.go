@@ -28,7 +28,7 @@ func pages() []page {
 // TestDocs compares the generated pages with the output of the binary.
 func TestDocs(t *testing.T) {
 	if _, err := os.Stat("../../../cmd/sync"); err != nil {
-		t.Skip("there is no cmd/sync")
+		t.Skip("cmd/sync does not exist")
 	}
 	binary := filepath.Join(t.TempDir(), "placementsync")
 	run(t, "go", "build", "-tags", "duckdb_arrow", "-o", binary, module+"/cmd/sync")

@@ -19,8 +19,8 @@ type figures struct {
 	funcFields            int // struct fields with a function type
 }
 
-// TestFigures prints figures of the project, to compare two states of it. It never fails. Run
-// it with make figures.
+// TestFigures prints figures of the project, by which two commits can be compared. It never fails.
+// Run it with make figures.
 func TestFigures(t *testing.T) {
 	if !testing.Verbose() {
 		t.Skip("make figures prints them")
@@ -124,9 +124,8 @@ func countGlossary(project tree) (terms int) {
 // generatedTable is the import table that make docs writes into the architecture.
 var generatedTable = regexp.MustCompile("(?s)<!-- imports: .*<!-- end of imports -->")
 
-// countWords counts the words of the README, docs and guide without the pages and the table
-// that commands and measurements write. A word has a letter or a digit, so the bars of tables
-// do not count.
+// countWords counts the words of the README, docs and guide, without generated pages and tables. A
+// word contains a letter or a digit, so the bars of tables do not count.
 func countWords(project tree) (words int) {
 	written := []string{"docs/cli.md", "docs/tables.md", "docs/metrics.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
 	for _, text := range project.texts {

@@ -14,17 +14,17 @@ type rule struct {
 
 func rules() []rule {
 	return []rule{
-		{"a package imports what its row allows", ourImports},
-		{"every allowed import is used", unusedImports},
-		{"a dependency is imported where it belongs", foreignImports},
-		{"functions and files have a limited size", sizes},
-		{"a package has no hidden state", hiddenState},
-		{"values enter SQL through one function", quoting},
-		{"only commands access the process", forbiddenNames},
-		{"tests do not sleep", sleeps},
-		{"make trials runs every trial", hiddenTrials},
-		{"what is cited can be read", citations},
-		{"links lead somewhere", links},
+		{"a package imports what its row allows", checkOurImports},
+		{"every allowed import is used", findUnusedImports},
+		{"a dependency is imported where it belongs", checkForeignImports},
+		{"functions and files have a limited size", checkSizes},
+		{"a package has no hidden state", findHiddenState},
+		{"values enter SQL through one function", checkQuoting},
+		{"only commands access the process", findForbiddenNames},
+		{"tests do not sleep", findSleeps},
+		{"make trials runs every trial", findHiddenTrials},
+		{"citations refer to existing sections", checkCitations},
+		{"links refer to existing files and headings", checkLinks},
 	}
 }
 
@@ -42,15 +42,15 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// breach has invented files and the expected findings of a rule.
-type breach struct {
+// ruleCase has invented files and the expected findings of a rule.
+type ruleCase struct {
 	name  string
 	files map[string]string
 	want  []string // findings as "path:line: text", or prefixes of them
 }
 
-// mustCatch tests that a check finds breaches and accepts correct files.
-func mustCatch(t *testing.T, check func(tree) []finding, breaches []breach) {
+// testRule tests that a check finds violations and accepts correct files.
+func testRule(t *testing.T, check func(tree) []finding, breaches []ruleCase) {
 	t.Helper()
 	for _, b := range breaches {
 		t.Run(b.name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func importTable() []row {
 	}
 }
 
-// TestDocsImports compares the import table of the architecture with the one above.
+// TestDocsImports compares the import table in the architecture with importTable.
 func TestDocsImports(t *testing.T) {
 	const file, begin, end = "../../../docs/ARCHITECTURE.md", "<!-- imports: written by make docs -->\n", "<!-- end of imports -->"
 	content, err := os.ReadFile(file)
@@ -119,14 +119,14 @@ func importRows() string {
 	return b.String()
 }
 
-// testImports may be imported by the tests of every package: the demo service, helpers of
-// long trials, packages of data, and those through which a query is tested.
+// testImports returns the packages that the tests of every package may import: the demo service,
+// helpers of long trials, packages of data, and those with which a query is tested.
 func testImports() []string {
 	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
-// ourImports checks the imports of each package against the import table.
-func ourImports(t tree) []finding {
+// checkOurImports checks the imports of each package against the import table.
+func checkOurImports(t tree) []finding {
 	var found []finding
 	table := importTable()
 	for _, s := range t.sources {
@@ -166,8 +166,8 @@ func (r row) breaches(s source) []finding {
 	return found
 }
 
-// unusedImports finds allowed imports that no code uses.
-func unusedImports(t tree) []finding {
+// findUnusedImports finds allowed imports that no code uses.
+func findUnusedImports(t tree) []finding {
 	drawn, needed := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
 	for _, s := range t.sources {
@@ -216,18 +216,18 @@ func hasCode(t tree, dir string) bool {
 func TestUnusedImportsAreFound(t *testing.T) {
 	const arrow = "internal/config may import internal/nearest, but does not"
 	is := func(f finding) bool { return f.what == arrow }
-	if !slices.ContainsFunc(unusedImports(parseTree(t, nil)), is) {
+	if !slices.ContainsFunc(findUnusedImports(parseTree(t, nil)), is) {
 		t.Errorf("%q was not found in a tree without imports", arrow)
 	}
 	drawn := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
-	if slices.ContainsFunc(unusedImports(drawn), is) {
+	if slices.ContainsFunc(findUnusedImports(drawn), is) {
 		t.Errorf("%q was found although code imports it", arrow)
 	}
 	tested := parseTree(t, map[string]string{
 		"internal/config/a.go":      "package config\nvar a int",
 		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
 	})
-	if !slices.ContainsFunc(unusedImports(tested), is) {
+	if !slices.ContainsFunc(findUnusedImports(tested), is) {
 		t.Errorf("%q was not found although only a test imports it", arrow)
 	}
 }
@@ -264,19 +264,19 @@ func dependencies() []dependency {
 	}
 }
 
-// foreignImports checks imports of other modules against the table of dependencies, and that
+// checkForeignImports checks imports of other modules against the table of dependencies, and that
 // transform is pure.
-func foreignImports(t tree) []finding {
+func checkForeignImports(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
 		for importPath, pos := range s.imports() {
 			for _, d := range dependencies() {
-				if within(importPath, []string{d.path}) && importPath != "log/slog" && !d.allows(s) {
+				if isWithin(importPath, []string{d.path}) && importPath != "log/slog" && !d.allows(s) {
 					found = append(found, s.find(pos, "move the code to a package that may",
 						"%s must not import %s (%s)", s.dir(), importPath, d.why))
 				}
 			}
-			if s.dir() == "internal/transform" && !s.isTest() && within(importPath, impure()) {
+			if s.dir() == "internal/transform" && !s.isTest() && isWithin(importPath, impurePackages()) {
 				found = append(found, s.find(pos, "take the bytes or the value as an argument",
 					"internal/transform must not import %s (it is pure: no I/O)", importPath))
 			}
@@ -292,19 +292,19 @@ func (d dependency) allows(s source) bool {
 	return s.isTest() && (slices.Contains(d.tests, s.dir()) || slices.Contains(d.tests, everything))
 }
 
-func impure() []string {
+func impurePackages() []string {
 	return []string{"os", "net", "io/fs", "syscall", "database", "path/filepath", "log/slog", "embed"}
 }
 
 func TestOurImportsAreHeld(t *testing.T) {
-	mustCatch(t, ourImports, []breach{
+	testRule(t, checkOurImports, []ruleCase{
 		{"a stage imports another", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
 		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (answers are bytes to it; the stages meet"}},
 		{"a test of a stage imports another", map[string]string{
 			"internal/fetch/a_test.go": "package fetch_test\nimport _ \"placementsync/internal/fetch\"\nimport _ \"placementsync/internal/sim\"\nimport _ \"placementsync/internal/transform\"",
 		}, []string{"internal/fetch/a_test.go:4: internal/fetch must not import internal/transform"}},
-		{"the night knows its configuration file", map[string]string{
+		{"the night imports its configuration file", map[string]string{
 			"internal/pipeline/a.go": "package pipeline\nimport \"placementsync/internal/config\"",
 		}, []string{"internal/pipeline/a.go:2: internal/pipeline must not import internal/config"}},
 		{"the example outside of the wiring", map[string]string{
@@ -319,7 +319,7 @@ func TestOurImportsAreHeld(t *testing.T) {
 }
 
 func TestForeignImportsAreHeld(t *testing.T) {
-	mustCatch(t, foreignImports, []breach{
+	testRule(t, checkForeignImports, []ruleCase{
 		{"the driver in the wrong place", map[string]string{
 			"internal/fetch/a.go":               "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
 			"internal/load/a.go":                "package load\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
@@ -344,7 +344,7 @@ func TestForeignImportsAreHeld(t *testing.T) {
 // machine without a C compiler.
 func TestTransformNeedsNoCgo(t *testing.T) {
 	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
-		t.Skip("there is no internal/transform")
+		t.Skip("internal/transform does not exist")
 	}
 	if found := cgoPackages(t, module+"/internal/transform"); len(found) > 0 {
 		t.Errorf("internal/transform: it depends on cgo through %s: remove that import (go list -deps shows the path)",

@@ -107,7 +107,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			license = strings.TrimPrefix(license+", "+recognised(string(text)), ", ")
+			license = strings.TrimPrefix(license+", "+recogniseLicense(string(text)), ", ")
 		case strings.HasPrefix(e.Name(), "NOTICE"):
 			notice = e.Name()
 		}
@@ -118,9 +118,9 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 	return license, notice
 }
 
-// recognised returns the names of the licenses in a text, found by characteristic phrases, or
+// recogniseLicense returns the names of the licenses in a text, found by characteristic phrases, or
 // "" if the text is unknown.
-func recognised(text string) string {
+func recogniseLicense(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some quote the text
 	var names []string
 	for _, known := range [][2]string{
@@ -145,7 +145,7 @@ func TestTermsAreRecognised(t *testing.T) {
 		"GNU GENERAL PUBLIC LICENSE Version 3":                                                    "",
 		"Neither the name may be used to endorse or promote\nproducts derived from this software": "BSD-3-Clause",
 	} {
-		if got := recognised(text); got != want {
+		if got := recogniseLicense(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}

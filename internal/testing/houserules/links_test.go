@@ -18,9 +18,9 @@ var (
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// links checks that a link points to a file of the repository and, after a #, to one of its
-// headings, and that a path or test in backquotes exists.
-func links(t tree) []finding {
+// checkLinks checks that a link points to a file of the repository and, after a #, to a heading of
+// this file, and that a path or test in backquotes exists.
+func checkLinks(t tree) []finding {
 	tests := testNames(t)
 	anchors := map[string]map[string]bool{}
 	for _, file := range t.texts {
@@ -53,7 +53,7 @@ func links(t tree) []finding {
 				}
 			}
 			for _, link := range pageLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
-				if what := deadLink(t, anchors, file.path, link[1]); what != "" {
+				if what := linkFault(t, anchors, file.path, link[1]); what != "" {
 					found = append(found, finding{file.path, number, what, "correct the link"})
 				}
 			}
@@ -75,8 +75,8 @@ func testNames(t tree) map[string]bool {
 	return names
 }
 
-// deadLink returns the fault of a link, or "" if it is correct or external.
-func deadLink(t tree, anchors map[string]map[string]bool, from, link string) string {
+// linkFault returns the fault of a link, or "" if it is correct or external.
+func linkFault(t tree, anchors map[string]map[string]bool, from, link string) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""
 	}
@@ -115,7 +115,7 @@ func headingAnchors(page string) map[string]bool {
 }
 
 func TestDeadLinksAreFound(t *testing.T) {
-	mustCatch(t, links, []breach{
+	testRule(t, checkLinks, []ruleCase{
 		{"links", map[string]string{
 			"README.md":   "[a](docs/a.md) [b](docs/a.md#one-two-c) [c](#here) [d](docs) [e](https://example.com/x.md)\n## Here\n`[f](nowhere)`\n```\n[g](nowhere)\n```\n[h](docs/b.md)\n[i](docs/a.md#three)\n[j](#there)\n`docs/a.md` `docs/*.md` `docs/c.md`\n`TestA` `TestA/one` `TestB`",
 			"a/a_test.go": "package a\nfunc TestA() {}",

@@ -113,7 +113,7 @@ func TestLogKeysAreListed(t *testing.T) {
 	for _, f := range logKeys(logKeySection(t))(projectTree(t)) {
 		t.Error(f)
 	}
-	mustCatch(t, logKeys("| `run` | id |\n| `stream` | name |\n"), []breach{
+	testRule(t, logKeys("| `run` | id |\n| `stream` | name |\n"), []ruleCase{
 		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
 		{"an unknown key after a level, and with a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},

@@ -35,8 +35,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// textOf returns the text of a literal, or of literals and other operands joined by +. An
-// operand that is no literal becomes an ellipsis.
+// textOf returns the text of a literal, or of literals and other operands joined by +. Other
+// operands become an ellipsis.
 func textOf(e ast.Expr) (words string, isText bool) {
 	switch n := e.(type) {
 	case *ast.BasicLit:

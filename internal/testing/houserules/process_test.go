@@ -40,8 +40,8 @@ func bans() []ban {
 	}
 }
 
-// forbiddenNames checks the bans, and that transform does not read the clock.
-func forbiddenNames(t tree) []finding {
+// findForbiddenNames checks the bans, and that transform does not read the clock.
+func findForbiddenNames(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
 		for selector, name := range s.uses() {
@@ -60,18 +60,18 @@ func forbiddenNames(t tree) []finding {
 }
 
 func (b ban) covers(s source) bool {
-	return (b.tests || !s.isTest()) && !within(s.path, b.except)
+	return (b.tests || !s.isTest()) && !isWithin(s.path, b.except)
 }
 
-// sleeps finds time.Sleep in tests. It is allowed in a bubble of testing/synctest, where it
+// findSleeps finds time.Sleep in tests. It is allowed in a bubble of testing/synctest, where it
 // takes no time.
-func sleeps(t tree) []finding {
+func findSleeps(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
 		if !s.isTest() {
 			continue
 		}
-		bubbles := bubbles(s)
+		bubbles := findBubbles(s)
 		for selector, name := range s.uses() {
 			inBubble := slices.ContainsFunc(bubbles, func(call *ast.CallExpr) bool { return encloses(call, selector.Pos()) })
 			if name == [2]string{"time", "Sleep"} && !inBubble {
@@ -82,7 +82,7 @@ func sleeps(t tree) []finding {
 	return found
 }
 
-func bubbles(s source) []*ast.CallExpr {
+func findBubbles(s source) []*ast.CallExpr {
 	var calls []*ast.CallExpr
 	for node := range ast.Preorder(s.file) {
 		if call, ok := node.(*ast.CallExpr); ok && selectorName(call.Fun) == "synctest.Test" {
@@ -92,9 +92,9 @@ func bubbles(s source) []*ast.CallExpr {
 	return calls
 }
 
-// hiddenTrials finds tests that neither "make test" nor "make trials" runs. "make test" skips
+// findHiddenTrials finds tests that neither "make test" nor "make trials" runs. "make test" skips
 // tests that call requireTrials, and "make trials" runs only tests named TestTrial.
-func hiddenTrials(t tree) []finding {
+func findHiddenTrials(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
 		for _, decl := range s.file.Decls {
@@ -119,12 +119,12 @@ func hiddenTrials(t tree) []finding {
 func encloses(node ast.Node, pos token.Pos) bool { return node.Pos() <= pos && pos < node.End() }
 
 func TestForbiddenNamesAreFound(t *testing.T) {
-	used := func(name, dir, imported, code, what string) breach {
+	used := func(name, dir, imported, code, what string) ruleCase {
 		file := dir + "/a.go"
-		return breach{name, map[string]string{file: "package a\nimport " + imported + "\nfunc f() { " + code + " }"},
+		return ruleCase{name, map[string]string{file: "package a\nimport " + imported + "\nfunc f() { " + code + " }"},
 			[]string{file + ":3: " + what}}
 	}
-	mustCatch(t, forbiddenNames, []breach{
+	testRule(t, findForbiddenNames, []ruleCase{
 		used("environment", "internal/fetch", `"os"`, `os.Getenv("A")`, "os.Getenv is used"),
 		used("environment by another name", "internal/fetch", `sys "os"`, `sys.Exit(1)`, "sys.Exit is used"),
 		used("printing", "internal/fetch", `"fmt"`, `fmt.Println()`, "fmt.Println is used"),
@@ -143,7 +143,7 @@ func TestForbiddenNamesAreFound(t *testing.T) {
 }
 
 func TestHiddenTrialsAreFound(t *testing.T) {
-	mustCatch(t, hiddenTrials, []breach{
+	testRule(t, findHiddenTrials, []ruleCase{
 		{"in a helper", map[string]string{"a/a_test.go": "package a\nfunc newHouse(t T) { requireTrials(t) }"},
 			[]string{"a/a_test.go:2: newHouse calls requireTrials"}},
 		{"in a test", map[string]string{"a/a_test.go": "package a\nfunc TestTrialA(t T) { f(func() { requireTrials(t) }) }"}, nil},
@@ -154,7 +154,7 @@ func TestHiddenTrialsAreFound(t *testing.T) {
 
 func TestSleepsAreFound(t *testing.T) {
 	const head = "package a\nimport (\"time\"; \"testing/synctest\")\n"
-	mustCatch(t, sleeps, []breach{
+	testRule(t, findSleeps, []ruleCase{
 		{"in a test", map[string]string{"a/a_test.go": head + "func f() { time.Sleep(1) }"},
 			[]string{"a/a_test.go:3: the test sleeps"}},
 		{"in a bubble", map[string]string{"a/a_test.go": head + "func f() { synctest.Test(nil, func() { time.Sleep(1) }) }"}, nil},

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// quoting checks that names and texts are put into SQL only by the functions of one file,
-// because quotes written by hand do not escape the value.
-func quoting(t tree) []finding {
+// checkQuoting checks that only the functions of one file put names and texts into SQL, because
+// quotes written by hand do not escape the value.
+func checkQuoting(t tree) []finding {
 	var found []finding
 	for s := range t.code() {
 		if !slices.Contains(sqlPackages(), s.dir()) || s.path == quotingFile {
@@ -64,9 +64,9 @@ func stringOf(n ast.Node) (string, bool) {
 	return text, err == nil
 }
 
-func TestQuotingCatches(t *testing.T) {
+func TestHandWrittenQuotesAreFound(t *testing.T) {
 	head := "package query\n\n"
-	mustCatch(t, quoting, []breach{
+	testRule(t, checkQuoting, []ruleCase{
 		{"a name in a format", map[string]string{"internal/query/a.go": head + "var a = `SELECT * FROM \"%s\"`"}, []string{"internal/query/a.go:3:"}},
 		{"a text in a format", map[string]string{"internal/load/a.go": head + `var a = "COPY t TO '%s'"`}, []string{"internal/load/a.go:3:"}},
 		{"a name that SQL quotes", map[string]string{"internal/query/a.go": head + "var a = `SELECT format('\"{}\"', name)`"}, []string{"internal/query/a.go:3:"}},

@@ -13,8 +13,8 @@ const (
 	longestFile     = 700
 )
 
-// sizes finds functions and files that exceed the limits.
-func sizes(t tree) []finding {
+// checkSizes finds functions and files that exceed the limits.
+func checkSizes(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
 		if n := s.lines(); n > longestFile {
@@ -37,7 +37,7 @@ func sizes(t tree) []finding {
 
 func TestSizesAreHeld(t *testing.T) {
 	function := func(lines int) string { return "func f() {" + strings.Repeat("\n", lines-1) + "}\n" }
-	mustCatch(t, sizes, []breach{
+	testRule(t, checkSizes, []ruleCase{
 		{"a long function", map[string]string{"a/a.go": "package a\n" + function(longestFunction+1)},
 			[]string{"a/a.go:2: f has 101 lines, over 100"}},
 		{"a long file", map[string]string{"a/a_test.go": "package a\n" + strings.Repeat("\n", longestFile-1) + "var x = 1\n"},

@@ -8,28 +8,28 @@ import (
 	"testing"
 )
 
-// hiddenState forbids init functions and mutable package variables. A package variable must
+// findHiddenState forbids init functions and mutable package variables. A package variable must
 // have an initialiser that is a table, a literal or one of fixedCalls, and must never be the
 // target of an assignment, an increment, delete, clear or &.
-func hiddenState(t tree) []finding {
+func findHiddenState(t tree) []finding {
 	var found []finding
 	for _, sources := range t.packages() {
 		names := map[string]bool{}
 		for _, s := range sources {
 			for name, value := range packageVariables(s) {
 				names[name.Name] = true
-				found = append(found, fixed(s, name, value)...)
+				found = append(found, checkInitialiser(s, name, value)...)
 			}
 		}
 		for _, s := range sources {
-			found = append(found, inits(s)...)
-			found = append(found, changes(s, names)...)
+			found = append(found, findInits(s)...)
+			found = append(found, findWrites(s, names)...)
 		}
 	}
 	return found
 }
 
-func inits(s source) []finding {
+func findInits(s source) []finding {
 	var found []finding
 	for _, decl := range s.file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
@@ -78,8 +78,8 @@ func isEmbed(comments *ast.CommentGroup) bool {
 	})
 }
 
-// fixed reports whether an initialiser is immutable.
-func fixed(s source, name *ast.Ident, value ast.Expr) []finding {
+// checkInitialiser checks that an initialiser is immutable.
+func checkInitialiser(s source, name *ast.Ident, value ast.Expr) []finding {
 	const do = "make it a field of a value, or a function that returns it"
 	switch v := value.(type) {
 	case nil:
@@ -124,9 +124,9 @@ func selectorName(expr ast.Expr) string {
 	return ""
 }
 
-// changes finds writes to package variables of this project. It ignores local variables with
+// findWrites finds writes to package variables of this project. It ignores local variables with
 // the same name.
-func changes(s source, names map[string]bool) []finding {
+func findWrites(s source, names map[string]bool) []finding {
 	imports := s.importNames()
 	var found []finding
 	for _, decl := range s.file.Decls {
@@ -223,10 +223,10 @@ func rootOf(expr ast.Expr) (root *ast.Ident, qualified bool) {
 }
 
 func TestHiddenStateIsRefused(t *testing.T) {
-	made := func(name, declaration, what string) breach {
-		return breach{name, map[string]string{"a/a.go": "package a\n" + declaration}, []string{"a/a.go:2: " + what}}
+	made := func(name, declaration, what string) ruleCase {
+		return ruleCase{name, map[string]string{"a/a.go": "package a\n" + declaration}, []string{"a/a.go:2: " + what}}
 	}
-	mustCatch(t, hiddenState, []breach{
+	testRule(t, findHiddenState, []ruleCase{
 		made("init", "func init() {}", "init functions are not allowed"),
 		made("no value", "var mu sync.Mutex", "variable mu has no initial value, so it is meant to be changed"),
 		made("a lock", "var mu = sync.Mutex{}", "variable mu is a mutable sync.Mutex"),
@@ -238,7 +238,7 @@ func TestHiddenStateIsRefused(t *testing.T) {
 		made("an emptied table", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
 		made("another package's", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
 	})
-	mustCatch(t, hiddenState, []breach{{"what cannot change", map[string]string{
+	testRule(t, findHiddenState, []ruleCase{{"what cannot change", map[string]string{
 		"a/a.go": `package a
 //go:embed *.sql
 var files embed.FS

@@ -18,9 +18,9 @@ import (
 	"placementsync/schema"
 )
 
-// places has the four places in which an endpoint is defined. If one is missing, a stream has no
-// table or no test.
-type places struct {
+// streamSources contains the four places in which an endpoint is defined. If one is missing, a
+// stream has no table or no test.
+type streamSources struct {
 	streams []stream.Stream
 	schema  fs.FS    // <table>.sql
 	routes  []string // of the demo service
@@ -33,8 +33,8 @@ const (
 	routes   = "internal/sim/routes.go"
 )
 
-// lineWith returns the first line with a text in the files of a pattern, or the first line of
-// otherwise.
+// lineWith returns the first line with a text in the files of a pattern. Without such a line it
+// returns the first line of the file otherwise.
 func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line int) {
 	paths, _ := fs.Glob(files, pattern)
 	for _, file := range paths {
@@ -46,8 +46,8 @@ func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line i
 	return otherwise, 1
 }
 
-// literalOf returns the line of a stream's literal.
-func (p places) literalOf(s stream.Stream) (file string, line int) {
+// findLiteral returns the line of a stream's literal.
+func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	text := fmt.Sprintf("Name: %q, Path: ", s.Name)
 	if s.Path == "" {
 		text = fmt.Sprintf("Name: %q, Topics: ", s.Name)
@@ -55,13 +55,13 @@ func (p places) literalOf(s stream.Stream) (file string, line int) {
 	return lineWith(p.code, "internal/stream/*.go", text, literals)
 }
 
-// missing returns the missing or contradictory places of every stream.
-func (p places) missing() []finding {
+// findMissing returns the missing or contradictory places of every stream.
+func (p streamSources) findMissing() []finding {
 	var found []finding
 	for _, s := range p.streams {
-		found = append(found, p.literal(s)...)
+		found = append(found, p.checkLiteral(s)...)
 		for _, t := range s.Tables {
-			found = append(found, p.table(s, t)...)
+			found = append(found, p.checkTable(s, t)...)
 		}
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
 			file, line := lineWith(p.code, routes, ") routes() []route {", routes)
@@ -76,10 +76,10 @@ func (p places) missing() []finding {
 	return found
 }
 
-// literal checks the fields of a stream's literal.
-func (p places) literal(s stream.Stream) []finding {
+// checkLiteral checks the fields of a stream's literal.
+func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	var found []finding
-	file, line := p.literalOf(s)
+	file, line := p.findLiteral(s)
 	reject := func(bad bool, do, what string, args ...any) {
 		if bad {
 			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(what, args...), do})
@@ -104,14 +104,14 @@ func (p places) literal(s stream.Stream) []finding {
 	return found
 }
 
-// table checks the schema file of a table and the columns that the literal uses.
-func (p places) table(s stream.Stream, t stream.Table) []finding {
+// checkTable checks the schema file of a table and the columns that the literal uses.
+func (p streamSources) checkTable(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
 	if columns == nil {
 		return []finding{{file, 1, fmt.Sprintf("table %q of stream %q has no readable file", t.Name, s.Name), "write CREATE TABLE, and a COMMENT for the table and each column"}}
 	}
-	literalFile, literalLine := p.literalOf(s)
+	literalFile, literalLine := p.findLiteral(s)
 	needed := slices.Concat(t.Key, t.Parents, slices.Sorted(maps.Keys(t.Const)))
 	if t.Value != "" {
 		needed = append(needed, t.Value)
@@ -135,7 +135,7 @@ func (p places) table(s stream.Stream, t stream.Table) []finding {
 }
 
 // columns returns the columns of a table's schema file, or nil if it cannot be read.
-func (p places) columns(table string) map[string]stream.Column {
+func (p streamSources) columns(table string) map[string]stream.Column {
 	sql, err := fs.ReadFile(p.schema, table+".sql")
 	if err != nil {
 		return nil
@@ -151,7 +151,7 @@ func (p places) columns(table string) map[string]stream.Column {
 	return columns
 }
 
-func (p places) hasCase(name string) bool {
+func (p streamSources) hasCase(name string) bool {
 	bodies, err := fs.Glob(p.cases, path.Join(name, "*.json"))
 	return err == nil && slices.ContainsFunc(bodies, func(body string) bool {
 		_, err := fs.Stat(p.cases, strings.TrimSuffix(body, ".json")+".want")
@@ -162,19 +162,19 @@ func (p places) hasCase(name string) bool {
 // TestStreamsAreComplete checks that each stream has its literal, schema files, route of the
 // demo service and test case of the decoder.
 func TestStreamsAreComplete(t *testing.T) {
-	project := places{
+	project := streamSources{
 		streams: stream.AllWithEvents(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
 		cases: os.DirFS(filepath.Join("..", "..", "transform", "testdata")), code: os.DirFS(filepath.Join("..", "..", "..")),
 	}
-	for _, f := range project.missing() {
+	for _, f := range project.findMissing() {
 		t.Error(f)
 	}
 }
 
 func TestIncompleteStreamsAreFound(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	whole := func() places {
-		return places{
+	whole := func() streamSources {
+		return streamSources{
 			streams: []stream.Stream{{
 				Name: "pets", Path: "/pets", Spec: "2", Tables: []stream.Table{{Name: "pets", Key: []string{"id"}}},
 			}},
@@ -190,29 +190,31 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 	cases := []struct {
 		name  string
-		spoil func(*places)
+		spoil func(*streamSources)
 		want  string // prefix of the only finding, or "" for none
 	}{
-		{"complete", func(*places) {}, ""},
-		{"no schema file", func(p *places) { p.schema = fstest.MapFS{} }, `schema/pets.sql:1: table "pets" of stream "pets" has no readable file`},
-		{"no key column", func(p *places) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:3: column "name", which stream "pets" needs, is missing`},
-		{"no value column", func(p *places) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:3: column "name"`},
-		{"no parent column", func(p *places) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
-		{"no fixed column", func(p *places) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
-		{"no key", func(p *places) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:4: table "pets" of stream "pets" has no key`},
-		{"no route", func(p *places) { p.routes = nil }, `internal/sim/routes.go:3: no route serves /pets of stream "pets"`},
-		{"no case", func(p *places) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
-		{"a body without rows", func(p *places) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
-		{"no section of the spec", func(p *places) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"events have no route", func(p *places) { p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil }, ""},
-		{"events with a path", func(p *places) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"no such list", func(p *places) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
+		{"complete", func(*streamSources) {}, ""},
+		{"no schema file", func(p *streamSources) { p.schema = fstest.MapFS{} }, `schema/pets.sql:1: table "pets" of stream "pets" has no readable file`},
+		{"no key column", func(p *streamSources) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:3: column "name", which stream "pets" needs, is missing`},
+		{"no value column", func(p *streamSources) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:3: column "name"`},
+		{"no parent column", func(p *streamSources) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
+		{"no fixed column", func(p *streamSources) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
+		{"no key", func(p *streamSources) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:4: table "pets" of stream "pets" has no key`},
+		{"no route", func(p *streamSources) { p.routes = nil }, `internal/sim/routes.go:3: no route serves /pets of stream "pets"`},
+		{"no case", func(p *streamSources) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"a body without rows", func(p *streamSources) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"no section of the spec", func(p *streamSources) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
+		{"events have no route", func(p *streamSources) {
+			p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil
+		}, ""},
+		{"events with a path", func(p *streamSources) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
+		{"no such list", func(p *streamSources) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := whole()
 			c.spoil(&p)
-			found := p.missing()
+			found := p.findMissing()
 			switch {
 			case c.want == "" && len(found) > 0:
 				t.Errorf("got %v, want no finding", found)
@@ -223,13 +225,13 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables derives from the schema files and from the records of a
-// list the tables with columns that the list never contains. A column without a field of the
-// specification, such as extra, can contain any field of the detail.
+// TestOnlyInDetailNamesTheRightTables compares OnlyInDetail with the tables that have columns that
+// the list never contains, according to the schema files and the records of the list. A column
+// without a field of the specification, such as extra, can contain any field of the detail.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
-	project := places{schema: schema.FS}
+	project := streamSources{schema: schema.FS}
 	compared := 0
 	for _, s := range stream.All() {
 		list, _ := stream.Find(stream.All(), s.Completes)

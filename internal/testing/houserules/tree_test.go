@@ -20,7 +20,7 @@ import (
 // module is the import path of the root.
 const module = "placementsync"
 
-// tree has the files that rules check: the files of the project or of a breach.
+// tree has the files that rules check: the files of the project or of a ruleCase.
 type tree struct {
 	texts   []text   // .go, .sql and .md files, test data included
 	sources []source // .go files, test data excluded
@@ -40,11 +40,11 @@ type source struct {
 	fset *token.FileSet
 }
 
-// finding is one breach of a rule.
+// finding is one violation of a rule.
 type finding struct {
 	path string
 	line int
-	what string // the breach
+	what string // the violation
 	do   string // the remedy
 }
 
@@ -192,8 +192,8 @@ func (t text) lines() int {
 	return bytes.Count([]byte(strings.TrimSuffix(t.content, "\n")), []byte("\n")) + 1
 }
 
-// within reports whether dir is one of the folders or below one.
-func within(dir string, folders []string) bool {
+// isWithin reports whether dir is one of the folders or below one.
+func isWithin(dir string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return dir == folder || strings.HasPrefix(dir, folder+"/")
 	})
