@@ -131,7 +131,7 @@ func TestScheduleTimezone(t *testing.T) {
 	for _, c := range []struct{ option, value, want string }{
 		{"", "", "UTC"}, {"Europe/Berlin", "", "Europe/Berlin"}, {"Europe/Berlin", "schedule.timezone", "Europe/Berlin"}, {"Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo"},
 	} {
-		db, err := query.Open(t.Context(), catalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Timezone: c.option})
+		db, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Timezone: c.option})
 		if err != nil {
 			t.Fatal(err)
 		}
