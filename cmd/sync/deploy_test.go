@@ -86,7 +86,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 		codes = append(codes, row[1])
 	}
 	compareNames(t, "exit codes", codes, headings(`Exit code (\d+)`))
-	compareNames(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Held, notify.Damaged, notify.Unverified, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
+	compareNames(t, "alerts", []string{notify.Failed, notify.Partial, notify.Gate, notify.Held, notify.Warned, notify.Damaged, notify.Unverified, notify.Behind, notify.Full, notify.Recovered}, headings("Alert `([a-z]+)`"))
 	known := metricLabels(t)
 	for _, name := range metricsIn(text) {
 		if known[name] == nil {
