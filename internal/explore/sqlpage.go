@@ -48,7 +48,7 @@ type sqlView struct {
 }
 
 func (e *Explorer) sqlRoute(show func(v *visit) (reply, error)) route {
-	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, tokenKey, formatKey, chartKey}}
+	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey, chartKey}}
 }
 
 // serveStatement runs the statement of a form. It accepts only forms of its own page: the browser
@@ -71,9 +71,6 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	req.PostForm.Del(tokenKey)
-	if !req.PostForm.Has(asOfKey) && req.URL.Query().Has(asOfKey) {
-		req.PostForm.Set(asOfKey, req.URL.Query().Get(asOfKey))
-	}
 	// From here on, the form is the address of the page.
 	req.URL.RawQuery = req.PostForm.Encode()
 	e.serve(w, req, e.sqlRoute(e.runSQL))
