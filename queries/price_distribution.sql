@@ -18,7 +18,8 @@ price_bands AS (
         pricing_tier,
         currency,
         CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * power + CASE
-            WHEN 2 * unit_amount < 3 * unit THEN 1
+            -- Below 1.5 units. Twice the largest price does not fit into its type.
+            WHEN unit_amount - unit < 2 * unit - unit_amount THEN 1
             WHEN unit_amount < 2 * unit THEN 2
             WHEN unit_amount < 3 * unit THEN 3
             WHEN unit_amount < 5 * unit THEN 4
