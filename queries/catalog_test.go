@@ -19,11 +19,11 @@ import (
 // fixtureNight is the time of the only snapshot of most fixtures.
 var fixtureNight = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// catalog returns a DuckDB file with all tables and views of the warehouse and without rows. The
+// createCatalog returns a DuckDB file with all tables and views of the warehouse and without rows. The
 // default of valid_from is fixtureNight.
-func catalog(t testing.TB) []byte {
+func createCatalog(t testing.TB) []byte {
 	t.Helper()
-	d := draft(t)
+	d := beginDraft(t)
 	var statements []sqltext.SQL
 	for _, table := range stream.Tables(stream.All()) {
 		for _, schema := range []string{"main", "past"} {
@@ -47,8 +47,8 @@ func catalog(t testing.TB) []byte {
 	return data
 }
 
-// draft begins a version in a new warehouse.
-func draft(t testing.TB) *warehouse.Draft {
+// beginDraft begins a version in a new warehouse.
+func beginDraft(t testing.TB) *warehouse.Draft {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
 	if err != nil {
@@ -66,7 +66,7 @@ func draft(t testing.TB) *warehouse.Draft {
 	return d
 }
 
-func fill(t testing.TB, path, text string) {
+func insertRows(t testing.TB, path, text string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", path)
 	if err != nil {
@@ -87,7 +87,7 @@ func open(t testing.TB, fixture string, empty []byte) *query.DB {
 	if err := os.WriteFile(path, empty, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, path, "SET TimeZone = 'UTC';"+fixture)
+	insertRows(t, path, "SET TimeZone = 'UTC';"+fixture)
 	db, err := query.Open(t.Context(), path, query.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +100,8 @@ func open(t testing.TB, fixture string, empty []byte) *query.DB {
 	return db
 }
 
-// params parses lines of the form name=value.
-func params(t *testing.T, text string) map[string]string {
+// parseParams parses lines of the form name=value.
+func parseParams(t *testing.T, text string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
 	for line := range strings.Lines(text) {

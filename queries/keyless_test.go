@@ -57,14 +57,14 @@ func keylessFixture(t *testing.T) string {
 	return text.String()
 }
 
-// TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids. A row whose
-// key is NULL contains many records, so that it must not have the name of one of them.
+// TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids. A result row
+// whose key is NULL contains many records, so it must not have the name of one of them.
 func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, keylessFixture(t), catalog(t))
+	db := open(t, keylessFixture(t), createCatalog(t))
 	var grouped []string
 	for _, q := range all {
 		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()

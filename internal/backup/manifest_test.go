@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestManifestsThatCannotBeRead checks the reasons of unreadable manifests, and that their
-// times still count for manifests.last.
+// TestManifestsThatCannotBeRead checks the reasons of unreadable manifests, and that manifests.last
+// includes their times.
 func TestManifestsThatCannotBeRead(t *testing.T) {
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)

@@ -32,8 +32,8 @@ CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
 `
 
-// catalog returns a DuckDB file without rows, as the warehouse creates it.
-func catalog(t *testing.T) []byte {
+// createCatalog returns a DuckDB file without rows, as the warehouse creates it.
+func createCatalog(t *testing.T) []byte {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
 	if err != nil {
@@ -73,8 +73,8 @@ func catalog(t *testing.T) []byte {
 	return data
 }
 
-// readAll returns SQL that grades each stream of the second night exact.
-func readAll() string {
+// gradeAllExact returns SQL that grades each stream of the second night exact.
+func gradeAllExact() string {
 	var b strings.Builder
 	for _, s := range stream.All() {
 		fmt.Fprintf(&b, "INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', '%s', 'exact');\n", s.Name)
@@ -126,7 +126,7 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 // of the tables (fixture.sql), values of parameters (params, lines name=value) and the
 // violating rows as CSV (want.csv).
 func TestChecks(t *testing.T) {
-	empty := catalog(t)
+	empty := createCatalog(t)
 	for _, q := range load(t, "", nil, nil).List() {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
 		if err != nil || len(tests) == 0 {
@@ -147,7 +147,7 @@ func TestChecks(t *testing.T) {
 					name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 					params[name] = value
 				}
-				db := open(t, empty, twoNights+readAll()+files["fixture.sql"], query.Before{}, time.Minute)
+				db := open(t, empty, twoNights+gradeAllExact()+files["fixture.sql"], query.Before{}, time.Minute)
 				rules := map[string]checks.Rule{q.Name: {Params: params}}
 				var out bytes.Buffer
 				w, err := query.NewWriter(query.CSV, &out, query.Screen{})
@@ -206,7 +206,7 @@ INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), (
 INSERT INTO outlets (id) VALUES ('a');`
 	set := load(t, dir, map[string]checks.Rule{"own": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
 		[]string{"orders.guest_email"}, "compares", "no_column", "own", "reads_files", "too_slow", "unread", "was")
-	empty := catalog(t)
+	empty := createCatalog(t)
 	runAll := func(db *query.DB) map[string]ledger.Check {
 		t.Helper()
 		results, err := set.Run(t.Context(), db)
@@ -243,11 +243,12 @@ INSERT INTO outlets (id) VALUES ('a');`
 	}
 	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
 	if got := runAll(first)["compares"]; got.Outcome != ledger.CheckSkipped {
-		t.Errorf("on a first night the check %s (%s)", got.Outcome, got.Reason)
+		t.Errorf("the outcome on a first night is %s (%s)", got.Outcome, got.Reason)
 	}
 }
 
-// TestTimeoutBoundsAWholeCheck has parts that each run shorter than the limit, and together longer.
+// TestTimeoutBoundsAWholeCheck runs a check whose parts each take less time than the limit, but
+// more together.
 func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 	dir := t.TempDir()
 	const slow = "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(20000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5"
@@ -255,7 +256,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 400 * time.Millisecond
-	db := open(t, catalog(t), twoNights+readAll(), query.Before{}, limit)
+	db := open(t, createCatalog(t), twoNights+gradeAllExact(), query.Before{}, limit)
 	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +266,8 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 	}
 }
 
-// TestPartsThatDoNotRunHideNoRows has a part with violating rows before one that cannot run.
+// TestPartsThatDoNotRunHideNoRows runs a check of two parts: the first has violating rows, and the
+// second cannot run.
 func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	dir := t.TempDir()
 	const text = "-- title: A\n-- severity: hold\n-- each: table product_listings orders\nSELECT guest_email IS NULL AS empty, id FROM {table}"
@@ -276,7 +278,7 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
 		"":                                      ledger.CheckNotRun,
 	} {
-		db := open(t, catalog(t), twoNights+readAll()+fixture, query.Before{}, time.Minute)
+		db := open(t, createCatalog(t), twoNights+gradeAllExact()+fixture, query.Before{}, time.Minute)
 		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -287,8 +289,8 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	}
 }
 
-// TestChangedPrivacyRulesAreNoFinding publishes values as they were, and values as a changed rule
-// makes them. The same changes without a rule are findings.
+// TestChangedPrivacyRulesAreNoFinding publishes values that a changed privacy rule has dropped or
+// hashed. Without a rule the same changes must be findings.
 func TestChangedPrivacyRulesAreNoFinding(t *testing.T) {
 	const fixture = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
 INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
@@ -300,7 +302,7 @@ INSERT INTO orders (id, status, valid_from) SELECT 'r' || n, is_now('paid'), ton
 INSERT INTO past.articles (id, live_url, status_prefix) SELECT 'a' || n, 'https://example.com', was('published') FROM range(60) AS t(n);
 INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 'https://example.com', is_now('published'), tonight() FROM range(60) AS t(n);`
 	private := []string{"product_listings.name", "product_listings.outlet_id", "product_listing_prices.currency", "product_listing_prices.pricing_tier", "orders.status", "articles.status_prefix"}
-	empty := catalog(t)
+	empty := createCatalog(t)
 	for _, c := range []struct {
 		name, was, now string
 		private        []string
@@ -314,19 +316,19 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"replaced", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
-		db := open(t, empty, twoNights+readAll()+macros+fixture, query.Before{Hidden: c.private}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+macros+fixture, query.Before{Hidden: c.private}, time.Minute)
 		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, failed(t, results)); diff != "" {
+		if diff := cmp.Diff(c.want, failedChecks(t, results)); diff != "" {
 			t.Errorf("%s: failed checks (-want +got):\n%s", c.name, diff)
 		}
 	}
 }
 
-// failed returns the names of the failed checks. All checks must run.
-func failed(t *testing.T, results []ledger.Check) (names []string) {
+// failedChecks returns the names of the failed checks. All checks must have run.
+func failedChecks(t *testing.T, results []ledger.Check) (names []string) {
 	t.Helper()
 	for _, r := range results {
 		if r.Outcome == ledger.CheckFailed {
@@ -339,10 +341,10 @@ func failed(t *testing.T, results []ledger.Check) (names []string) {
 	return names
 }
 
-// TestSparseTablesAreNoFinding runs all checks on tables without rows, with rows that are NULL
-// but for their keys, with one row, and with one row left.
+// TestSparseTablesAreNoFinding runs all checks on tables without rows, with rows that have only
+// keys, with one row, and with one remaining row.
 func TestSparseTablesAreNoFinding(t *testing.T) {
-	empty := catalog(t)
+	empty := createCatalog(t)
 	fill := func(schema string, rows int, extra string) string {
 		var b strings.Builder
 		for _, table := range stream.Tables(stream.All()) {
@@ -369,19 +371,19 @@ INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES
 INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');
 INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES ('p', 1, 1, 'EUR', 'standard', tonight());`,
 	} {
-		db := open(t, empty, twoNights+readAll()+fixture, query.Before{}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+fixture, query.Before{}, time.Minute)
 		results, err := load(t, "", nil, nil).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := failed(t, results); got != nil {
+		if got := failedChecks(t, results); got != nil {
 			t.Errorf("%s: failed checks %v", name, got)
 		}
 	}
 }
 
-// TestHeadersExplain holds that each shipped check gives its reason, its default thresholds and
-// its limits.
+// TestHeadersExplain checks that the header of each built-in check contains its reason, its default
+// thresholds and its limits.
 func TestHeadersExplain(t *testing.T) {
 	for _, q := range load(t, "", nil, nil).List() {
 		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not found: ") {

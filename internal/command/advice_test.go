@@ -14,7 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAddAdvice provokes real system errors where the user of the test can.
+// TestAddAdvice checks the advice for system errors. It causes real ones where the user of the
+// test can.
 func TestAddAdvice(t *testing.T) {
 	t.Parallel()
 	first, err := net.Listen("tcp", "127.0.0.1:0")

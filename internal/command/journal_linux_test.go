@@ -18,9 +18,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// journalStream opens a stream like the stderr that systemd gives to a service. It returns
-// the value of JOURNAL_STREAM for it, and a function that closes the stream and returns
-// the text written to it.
+// journalStream opens a stream like the stderr of a systemd service. variable is the value of
+// JOURNAL_STREAM for it. read closes the stream and returns the text written to it.
 func journalStream(t *testing.T) (stderr *os.File, variable string, read func() string) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOutcomeOf covers each row of the switch. Package ledger tests the exit codes.
+// TestOutcomeOf covers each case of the switch. Package ledger tests the exit codes.
 func TestOutcomeOf(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

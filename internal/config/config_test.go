@@ -29,7 +29,7 @@ func env(name string) (string, bool) {
 	return value, ok
 }
 
-// envWithHashKey is env and the hash key.
+// envWithHashKey is env with the hash key.
 func envWithHashKey(name string) (string, bool) {
 	if name == config.HashKeyVar {
 		return "hash-hunter2", true
@@ -37,8 +37,8 @@ func envWithHashKey(name string) (string, bool) {
 	return env(name)
 }
 
-// minimal returns the shortest valid file, followed by more.
-func minimal(more string) []byte {
+// minimalFile returns the shortest valid file, followed by more.
+func minimalFile(more string) []byte {
 	return []byte("api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n" + more)
 }
 
@@ -60,7 +60,7 @@ func TestBadFiles(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if strings.Contains(got, "hunter2") {
-				t.Errorf("a secret is shown: %s", got)
+				t.Errorf("the error contains a secret: %s", got)
 			}
 		})
 	}
@@ -211,7 +211,7 @@ streams:
 		{Line: 8, Path: "schedule.timezone"},
 		{Line: 10, Path: "streams.live_days"},
 	}
-	if diff := cmp.Diff(want, places(t, err)); diff != "" {
+	if diff := cmp.Diff(want, problemPlaces(t, err)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	const line = "config.yaml:4: api.page_size: 0 is below 1: use 1 to 1000\n"
@@ -220,8 +220,8 @@ streams:
 	}
 }
 
-// places returns lines and paths of the problems of err.
-func places(t *testing.T, err error) []config.Problem {
+// problemPlaces returns lines and paths of the problems of err.
+func problemPlaces(t *testing.T, err error) []config.Problem {
 	t.Helper()
 	report, ok := errors.AsType[*config.Error](err)
 	if !ok {
@@ -238,7 +238,7 @@ func TestEmptyFileLacksAddressAndToken(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing yet\n", "---\n"} {
 		_, err := config.Parse("config.yaml", []byte(text), env)
 		want := []config.Problem{{Path: "api.base_url"}, {Path: "api.token"}}
-		if diff := cmp.Diff(want, places(t, err)); diff != "" {
+		if diff := cmp.Diff(want, problemPlaces(t, err)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
@@ -272,7 +272,7 @@ func TestBinaryHugeAndUnreadableFilesAreRejected(t *testing.T) {
 }
 
 func TestVariablesCannotInjectYAML(t *testing.T) {
-	cfg, err := config.Parse("f", minimal("serve: {auth_token: \"\"}\nwarehouse:\n  dir: /data/${QUOTED}\n"), env)
+	cfg, err := config.Parse("f", minimalFile("serve: {auth_token: \"\"}\nwarehouse:\n  dir: /data/${QUOTED}\n"), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,21 +283,21 @@ func TestVariablesCannotInjectYAML(t *testing.T) {
 }
 
 func TestVariablesAreNotExpandedInKeys(t *testing.T) {
-	_, err := config.Parse("f", minimal("${EMPTY}: 1\n"), env)
+	_, err := config.Parse("f", minimalFile("${EMPTY}: 1\n"), env)
 	if err == nil || !strings.Contains(err.Error(), `f:4: "${EMPTY}": unknown key`) {
 		t.Errorf("got %v, want an unknown key", err)
 	}
 }
 
 func TestNilLookupMeansNoVariables(t *testing.T) {
-	_, err := config.Parse("f", minimal(""), nil)
+	_, err := config.Parse("f", minimalFile(""), nil)
 	if err == nil || !strings.Contains(err.Error(), "PLACEMENTSYNC_TOKEN is not set") {
 		t.Errorf("got %v, want an error that PLACEMENTSYNC_TOKEN is not set", err)
 	}
 }
 
 func TestAbsolutePathsAreKept(t *testing.T) {
-	cfg, err := config.Parse("etc/config.yaml", minimal("warehouse: {dir: /data}\n"), env)
+	cfg, err := config.Parse("etc/config.yaml", minimalFile("warehouse: {dir: /data}\n"), env)
 	if err != nil || cfg.Warehouse.Dir != "/data" {
 		t.Errorf("got %q, %v, want /data", cfg.Warehouse.Dir, err)
 	}
@@ -336,25 +336,25 @@ func TestWithin(t *testing.T) {
 	}{
 		"one section":  {[]string{"warehouse"}, []config.Problem{{Line: 2, Path: "warehouse.threads"}}},
 		"no section":   {nil, nil},
-		"two sections": {[]string{"api", "warehouse"}, places(t, err)},
+		"two sections": {[]string{"api", "warehouse"}, problemPlaces(t, err)},
 	} {
 		left := report.Within(test.sections...)
 		if left == nil && test.want == nil {
 			continue
 		}
-		if diff := cmp.Diff(test.want, places(t, left)); diff != "" {
+		if diff := cmp.Diff(test.want, problemPlaces(t, left)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	_, err = config.Parse("f", minimal("warehose: {}\n"), env)
+	_, err = config.Parse("f", minimalFile("warehose: {}\n"), env)
 	report, _ = errors.AsType[*config.Error](err)
 	if report.Within("warehouse") == nil {
 		t.Error("Within(warehouse) omits the unknown section warehose, which may be a misspelt warehouse")
 	}
 }
 
-// FuzzParse checks that any input gives an *Error, or a valid configuration whose YAML
-// does not depend on its secrets.
+// FuzzParse checks that any input gives an *Error or a valid configuration. The YAML of the
+// configuration must not depend on its secrets.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "../../config.example.yaml"} {
 		files, _ := filepath.Glob(pattern)
@@ -369,7 +369,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, err := config.Parse("config.yaml", data, envWithHashKey)
 		if err != nil {
-			places(t, err)
+			problemPlaces(t, err)
 			return
 		}
 		if err := cfg.Validate(); err != nil {
@@ -448,7 +448,7 @@ func TestAddressOfTheLake(t *testing.T) {
 		"s3://AKIA:hunter2@bucket/x": "contains credentials", "s3://bucket//x": "has a prefix", "s3://bucket/a b": "has a prefix",
 		"gs://bucket/x": "is neither a folder nor an address in object storage",
 	} {
-		cfg, err := config.Parse("f", minimal("lake: {catalog: 'sqlite:c.db', warehouse: '"+address+"'}\n"), env)
+		cfg, err := config.Parse("f", minimalFile("lake: {catalog: 'sqlite:c.db', warehouse: '"+address+"'}\n"), env)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", address, err)

@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/config"
 )
 
-// credentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned
-// environment has that variable, NAME_FILE for each file, and the variables of more.
-func credentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
+// writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned
+// environment has this variable, NAME_FILE for each file, and the variables of more.
+func writeCredentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
 	t.Helper()
 	all := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
 	for name, text := range files {
@@ -42,7 +42,7 @@ privacy: {hash: [orders.guest_email]}
 `
 
 func TestEverySecretCanComeFromAFile(t *testing.T) {
-	env := credentials(t, map[string]string{
+	env := writeCredentials(t, map[string]string{
 		"PLACEMENTSYNC_TOKEN": "pc_hunter2\n", "OLD_SECRET": " whsec-hunter2\n", "NEW_SECRET": "whsec-hunter3",
 		"STATUS_TOKEN": "hunter4\r\n", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces\n",
 	}, nil)
@@ -76,7 +76,7 @@ func TestUnusableSecretFiles(t *testing.T) {
 		"value set as well": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Parse("config.yaml", []byte(text), credentials(t, test.files, test.more))
+			_, err := config.Parse("config.yaml", []byte(text), writeCredentials(t, test.files, test.more))
 			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: api.token: ") || !strings.Contains(err.Error(), test.want) ||
 				strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want an error at api.token with %q and without the secret", err, test.want)
@@ -86,7 +86,7 @@ func TestUnusableSecretFiles(t *testing.T) {
 }
 
 func TestUnreadableHashKeyFileIsReportedAtPrivacyHash(t *testing.T) {
-	env := credentials(t, nil, map[string]string{"TOKEN": "pc_hunter2", config.HashKeyVar + "_FILE": "/none/key"})
+	env := writeCredentials(t, nil, map[string]string{"TOKEN": "pc_hunter2", config.HashKeyVar + "_FILE": "/none/key"})
 	_, err := config.Parse("f", []byte("api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\nprivacy: {hash: [orders.guest_email]}\n"), env)
 	if err == nil || !strings.Contains(err.Error(), "privacy.hash: the file that "+config.HashKeyVar+"_FILE names cannot be read") {
 		t.Errorf("got %v, want an error at privacy.hash about the file", err)

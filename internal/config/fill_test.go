@@ -52,7 +52,7 @@ func TestFilledValuesAreParsedUnchanged(t *testing.T) {
 		"", "x", "a b", "null", "~", "12", "0x1F", "1e5", "no", "- a", "a: b", "a #b", "#", "'", `"`, `\`, `C:\new`, "${A}", "${A} b", "$$", "https://a.example.com:",
 		"https://a.example.com/x#y", "https://[::1]:8080/v1", "{a}", "[a]", "&a", "*a", "!a", "%a", "@a", "|", ">", "é", "a\tb",
 	} {
-		filled, err := config.Fill(minimal(""), map[string]string{"api.base_url": value})
+		filled, err := config.Fill(minimalFile(""), map[string]string{"api.base_url": value})
 		if err != nil {
 			t.Errorf("%q: %v", value, err)
 			continue

@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/config"
 )
 
-// TestQuoteWord: suggested commands contain paths and are copied into a shell.
+// TestQuoteWord checks the quoting of paths in suggested commands, which users copy into a shell.
 func TestQuoteWord(t *testing.T) {
 	for word, want := range map[string]string{"/etc/a-b_c.yaml": "/etc/a-b_c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "ä": "ä", "": "''"} {
 		if got := config.QuoteWord(word); got != want {

@@ -24,13 +24,13 @@ func TestSecretDoesNotPrint(t *testing.T) {
 	}{secret, []config.Secret{secret}}
 	for _, verb := range []string{"%s", "%v", "%+v", "%#v", "%q", "%x", "%X", "%d", "%t", "%U", "%c", "%20s", "%-5v"} {
 		for _, value := range []any{secret, holder, &holder, []any{secret}, map[config.Secret]int{secret: 1}} {
-			mustHide(t, verb, fmt.Sprintf(verb, value))
+			requireHidden(t, verb, fmt.Sprintf(verb, value))
 		}
 	}
-	mustHide(t, "error", fmt.Errorf("token %v", secret).Error())
+	requireHidden(t, "error", fmt.Errorf("token %v", secret).Error())
 }
 
-func mustHide(t *testing.T, how, got string) {
+func requireHidden(t *testing.T, how, got string) {
 	t.Helper()
 	hex := fmt.Sprintf("%x", "hunter2")
 	if strings.Contains(got, "hunter2") || strings.Contains(strings.ToLower(got), hex) {
@@ -47,12 +47,12 @@ func TestSecretDoesNotMarshal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustHide(t, "json", string(asJSON))
+	requireHidden(t, "json", string(asJSON))
 	asYAML, err := yaml.Marshal(holder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustHide(t, "yaml", string(asYAML))
+	requireHidden(t, "yaml", string(asYAML))
 }
 
 func TestSecretDoesNotLog(t *testing.T) {
@@ -62,7 +62,7 @@ func TestSecretDoesNotLog(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		slog.New(handler(&log)).Info("login", "token", secret, "api", config.API{Token: secret})
-		mustHide(t, name, log.String())
+		requireHidden(t, name, log.String())
 	}
 }
 

@@ -30,7 +30,7 @@ func TestFollowDoesNotDelayNights(t *testing.T) {
 			atOnce--
 			mu.Unlock()
 		}
-		h.run()
+		h.start()
 		time.Sleep(4 * 24 * time.Hour)
 		synctest.Wait()
 		now := time.Now()
@@ -54,7 +54,7 @@ func TestFollowDoesNotDelayNights(t *testing.T) {
 				t.Errorf("the metrics lack %s", want)
 			}
 		}
-		h.end()
+		h.shutDown()
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
@@ -64,7 +64,8 @@ func TestFollowDoesNotDelayNights(t *testing.T) {
 	})
 }
 
-// TestUnconfiguredFollowIsHidden has a failed backup that is no longer configured.
+// TestUnconfiguredFollowIsHidden checks that the page omits a failed backup that is no longer
+// configured.
 func TestUnconfiguredFollowIsHidden(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)

@@ -43,25 +43,25 @@ type harness struct {
 	ledger   []ledger.Run
 	starts   []string // start times of nights
 	notified []string // states sent to the service manager
-	log      lines
+	log      logBuffer
 
 	stop context.CancelFunc
 	done chan error
 }
 
-// lines is a log that can be read while the daemon writes it.
-type lines struct {
+// logBuffer is a log that can be read while the daemon writes it.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *lines) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -73,7 +73,7 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 	t.Helper()
 	h := &harness{t: t}
 	if run == nil {
-		run = lasting(10 * time.Minute)
+		run = nightOf(10 * time.Minute)
 	}
 	h.cfg = daemon.Config{
 		Program: h,
@@ -84,8 +84,8 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 		Now:     time.Now,
 		Log:     slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
-	h.set = daemon.Settings{Schedule: schedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, Follows: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
-	h.night, h.runs = h.recorded(run), h.readLedger
+	h.set = daemon.Settings{Schedule: parseSchedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, Follows: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
+	h.night, h.runs = h.recordNight(run), h.readLedger
 	return h
 }
 
@@ -137,8 +137,8 @@ func (h *harness) HookResults() map[string]uint64 {
 // Reload implements daemon.Program.
 func (h *harness) Reload() (daemon.Settings, error) { return h.reload() }
 
-// lasting returns a complete night of a length, which can be interrupted.
-func lasting(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
+// nightOf returns a complete night of the given duration, which can be interrupted.
+func nightOf(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		select {
 		case <-time.After(d):
@@ -149,8 +149,9 @@ func lasting(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	}
 }
 
-// recorded adds the times of a night and its ledger entry, unless it found the lock held.
-func (h *harness) recorded(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
+// recordNight wraps a night so that its times and its ledger entry are recorded, unless it found
+// the lock held.
+func (h *harness) recordNight(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		began := time.Now().UTC()
 		h.mu.Lock()
@@ -187,25 +188,25 @@ func (h *harness) recordState(state string) error {
 	return nil
 }
 
-// open creates the daemon.
-func (h *harness) open() *daemon.Daemon {
+// newDaemon creates the daemon.
+func (h *harness) newDaemon() *daemon.Daemon {
 	if h.d == nil {
 		h.d = daemon.New(h.cfg, h.set)
 	}
 	return h.d
 }
 
-// run starts the daemon on a listener without clients.
-func (h *harness) run() {
+// start starts the daemon on a listener without clients.
+func (h *harness) start() {
 	ctx, stop := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	h.stop, h.done = stop, make(chan error, 1)
-	d := h.open()
+	d := h.newDaemon()
 	go func() { h.done <- d.Run(ctx, newSilentListener()) }()
 	synctest.Wait()
 }
 
-// end stops the daemon and waits for it.
-func (h *harness) end() {
+// shutDown stops the daemon and waits for it.
+func (h *harness) shutDown() {
 	h.t.Helper()
 	h.stop()
 	if err := <-h.done; err != nil {
@@ -215,7 +216,7 @@ func (h *harness) end() {
 
 func (h *harness) get(path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.open().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+	h.newDaemon().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 	return w
 }
 
@@ -224,7 +225,7 @@ func (h *harness) metric(series string) string {
 	h.t.Helper()
 	value := h.findMetric(series)
 	if value == "" {
-		h.t.Errorf("there is no metric placementsync_%s", series)
+		h.t.Errorf("the metric placementsync_%s is missing", series)
 	}
 	return value
 }

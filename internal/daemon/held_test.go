@@ -20,7 +20,7 @@ func TestHeldNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		found := daemon.Inspection{}
 		h := newInspectedHarness(t, &found)
-		defer h.end()
+		defer h.shutDown()
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `last_run_held`: "", `last_audit_checks{outcome="failed",severity="hold"}`: ""})
 		at := time.Now()
 		h.record(ledger.Run{ID: "first", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.Check{
@@ -90,9 +90,9 @@ func TestHeldNightStartsNoFollow(t *testing.T) {
 		followed := make(chan int, 10)
 		h.set.Follows = nil // warnings are sent without other work after nights
 		h.follow = func(context.Context) { followed <- nights }
-		h.run()
+		h.start()
 		time.Sleep(3 * 24 * time.Hour)
-		h.end()
+		h.shutDown()
 		close(followed)
 		var got []int
 		for n := range followed {

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestReadErrorsAreLoggedOnce checks the log of two sources that cannot be read for a while
-// for the same reason.
+// TestReadErrorsAreLoggedOnce checks the log if two sources are unreadable for a while for the same
+// reason.
 func TestReadErrorsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -25,12 +25,12 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 			}
 			return found
 		}
-		h.run()
+		h.start()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "Unknown because it cannot be read: the free disk space, the webhook inbox. See the log.") {
 			t.Errorf("the page does not list the sources:\n%s", text)
 		}
 		time.Sleep(time.Hour)
-		h.end()
+		h.shutDown()
 		for _, want := range []string{`sources="free, inbox" error="no disk"`, `can be read again" sources="free, inbox"`} {
 			if n := strings.Count(h.log.String(), want); n != 1 {
 				t.Errorf("the log has %q %d times:\n%s", want, n, &h.log)
@@ -47,7 +47,7 @@ func TestStuckDiskIsReported(t *testing.T) {
 			<-ctx.Done()
 			return daemon.Inspection{}
 		}
-		h.run()
+		h.start()
 		time.Sleep(20*time.Minute + time.Second)
 		if n := h.metric(`read_errors_total{source="free"}`); n != "6" {
 			t.Errorf("%s errors are counted, want one a minute from the 15th minute on", n)
@@ -58,6 +58,6 @@ func TestStuckDiskIsReported(t *testing.T) {
 		if n := strings.Count(h.log.String(), "does not answer"); n != 1 {
 			t.Errorf("the log reports it %d times", n)
 		}
-		h.end()
+		h.shutDown()
 	})
 }

@@ -87,7 +87,7 @@ func TestConcurrentScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, slow := newHarness(t, nil), make(chan struct{})
 		h.hookResults = func() map[string]uint64 { <-slow; return nil }
-		handler := h.open().Handler()
+		handler := h.newDaemon().Handler()
 		answers := make([]int, 20)
 		var all sync.WaitGroup
 		for i := range answers {
@@ -116,7 +116,7 @@ func TestNightMetrics(t *testing.T) {
 				{Stream: "article_status_events", Grade: "best_effort", Rows: 4, Events: true},
 			}}, nil
 		})
-		h.run()
+		h.start()
 		time.Sleep(27 * time.Hour)
 		h.wantMetrics(map[string]string{
 			`runs_total{outcome="partial"}`:                              "2",
@@ -145,7 +145,7 @@ func TestNightMetrics(t *testing.T) {
 			`next_run_timestamp_seconds`:                                 "9.468648e+08",
 			`ready`:                                                      "1",
 		})
-		h.end()
+		h.shutDown()
 	})
 }
 
@@ -156,12 +156,12 @@ func TestIntervalMetrics(t *testing.T) {
 		friday, found := time.Now().Add(-22*time.Hour), fullInspection()
 		found.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
 		h := newHarness(t, nil)
-		h.set.Schedule, h.set.VerifySchedule = schedule(t, "0 2 * * 1-5", "UTC"), schedule(t, "0 5 * * 1-5", "UTC")
+		h.set.Schedule, h.set.VerifySchedule = parseSchedule(t, "0 2 * * 1-5", "UTC"), parseSchedule(t, "0 5 * * 1-5", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
 		h.record(ledger.Run{ID: "friday", Outcome: ledger.Complete, StartedAt: friday, EndedAt: friday.Add(time.Minute), SnapshotAt: friday})
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		time.Sleep(36 * time.Hour)
 		h.wantMetrics(map[string]string{`schedule_interval_seconds`: "259200", `verify_interval_seconds`: "259200", `ready`: "1"})
 	})
@@ -174,15 +174,15 @@ func TestKilledRunHasNoDuration(t *testing.T) {
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "night", Outcome: ledger.Killed, StartedAt: began})
 		h.record(ledger.Run{ID: "refresh", Kind: ledger.Refresh, Outcome: ledger.Killed, StartedAt: began})
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		h.wantMetrics(map[string]string{`last_run_outcome{outcome="killed"}`: "1", `last_run_duration_seconds`: "",
 			`last_refresh_timestamp_seconds`: "9.466812e+08", `last_refresh_duration_seconds`: ""})
 	})
 }
 
-// TestLeftOutStreamsAreNotCarried has two streams that the configuration leaves out, and one
-// without its scope.
+// TestLeftOutStreamsAreNotCarried runs nights with two streams that the configuration excludes, and
+// one stream without its scope.
 func TestLeftOutStreamsAreNotCarried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -192,8 +192,8 @@ func TestLeftOutStreamsAreNotCarried(t *testing.T) {
 			{Stream: "order", Grade: "skipped", Reason: ledger.ReasonNoDetails},
 			{Stream: "outlets", Grade: "carried_forward", Reason: "missing scope outlets"},
 		}})
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		h.wantMetrics(map[string]string{`stream_left_out{stream="orders"}`: "1", `stream_left_out{stream="order"}`: "1", `stream_left_out{stream="outlets"}`: "0",
 			`streams{standing="carried"}`: "1", `streams{standing="not_read"}`: "0"})
 	})
@@ -207,8 +207,8 @@ func TestMetricsAfterRestart(t *testing.T) {
 		began := time.Now().Add(-22 * time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began,
 			Requests: 9, Streams: []ledger.Stream{{Stream: "orders", Grade: "repaired", Rows: 60, Requests: 9}}})
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		h.wantMetrics(map[string]string{
 			`last_run_duration_seconds`:                      "60",
 			`last_run_outcome{outcome="complete"}`:           "1",
@@ -226,8 +226,8 @@ func TestMetricsAfterRestart(t *testing.T) {
 func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 60, Requests: 9}}
 		began := time.Now()
 		time.Sleep(10 * time.Minute)
@@ -291,8 +291,8 @@ func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 			h.record(n)
 			return n, nil
 		}
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		for _, want := range []string{"the disk is full", "read the token: no such file"} {
 			time.Sleep(24 * time.Hour)
 			h.wantMetrics(map[string]string{`last_run_outcome{outcome="failed"}`: "1"})
@@ -332,7 +332,7 @@ func newInspectedHarness(t *testing.T, found *daemon.Inspection) *harness {
 		found.At = time.Now()
 		return *found
 	}
-	h.run()
+	h.start()
 	return h
 }
 
@@ -351,7 +351,7 @@ func TestWarehouseMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		found := fullInspection()
 		h := newInspectedHarness(t, &found)
-		defer h.end()
+		defer h.shutDown()
 		h.wantMetrics(map[string]string{
 			`disk_free_bytes`:                                      "1.073741824e+09",
 			`disk_needed_bytes`:                                    "5.24288e+07",
@@ -395,7 +395,7 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		found := fullInspection()
 		h := newInspectedHarness(t, &found)
-		defer h.end()
+		defer h.shutDown()
 		h.mu.Lock()
 		found = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
 		for _, name := range []string{daemon.SourceUsage, daemon.SourceVersion, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
@@ -418,7 +418,7 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 			"cannot be read: the disk usage of the warehouse, ", "the state of the watches. See the log.", "<dt>Verified</dt><dd>unknown")
 		for _, never := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
 			if strings.Contains(h.get("/").Body.String(), never) {
-				t.Errorf("the page shows %q, which could not be read", never)
+				t.Errorf("the page shows %q of an unreadable source", never)
 			}
 		}
 		if n := strings.Count(h.log.String(), "usage is damaged"); n != 1 {
@@ -439,8 +439,8 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 			}
 			return fullInspection()
 		}
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60", `ready`: "0"})
 		time.Sleep(10 * time.Minute)
@@ -468,8 +468,8 @@ func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 			}
 			return whole()
 		}
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "3", `read_errors_total{source="ledger"}`: "0"})
 		mu.Lock()
 		broken = errors.New("read the ledger: input/output error")
@@ -484,12 +484,12 @@ func TestMetricConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
-		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
+		h.set.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { return fullInspection() }
 		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		time.Sleep(3 * time.Hour)
 		families, err := h.cfg.Metrics.Gather()
 		if err != nil {
@@ -497,7 +497,7 @@ func TestMetricConventions(t *testing.T) {
 		}
 		problems, err := promlint.NewWithMetricFamilies(families).Lint()
 		if err != nil || len(problems) > 0 {
-			t.Errorf("the metrics break conventions: %v %v", problems, err)
+			t.Errorf("the metrics violate conventions: %v %v", problems, err)
 		}
 	})
 }

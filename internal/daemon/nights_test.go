@@ -29,9 +29,9 @@ func wantNights(t *testing.T, h *harness, want ...string) {
 func TestNightsStartAtSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
-		h.run()
+		h.start()
 		time.Sleep(50*time.Hour + time.Minute)
-		h.end()
+		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-02 02:00", "01-03 02:00")
 		if got := h.metric(`runs_total{outcome="complete"}`); got != "2" {
 			t.Errorf("%s nights are counted as complete, want 2", got)
@@ -41,8 +41,8 @@ func TestNightsStartAtSlots(t *testing.T) {
 
 func TestNightsNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, lasting(30*time.Hour))
-		h.run()
+		h := newHarness(t, nightOf(30*time.Hour))
+		h.start()
 		time.Sleep(80 * time.Hour)
 		wantNights(t, h, "01-01 02:00", "01-03 02:00")
 		if got := h.metric(`missed_slots_total{reason="running"}`); got != "2" {
@@ -51,7 +51,7 @@ func TestNightsNeverOverlap(t *testing.T) {
 		if text := h.get("/").Body.String(); !strings.Contains(text, "2<small>running</small>") {
 			t.Error("the page does not show the missed slots")
 		}
-		h.end()
+		h.shutDown()
 	})
 }
 
@@ -82,9 +82,9 @@ func TestCatchUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, nil)
 				h.ledger, h.set.CatchUp = c.ledger(time.Now()), c.catchUp
-				h.run()
+				h.start()
 				time.Sleep(3 * time.Hour)
-				h.end()
+				h.shutDown()
 				wantNights(t, h, c.want...)
 				if got := h.metric(`missed_slots_total{reason="downtime"}`); got != c.missed {
 					t.Errorf("%s slots are missed, want %s", got, c.missed)
@@ -103,9 +103,9 @@ func TestNightRetriesHeldLock(t *testing.T) {
 			}
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
-		h.run()
+		h.start()
 		time.Sleep(3 * time.Hour)
-		h.end()
+		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
 		if got := h.metric(`runs_total{outcome="held"}`); got != "2" {
 			t.Errorf("%s nights are counted as held, want 2", got)
@@ -117,9 +117,9 @@ func TestRetryEndsAtNextSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, func(context.Context) (ledger.Run, error) { return ledger.Run{}, &warehouse.LockedError{} })
 		h.cfg.HeldRetry = 20 * time.Hour
-		h.run()
+		h.start()
 		time.Sleep(26*time.Hour + time.Minute)
-		h.end()
+		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 22:00", "01-02 02:00")
 		if got := h.metric(`missed_slots_total{reason="held"}`); got != "1" {
 			t.Errorf("%s slots are missed, want 1", got)
@@ -131,9 +131,9 @@ func TestStopWaitsForNight(t *testing.T) {
 	t.Run("that stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, nil)
-			h.run()
+			h.start()
 			time.Sleep(2*time.Hour + time.Minute)
-			h.end()
+			h.shutDown()
 			if got := h.metric(`runs_total{outcome="interrupted"}`); got != "1" {
 				t.Errorf("%s nights are interrupted, want 1", got)
 			}
@@ -145,14 +145,14 @@ func TestStopWaitsForNight(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				return ledger.Run{Outcome: ledger.Complete}, nil
 			})
-			h.run()
+			h.start()
 			time.Sleep(2*time.Hour + time.Minute)
 			h.stop()
 			synctest.Wait()
 			if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "stopping") {
 				t.Errorf("while it drains /readyz answers %d %q", w.Code, w.Body)
 			}
-			h.end()
+			h.shutDown()
 			if got := h.metric(`runs_total{outcome="complete"}`); got != "1" {
 				t.Errorf("%s nights are complete, want 1", got)
 			}
@@ -169,7 +169,7 @@ func TestReload(t *testing.T) {
 			return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad")
 		}
 		h.reload = func() (daemon.Settings, error) { return next() }
-		h.run()
+		h.start()
 
 		hangups <- os.Interrupt
 		synctest.Wait()
@@ -178,13 +178,13 @@ func TestReload(t *testing.T) {
 		}
 		next = func() (daemon.Settings, error) {
 			set := h.set
-			set.Schedule = schedule(t, "0 5 * * *", "UTC")
+			set.Schedule = parseSchedule(t, "0 5 * * *", "UTC")
 			return set, nil
 		}
 		time.Sleep(3 * time.Hour)
 		hangups <- os.Interrupt
 		time.Sleep(3 * time.Hour)
-		h.end()
+		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 05:00")
 		for _, result := range []string{"applied", "refused"} {
 			if got := h.metric(`config_reloads_total{result="` + result + `"}`); got != "1" {
@@ -198,9 +198,9 @@ func TestServiceManagerIsNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.cfg.Watchdog = 20 * time.Second
-		h.run()
+		h.start()
 		time.Sleep(time.Minute + time.Second)
-		h.end()
+		h.shutDown()
 		first, last := h.notified[0], h.notified[len(h.notified)-1]
 		if first != "READY=1" || last != "STOPPING=1" {
 			t.Errorf("the first state is %q and the last %q", first, last)
@@ -217,8 +217,8 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 		h := newHarness(t, nil)
 		broken := errors.New("read /secret/path: broken")
 		h.runs = func() ([]ledger.Run, error) { return nil, broken }
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		time.Sleep(time.Minute)
 		h.get("/")
 		if n := strings.Count(h.log.String(), `level=WARN msg="the ledger cannot be read" error="read /secret/path: broken"`); n != 1 {
@@ -245,8 +245,8 @@ func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 		h := newHarness(t, nil)
 		h.set.CatchUp = false
 		h.record(ledger.Run{ID: "old", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Hour)})
-		h.run()
-		defer h.end()
+		h.start()
+		defer h.shutDown()
 		if n := h.metric(`runs_total{outcome="killed"}`); n != "0" {
 			t.Errorf("%s killed nights are counted at the start", n)
 		}

@@ -13,7 +13,7 @@ import (
 func newBusyHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, nil)
-	now := instant(t, "2026-11-21T02:04:10Z")
+	now := parseTime(t, "2026-11-21T02:04:10Z")
 	h.cfg.Now = func() time.Time { return now }
 	h.cfg.ReportFile = "page_test.go"
 	for i, outcome := range []ledger.Outcome{ledger.Complete, ledger.Interrupted, ledger.Partial, ledger.Failed, ledger.Complete} {

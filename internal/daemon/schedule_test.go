@@ -9,18 +9,18 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// slots lists the slots after from up to until, with their offset.
-func slots(t *testing.T, text, zone, from, until string) []string {
+// listSlots lists the slots after from up to until, with their offset.
+func listSlots(t *testing.T, text, zone, from, until string) []string {
 	t.Helper()
-	s := schedule(t, text, zone)
+	s := parseSchedule(t, text, zone)
 	var got []string
-	for at := s.Next(instant(t, from)); !at.After(instant(t, until)); at = s.Next(at) {
+	for at := s.Next(parseTime(t, from)); !at.After(parseTime(t, until)); at = s.Next(at) {
 		got = append(got, at.Format("01-02 15:04 -0700"))
 	}
 	return got
 }
 
-func schedule(t *testing.T, text, zone string) daemon.Schedule {
+func parseSchedule(t *testing.T, text, zone string) daemon.Schedule {
 	t.Helper()
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
@@ -33,7 +33,7 @@ func schedule(t *testing.T, text, zone string) daemon.Schedule {
 	return s
 }
 
-func instant(t *testing.T, text string) time.Time {
+func parseTime(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestSlots(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, slots(t, c.text, c.zone, c.from, c.until)); diff != "" {
+			if diff := cmp.Diff(c.want, listSlots(t, c.text, c.zone, c.from, c.until)); diff != "" {
 				t.Errorf("slots (-want +got):\n%s", diff)
 			}
 		})
@@ -94,7 +94,7 @@ func TestInterval(t *testing.T) {
 		{"0 2 * * 1-5", "2026-11-06T02:00:00Z", 72 * time.Hour}, // from Friday to Monday
 		{"@every 6h", "2026-11-04T02:10:00Z", 6 * time.Hour},
 	} {
-		if got := schedule(t, c.text, "UTC").Interval(instant(t, c.at)); got != c.want {
+		if got := parseSchedule(t, c.text, "UTC").Interval(parseTime(t, c.at)); got != c.want {
 			t.Errorf("the interval of %s at %s is %s, want %s", c.text, c.at, got, c.want)
 		}
 	}

@@ -26,7 +26,7 @@ func serve(t *testing.T, h *harness) string {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- h.open().Run(ctx, l) }()
+	go func() { done <- h.newDaemon().Run(ctx, l) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -246,7 +246,7 @@ func TestReport(t *testing.T) {
 
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	now := instant(t, "2026-11-20T12:00:00Z")
+	now := parseTime(t, "2026-11-20T12:00:00Z")
 	night := func(outcome ledger.Outcome, ago time.Duration) ledger.Run {
 		n := ledger.Run{ID: string(outcome), Outcome: outcome, StartedAt: now.Add(-ago), EndedAt: now.Add(-ago)}
 		if outcome != ledger.Failed {
@@ -343,7 +343,7 @@ func TestNotifier(t *testing.T) {
 
 func TestHandlerBeforeRun(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(newHarness(t, nil).open().Handler())
+	server := httptest.NewServer(newHarness(t, nil).newDaemon().Handler())
 	defer server.Close()
 	if res, _ := ask(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("before Run /healthz answers %d", res.StatusCode)

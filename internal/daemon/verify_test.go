@@ -21,7 +21,7 @@ func TestScheduledVerify(t *testing.T) {
 		var mu sync.Mutex
 		var starts []string
 		last := integrity.VerifyRecord{}
-		h.set.VerifySchedule = schedule(t, "0 5 * * 0", "UTC")
+		h.set.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -40,7 +40,7 @@ func TestScheduledVerify(t *testing.T) {
 			}
 			return found
 		}
-		h.run()
+		h.start()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric(`last_verify_timestamp_seconds{depth="full"}`) != "0" {
 			t.Error("a warehouse that was never verified is shown as verified")
 		}
@@ -61,7 +61,7 @@ func TestScheduledVerify(t *testing.T) {
 		if n := len(h.nights()); n != 10 {
 			t.Errorf("%d nights in ten days", n)
 		}
-		h.end()
+		h.shutDown()
 	})
 }
 
@@ -73,7 +73,7 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 		var starts []string
 		at := time.Now()
 		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
-		h.set.VerifySchedule = schedule(t, "0 1 * * 0", "UTC")
+		h.set.VerifySchedule = parseSchedule(t, "0 1 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
 				return integrity.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
@@ -83,9 +83,9 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 		h.inspect = func(context.Context) daemon.Inspection {
 			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{failed}}
 		}
-		h.run()
+		h.start()
 		time.Sleep(30 * time.Hour)
-		h.end()
+		h.shutDown()
 		if want := []string{"01-02 01:00", "01-02 01:05", "01-02 01:10"}; !slices.Equal(starts, want) {
 			t.Errorf("verifications started at %v, want %v", starts, want)
 		}
@@ -111,9 +111,9 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 		h.inspect = func(context.Context) daemon.Inspection {
 			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{met}}
 		}
-		h.run()
+		h.start()
 		time.Sleep(3 * time.Hour)
-		h.end()
+		h.shutDown()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>every byte, 3 h 0 min ago</small><small>run b found damage 2 h 0 min ago, versions/a/orders.parquet</small>") {
 			t.Errorf("the page hides damage:\n%s", text)
 		}
@@ -127,16 +127,16 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 func TestVerifyEndsWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
-		h.set.VerifySchedule = schedule(t, "@hourly", "UTC")
+		h.set.VerifySchedule = parseSchedule(t, "@hourly", "UTC")
 		ended := false
 		h.verify = func(ctx context.Context) (integrity.VerifyRecord, error) {
 			<-ctx.Done()
 			ended = true
 			return integrity.VerifyRecord{}, ctx.Err()
 		}
-		h.run()
+		h.start()
 		time.Sleep(90 * time.Minute)
-		h.end()
+		h.shutDown()
 		synctest.Wait()
 		if !ended {
 			t.Error("the daemon ended before the verification")

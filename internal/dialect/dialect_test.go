@@ -38,7 +38,7 @@ func TestEachFileIsViewOrQuery(t *testing.T) {
 	for _, q := range named {
 		titles[q.Name] = "-- " + q.Title
 	}
-	all := files(t)
+	all := sqlFiles(t)
 	for _, name := range all {
 		text, err := queries.Engines.ReadFile("engines/" + name + ".sql")
 		if err != nil {
@@ -95,8 +95,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// files lists the SQL files of the engines without their extension.
-func files(t *testing.T) (names []string) {
+// sqlFiles lists the SQL files of the engines without their extension.
+func sqlFiles(t *testing.T) (names []string) {
 	t.Helper()
 	err := fs.WalkDir(queries.Engines, "engines", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -110,9 +110,9 @@ func files(t *testing.T) (names []string) {
 	return names
 }
 
-// outputs returns the columns of the last SELECT of a text: the names after AS, and plain
+// outputColumns returns the columns of the last SELECT of a text: the names after AS, and plain
 // columns.
-func outputs(t *testing.T, text string) (names []string) {
+func outputColumns(t *testing.T, text string) (names []string) {
 	t.Helper()
 	at := strings.LastIndex(text, "\nSELECT\n")
 	if at < 0 {
@@ -145,7 +145,7 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 			for _, c := range v.Columns {
 				want = append(want, c.Name)
 			}
-			if diff := cmp.Diff(want, outputs(t, v.Select)); diff != "" {
+			if diff := cmp.Diff(want, outputColumns(t, v.Select)); diff != "" {
 				t.Errorf("%s: columns of view %s (-want +got):\n%s", e.Name, v.Name, diff)
 			}
 		}
@@ -160,7 +160,7 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range plain {
-			if diff := cmp.Diff(outputs(t, q.Query.SQL), outputs(t, q.SQL)); diff != "" {
+			if diff := cmp.Diff(outputColumns(t, q.Query.SQL), outputColumns(t, q.SQL)); diff != "" {
 				t.Errorf("%s: columns of query %s (-want +got):\n%s", e.Name, q.Name, diff)
 			}
 			checkParams(t, e.Name, q)
@@ -241,8 +241,8 @@ func TestMarkersReplaceDefaults(t *testing.T) {
 	}
 }
 
-// TestNamesAreFilledIn checks that no placeholder is left, even with names that need quotes,
-// and that quotes in comments are escaped.
+// TestNamesAreFilledIn checks that no placeholder is left, also with names that need quotes, and
+// that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
 		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s order items`},
@@ -267,7 +267,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		t.Errorf("unknown engine: got %v, want an error with the known engines", err)
 	}
 	if got := mustFind(t, "trino").Place(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
-		t.Errorf("without a catalog the place is %q", got)
+		t.Errorf("without a catalog the namespace is %q", got)
 	}
 }
 

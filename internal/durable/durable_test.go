@@ -17,13 +17,13 @@ import (
 	"placementsync/internal/durable"
 )
 
-// faults fails the step with number fails, and records all steps.
-type faults struct {
+// stepRecorder records all steps and fails the step with number fails.
+type stepRecorder struct {
 	fails int
 	steps []string
 }
 
-func (f *faults) step(name string) error {
+func (f *stepRecorder) step(name string) error {
 	f.steps = append(f.steps, name)
 	if len(f.steps) == f.fails {
 		return fmt.Errorf("injected failure at %s: %w", name, syscall.EIO)
@@ -38,8 +38,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// content returns the content of a file, or "" if it does not exist.
-func content(t *testing.T, path string) string {
+// readContent returns the content of a file, or "" if it does not exist.
+func readContent(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +48,8 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestFailedStepKeepsOldOrNewContent fails each step of each change. The file then has the
-// old or the new content, the change returns the error, and a second attempt succeeds.
+// TestFailedStepKeepsOldOrNewContent fails each step of each change. The file must then have the
+// old or the new content, the change must return the error, and a second attempt must succeed.
 func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 	const before, after = "the old content", "the new content"
 	changes := map[string]func(d durable.Disk, dir, path string) error{
@@ -78,9 +78,9 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 				path := filepath.Join(dir, "file")
 				must(t, os.WriteFile(path, []byte(before), 0o600))
 				must(t, os.WriteFile(filepath.Join(dir, "origin"), []byte(after), 0o600))
-				f := &faults{fails: n}
+				f := &stepRecorder{fails: n}
 				err := change(durable.Disk{Step: f.step}, dir, path)
-				if got := content(t, path); got != before && got != after || err == nil && got != after {
+				if got := readContent(t, path); got != before && got != after || err == nil && got != after {
 					t.Errorf("error %v: the content is %q", err, got)
 				}
 				if len(f.steps) < n {
@@ -95,7 +95,7 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 					t.Errorf("%s failed, but the file was renamed", failed)
 				}
 				must(t, change(durable.Disk{}, dir, path))
-				if got := content(t, path); got != after {
+				if got := readContent(t, path); got != after {
 					t.Errorf("%s failed: after the second attempt the content is %q", failed, got)
 				}
 			}
@@ -109,9 +109,9 @@ func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "file")
-		f := &faults{fails: n}
+		f := &stepRecorder{fails: n}
 		err := durable.Disk{Step: f.step}.CreateFile(path, []byte(text), 0o600, nil)
-		if got := content(t, path); got != "" && got != text || err == nil && got != text {
+		if got := readContent(t, path); got != "" && got != text || err == nil && got != text {
 			t.Errorf("error %v after %q: the content is %q", err, f.steps, got)
 		}
 		left, readErr := os.ReadDir(dir)
@@ -137,8 +137,8 @@ func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 			t.Errorf("%s: got %v, want fs.ErrExist", path, err)
 		}
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || content(t, file) != "old" {
-		t.Errorf("the folder contains %v (%v), and the file %q", entries, err, content(t, file))
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || readContent(t, file) != "old" {
+		t.Errorf("the folder contains %v (%v), and the file %q", entries, err, readContent(t, file))
 	}
 }
 
@@ -155,8 +155,8 @@ func TestModesOfFiles(t *testing.T) {
 	must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
 	like, err := os.Stat(origin)
 	must(t, err)
-	if to, err := os.Readlink(link); to != "origin" || content(t, origin) != "new" {
-		t.Errorf("the link leads to %q (%v), and the file contains %q", to, err, content(t, origin))
+	if to, err := os.Readlink(link); to != "origin" || readContent(t, origin) != "new" {
+		t.Errorf("the link leads to %q (%v), and the file contains %q", to, err, readContent(t, origin))
 	}
 	access := durable.AccessOf(like)
 	for name, access := range map[string]*durable.Access{"no-access": nil, "like-origin": &access} {
@@ -176,21 +176,21 @@ func TestModesOfFiles(t *testing.T) {
 
 func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
-	f := &faults{fails: 2}
+	f := &stepRecorder{fails: 2}
 	if err := (durable.Disk{Step: f.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
 	must(t, durable.Disk{}.AppendLine(path, []byte("third"), 0o600))
-	if got, want := content(t, path), "fir\nsecond\nthird\n"; got != want {
+	if got, want := readContent(t, path), "fir\nsecond\nthird\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// TestNoStepAfterAFailedChange expects no further step: it could make the result of a failed
-// change durable.
+// TestNoStepAfterAFailedChange checks that no step follows a failed change, because it could make
+// the result of the failed change durable.
 func TestNoStepAfterAFailedChange(t *testing.T) {
-	f := &faults{}
+	f := &stepRecorder{}
 	err := durable.Disk{Step: f.step, Label: func(string) string { return "it" }}.Do("fsync", "a", func() error { return syscall.EIO })
 	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync it" {
 		t.Errorf("got %v after the steps %v", err, f.steps)
@@ -202,7 +202,7 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "version")
 		must(t, os.Mkdir(dir, 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
-		f := &faults{fails: n}
+		f := &stepRecorder{fails: n}
 		err := durable.Disk{Step: f.step}.Discard(dir)
 		if _, statErr := os.Stat(dir); statErr == nil {
 			if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
@@ -252,8 +252,9 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 // deadProcess is an id that no process has.
 const deadProcess = 1<<31 - 2
 
-// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary ones of
-// other processes. A locked one is in use, whatever its process id, and is kept.
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary files and
+// folders of other processes. Those with a lock are in use, whatever their process id, and must
+// be kept.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
@@ -282,8 +283,8 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestConcurrentWritersOfOnePath runs several writers: each removes the temporary files of
-// killed processes, and must keep the temporary files of the other writers.
+// TestConcurrentWritersOfOnePath runs several writers. Each removes the temporary files of killed
+// processes, and must keep the temporary files of the other writers.
 func TestConcurrentWritersOfOnePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	failed := make(chan error)
@@ -300,7 +301,7 @@ func TestConcurrentWritersOfOnePath(t *testing.T) {
 	for range writers {
 		must(t, <-failed)
 	}
-	if got := content(t, path); got != "whole" {
+	if got := readContent(t, path); got != "whole" {
 		t.Errorf("the content is %q", got)
 	}
 }
@@ -320,7 +321,7 @@ func TestWriteFolderReplacesANonEmptyFolder(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	must(t, err)
-	if len(entries) != 1 || content(t, filepath.Join(path, "two")) != "two" || content(t, filepath.Join(path, "one")) != "" {
+	if len(entries) != 1 || readContent(t, filepath.Join(path, "two")) != "two" || readContent(t, filepath.Join(path, "one")) != "" {
 		t.Errorf("the folder contains %v, want exp/two only", entries)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// TestAbandonedScratchIsRemoved includes folders with the id of this process: in a
-// container, a new process can have the same id as its killed predecessor.
+// TestAbandonedScratchIsRemoved includes folders with the id of this process, because in a
+// container a new process can have the same id as its killed predecessor.
 func TestAbandonedScratchIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ var (
 	link      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
-// addresses are filters of the fixture with the equivalent SQL conditions.
-func addresses() map[string]string {
+// filterAddresses are filters of the fixture with the equivalent SQL conditions.
+func filterAddresses() map[string]string {
 	return map[string]string{
 		"":                                     "true",
 		"q=MORNING":                            "outlet_name = 'Morning News'",
@@ -59,11 +59,11 @@ func addresses() map[string]string {
 
 // testFilters compares the page, the download and the statement on the page with SQL of the test.
 func testFilters(t *testing.T, s *site) {
-	for address, where := range addresses() {
+	for address, where := range filterAddresses() {
 		t.Run(address, func(t *testing.T) {
 			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
 			body := s.get(t, "/catalog?"+address, http.StatusOK)
-			if diff := cmp.Diff(want, listed(t, body)); diff != "" {
+			if diff := cmp.Diff(want, listedIDs(t, body)); diff != "" {
 				t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
 			}
 			download := s.csv(t, "/catalog.csv?"+address)
@@ -80,8 +80,8 @@ func testFilters(t *testing.T, s *site) {
 	}
 }
 
-// listed returns the ids of the listings in the table.
-func listed(t *testing.T, body string) []string {
+// listedIDs returns the ids of the listings in the table.
+func listedIDs(t *testing.T, body string) []string {
 	t.Helper()
 	ids := []string{}
 	for _, m := range link.FindAllStringSubmatch(body, -1) {
@@ -116,7 +116,7 @@ func testSort(t *testing.T, s *site) {
 		for _, sign := range []string{"", "-"} {
 			address := "currency=USD&sort=" + sign + key
 			body := s.get(t, "/catalog?"+address, http.StatusOK)
-			if diff := cmp.Diff(column(s.sql(t, shownStatement(t, body)), 0), listed(t, body)); diff != "" {
+			if diff := cmp.Diff(column(s.sql(t, shownStatement(t, body)), 0), listedIDs(t, body)); diff != "" {
 				t.Errorf("%s (-SQL +page):\n%s", address, diff)
 			}
 		}
@@ -151,7 +151,7 @@ func testPricesOfDownloads(t *testing.T, s *site) {
 		}
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 		wantTexts(t, body, "Currency: USD, the most frequent")
-		if diff := cmp.Diff(listed(t, s.get(t, "/catalog?currency=USD&"+address, http.StatusOK)), listed(t, body)); diff != "" {
+		if diff := cmp.Diff(listedIDs(t, s.get(t, "/catalog?currency=USD&"+address, http.StatusOK)), listedIDs(t, body)); diff != "" {
 			t.Errorf("%s: the page differs from the one in USD (-USD +assumed):\n%s", address, diff)
 		}
 	}

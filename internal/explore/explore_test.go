@@ -83,7 +83,7 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	s.get(t, "/snapshot", http.StatusOK)
 	fatal(t, os.Remove(first)) // as retention does
 	s.get(t, "/snapshot", http.StatusOK)
-	if log := s.logged(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
+	if log := s.logText(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
 		t.Errorf("the log contains:\n%s", log)
 	}
 }

@@ -58,8 +58,8 @@ var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 const run = "20261101T020000Z"
 
-// made caches the files of newCatalog by their fixtures.
-var made = struct {
+// fileCache caches the files of newCatalog by their fixtures.
+var fileCache = struct {
 	sync.Mutex // guards files
 	files      map[string][]byte
 }{files: map[string][]byte{}}
@@ -67,14 +67,14 @@ var made = struct {
 // newCatalog creates a DuckDB file with the rows of fixtures in testdata.
 func newCatalog(t testing.TB, fixtures ...string) string {
 	t.Helper()
-	made.Lock()
-	defer made.Unlock()
+	fileCache.Lock()
+	defer fileCache.Unlock()
 	name := strings.Join(fixtures, " ")
-	if made.files[name] == nil {
-		made.files[name] = makeCatalog(t, fixtures...)
+	if fileCache.files[name] == nil {
+		fileCache.files[name] = makeCatalog(t, fixtures...)
 	}
 	path := filepath.Join(t.TempDir(), "catalog.duckdb")
-	fatal(t, os.WriteFile(path, made.files[name], 0o600))
+	fatal(t, os.WriteFile(path, fileCache.files[name], 0o600))
 	return path
 }
 
@@ -158,8 +158,8 @@ func (s *site) Write(p []byte) (int, error) {
 	return s.log.Write(p)
 }
 
-// logged returns the log.
-func (s *site) logged() string {
+// logText returns the log.
+func (s *site) logText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.String()
@@ -205,7 +205,7 @@ func (s *site) get(t testing.TB, path string, status int) string {
 	res, body, err := s.fetch(t.Context(), path)
 	fatal(t, err)
 	if res.StatusCode != status {
-		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logged())
+		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logText())
 	}
 	return body
 }

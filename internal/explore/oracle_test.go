@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// flat is a view for the reference queries: one row per listing, with lists of its prices and
-// tags. It uses no derived tables and no statements of the program.
-const flat = `WITH flat AS (SELECT l.*,
+// listingRows creates a view for the reference queries: one row per listing, with lists of its
+// prices and tags. It uses no derived tables and no statements of the program.
+const listingRows = `WITH flat AS (SELECT l.*,
 	coalesce((SELECT list(DISTINCT t.name ORDER BY t.name) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id AND t.name IS NOT NULL), []) AS tags,
 	coalesce((SELECT list({'amount': p.unit_amount, 'currency': p.currency, 'tier': p.pricing_tier}) FROM main.product_listing_prices AS p
 		WHERE p.product_listing_id = l.id AND p.unit_amount IS NOT NULL), []) AS prices
@@ -79,8 +79,8 @@ func oneOf(expression string, values []*string) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// lowest returns the expression for the lowest price of the chosen currencies and tiers.
-func (a search) lowest() string {
+// lowestPrice returns the expression for the lowest price of the chosen currencies and tiers.
+func (a search) lowestPrice() string {
 	kept := "true"
 	if c := a.facets["currency"]; len(c) > 0 {
 		kept += " AND " + oneOf("x.currency", c)
@@ -115,20 +115,20 @@ func (a search) where() string {
 		all = append(all, "("+strings.Join(parts, " OR ")+")")
 	}
 	if len(a.facets["currency"])+len(a.facets["tier"]) > 0 {
-		all = append(all, a.lowest()+" IS NOT NULL")
+		all = append(all, a.lowestPrice()+" IS NOT NULL")
 	}
 	for key, ends := range a.ranges {
 		name := rangeColumns[key]
 		if key == "price" {
-			name = a.lowest()
+			name = a.lowestPrice()
 		}
 		all = append(all, fmt.Sprintf("%s BETWEEN %s AND %s", name, ends[0], ends[1]))
 	}
 	return "coalesce(" + strings.Join(all, " AND ") + ", false)"
 }
 
-// with returns the search with a single value of a facet.
-func (a search) with(facet string, value *string) search {
+// withFacet returns the search with a single value of a facet.
+func (a search) withFacet(facet string, value *string) search {
 	b := a
 	b.facets = map[string][]*string{}
 	for key, values := range a.facets {
@@ -142,15 +142,15 @@ func (a search) with(facet string, value *string) search {
 func (a search) order() string {
 	key, down := strings.CutPrefix(a.sort, "-")
 	name := map[string]string{"name": "name", "outlet": "outlet_name", "authority": "domain_authority", "ranking": "domain_ranking",
-		"days": "max_delivery_days", "created": "created_at", "price": a.lowest()}[key]
+		"days": "max_delivery_days", "created": "created_at", "price": a.lowestPrice()}[key]
 	if down {
 		return name + " IS NULL, " + name + " DESC, id"
 	}
 	return name + " IS NULL, " + name + ", id"
 }
 
-// choose returns a random search.
-func choose(r *rand.Rand, values map[string][]*string) search {
+// randomSearch returns a random search.
+func randomSearch(r *rand.Rand, values map[string][]*string) search {
 	a := search{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(3)}
 	for _, w := range []string{"NEWS", "zürich", "_", "%", "it's", "site1", "1"} {
 		if r.IntN(12) == 0 {
@@ -219,7 +219,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		sources[key] = "SELECT DISTINCT CAST(" + name + " AS VARCHAR) AS value FROM flat"
 	}
 	for key, text := range sources {
-		for _, r := range ask(flat + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
+		for _, r := range ask(listingRows + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
 			if text := strings.TrimPrefix(r[1], "x"); r[0] == "true" {
 				values[key] = append(values[key], nil)
 			} else {
@@ -229,7 +229,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	}
 	chance, pages, found := rand.New(rand.NewPCG(1, 2)), 0, 0
 	for range 30 {
-		a := choose(chance, values)
+		a := randomSearch(chance, values)
 		address := a.address().Encode()
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 
@@ -239,11 +239,11 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			for _, v := range all {
 				single := search{facets: map[string][]*string{key: {v}}}.address()
 				names = append(names, key+"="+single.Get(key))
-				counts = append(counts, "count(*) FILTER (WHERE "+a.with(key, v).where()+")")
+				counts = append(counts, "count(*) FILTER (WHERE "+a.withFacet(key, v).where()+")")
 			}
 		}
 		want, got := map[string]string{}, map[string]string{"total": "0"}
-		for i, n := range ask(flat + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
+		for i, n := range ask(listingRows + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
 			if n != "0" || i == 0 {
 				want[names[i]] = n
 			}
@@ -268,7 +268,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		if c := a.facets["tier"]; len(c) > 0 {
 			kept += " AND " + oneOf("x.tier", c)
 		}
-		for _, r := range ask(flat + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
+		for _, r := range ask(listingRows + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
 			"FROM (SELECT unnest([x FOR x IN prices IF " + kept + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + a.where() +
 			" ORDER BY " + a.order() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(a.page-1))) {
 			rows = append(rows, []string{r[0], orDash(r[1]), orDash(r[2])})

@@ -71,7 +71,7 @@ func (s *site) runSQL(t testing.TB, text string, status int, more ...string) str
 	res, body, err := s.post(t.Context(), form, map[string]string{"Sec-Fetch-Site": "same-origin"})
 	fatal(t, err)
 	if res.StatusCode != status {
-		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", text, res.StatusCode, status, textOf(body), s.logged())
+		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", text, res.StatusCode, status, textOf(body), s.logText())
 	}
 	return body
 }
@@ -194,7 +194,7 @@ func (s *site) childOf(t *testing.T) *os.Process {
 	return nil
 }
 
-// testCrashedStatement kills the process of a statement and checks that the server goes on.
+// testCrashedStatement kills the process of a statement and checks that the server continues.
 func testCrashedStatement(t *testing.T, s *site) {
 	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
 	_ = os.Remove(s.child)
@@ -207,8 +207,8 @@ func testCrashedStatement(t *testing.T, s *site) {
 		}
 	}()
 	fatal(t, s.childOf(t).Signal(syscall.SIGSEGV))
-	if got := <-answer; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logged(), "process of a statement ended") {
-		t.Errorf("the page is %s\n%s", got, s.logged())
+	if got := <-answer; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
+		t.Errorf("the page is %s\n%s", got, s.logText())
 	}
 	wantTexts(t, s.runSQL(t, "SELECT 42 AS answer", http.StatusOK), "42")
 	s.get(t, "/snapshot", http.StatusOK)
@@ -264,7 +264,7 @@ func TestTrialTypedSQLOnlyReads(t *testing.T) {
 	testEscapes(t, math.MaxInt)
 }
 
-// testEscapes tries up to most escapes of each kind. Each is a process.
+// testEscapes tries up to most escapes of each kind. Each runs in its own process.
 func testEscapes(t *testing.T, most int) {
 	outside := t.TempDir()
 	fatal(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))

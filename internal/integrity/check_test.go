@@ -15,7 +15,7 @@ import (
 // unfinished last line, and no other damage.
 func TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one")
+	publishNights(t, w, "one")
 	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
 	whole, err := os.ReadFile(path)
 	must(t, err)
@@ -54,15 +54,15 @@ func TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact(t *testing.T) {
 // rollback is not finished.
 func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one", "two")
-	if _, err := failingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
+	publishNights(t, w, "one", "two")
+	if _, err := openFailingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
 	found, err := integrity.Check(t.Context(), w, false)
 	if err != nil || len(found.Damage) != 1 || found.Damage[0].File != "state/aside.json" || !strings.Contains(found.Damage[0].Problem, "rollback to "+firstNight) {
 		t.Errorf("got %+v (%v)", found.Damage, err)
 	}
-	stuck := failingAt(t, w, "before rename product_listing_tags.parquet")
+	stuck := openFailingAt(t, w, "before rename product_listing_tags.parquet")
 	lock, err := stuck.Lock("prune", night)
 	must(t, err)
 	must(t, lock.Release())

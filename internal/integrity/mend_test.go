@@ -14,17 +14,17 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAnUnsyncedFileIsNotPlaced lets the fsync of a new file fail. The file of the series is
-// unchanged.
+// TestAnUnsyncedFileIsNotPlaced makes the fsync of a new file fail. The file of the series must
+// not change.
 func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	w := open(t)
-	m := publish(t, w, draft(t, w, firstNight, "one"))
+	m := publish(t, w, beginDraft(t, w, firstNight, "one"))
 	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	before, err := os.ReadFile(placed)
 	must(t, err)
 	again := filepath.Join(t.TempDir(), "again.parquet")
 	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
-	_, err = integrity.NewMender(failingAt(t, w, "before fsync again.parquet")).Replace(warehouse.SeriesFile{Day: m, Table: m.Tables[0]}, again)
+	_, err = integrity.NewMender(openFailingAt(t, w, "before fsync again.parquet")).Replace(warehouse.SeriesFile{Day: m, Table: m.Tables[0]}, again)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
@@ -33,12 +33,12 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	}
 }
 
-// TestAMendedFileMayHaveOtherBytes replaces a file by one with the same rows in another order. It
-// fails after each step and repeats the repair.
+// TestAMendedFileMayHaveOtherBytes repairs a file whose replacement has the same rows in another
+// order. The repair fails once at each step and is repeated.
 func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
-		m := publish(t, w, draft(t, w, firstNight, "one"))
+		m := publish(t, w, beginDraft(t, w, firstNight, "one"))
 		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
 		must(t, os.WriteFile(version, []byte("damaged under both names"), 0o600))
 		mend := func(w *warehouse.Warehouse) error {
@@ -52,7 +52,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 			return err
 		}
 		if step != "" {
-			if err := mend(failingAt(t, w, step)); !errors.Is(err, syscall.EIO) {
+			if err := mend(openFailingAt(t, w, step)); !errors.Is(err, syscall.EIO) {
 				t.Errorf("%s: got %v", step, err)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// TestResultsAreStoredByDepth stores results with and without the bytes. One of names and sizes
-// does not replace one of all bytes, and a damaged record is an error.
+// TestResultsAreStoredByDepth stores the results of a full verify and of one without --read-data.
+// The second must not replace the first, and a damaged record must be an error.
 func TestResultsAreStoredByDepth(t *testing.T) {
 	t.Parallel()
 	w := open(t)

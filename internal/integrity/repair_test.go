@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// TestRepairsAreOrdered compares plans. A rebuild reads the series, so the series is mended first.
-// Versions are removed last, because other repairs copy their files.
+// TestRepairsAreOrdered compares plans of repairs. The series is mended first, because a rebuild
+// reads it. Versions are removed last, because other repairs copy their files.
 func TestRepairsAreOrdered(t *testing.T) {
 	kind := func(k integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: k} }
 	back, drop := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRowHashesInParquetAreCompared checks files with signed row hashes, with the unsigned ones of
-// earlier programs, and with other values.
+// TestRowHashesInParquetAreCompared checks files with signed row hashes, with the unsigned hashes
+// of earlier versions of the program, and with wrong values.
 func TestRowHashesInParquetAreCompared(t *testing.T) {
 	for name, c := range map[string]struct {
 		hash   string
@@ -26,7 +26,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			d := draft(t, w, firstNight, "one")
+			d := beginDraft(t, w, firstNight, "one")
 			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
 				sqltext.SQL("COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
 					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)")))
@@ -46,7 +46,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	lock, err := w.Lock(firstNight, night)
 	must(t, err)
 	defer func() { must(t, lock.Release()) }()
-	d := draft(t, w, firstNight, "one")
+	d := beginDraft(t, w, firstNight, "one")
 	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
 	must(t, d.Exec(t.Context(),
 		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
@@ -65,9 +65,9 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 
 func TestVersionsAreComparedRowByRow(t *testing.T) {
 	w := open(t)
-	nights(t, w, "one", "two")
+	publishNights(t, w, "one", "two")
 	other := open(t)
-	d := draft(t, other, firstNight, "another value")
+	d := beginDraft(t, other, firstNight, "another value")
 	publish(t, other, d)
 	second := night.AddDate(0, 0, 1).Format("20060102T150405Z")
 	for _, c := range []struct {

@@ -49,7 +49,7 @@ func TestToolsAreReadOnly(t *testing.T) {
 func testSnapshots(t *testing.T, path string) {
 	session := connect(t, config(path))
 	const names = "SELECT id, name FROM product_listings ORDER BY id"
-	newest := ask(t, session, "sql", map[string]any{"sql": names})
+	newest := callQuery(t, session, "sql", map[string]any{"sql": names})
 	if got := newest.Snapshot; got.Run != "20261102T020000Z" || got.At != "2026-11-02T02:00:00Z" || got.AgeHours != 6.3 {
 		t.Errorf("snapshot %+v", got)
 	}
@@ -57,7 +57,7 @@ func testSnapshots(t *testing.T, path string) {
 	if diff := cmp.Diff(want, newest.rows()); diff != "" {
 		t.Errorf("newest (-want +got):\n%s", diff)
 	}
-	earlier := ask(t, session, "sql", map[string]any{"sql": names, "as_of": "2026-11-01"})
+	earlier := callQuery(t, session, "sql", map[string]any{"sql": names, "as_of": "2026-11-01"})
 	if diff := cmp.Diff([]string{`["a","old"]`, `["b","B"]`}, earlier.rows()); diff != "" || earlier.Snapshot.Run != "20261101T020000Z" {
 		t.Errorf("as of %+v (-want +got):\n%s", earlier.Snapshot, diff)
 	}
@@ -67,18 +67,18 @@ func testSnapshots(t *testing.T, path string) {
 	if g := newest.Grades; len(g) != 1 || g[0].Table != "product_listings" || g[0].Grade != "exact" || g[0].Standing != "proven" || newest.Warning != "" {
 		t.Errorf("grades of proven rows: %+v, %q", g, newest.Warning)
 	}
-	empty := ask(t, session, "sql", map[string]any{"sql": "SELECT count(*) FROM orders JOIN product_listings ON true"})
+	empty := callQuery(t, session, "sql", map[string]any{"sql": "SELECT count(*) FROM orders JOIN product_listings ON true"})
 	if g := empty.Grades; len(g) != 2 || g[0].Table != "orders" || g[0].Grade != "skipped" || !strings.Contains(empty.Warning, "orders was not read") && !strings.Contains(empty.Warning, "missing scope orders:read") {
 		t.Errorf("grades of rows that were never read: %+v, %q", g, empty.Warning)
 	}
-	if got := ask(t, session, "sql", map[string]any{"sql": "PIVOT product_listings ON country USING count(*)"}); !strings.Contains(got.Warning, "are unknown") {
+	if got := callQuery(t, session, "sql", map[string]any{"sql": "PIVOT product_listings ON country USING count(*)"}); !strings.Contains(got.Warning, "are unknown") {
 		t.Errorf("a pivot: %q", got.Warning)
 	}
-	grades := ask(t, session, "grades", nil)
+	grades := callQuery(t, session, "grades", nil)
 	if len(grades.Rows) != 2 || !strings.HasPrefix(grades.rows()[0], `["orders","skipped","missing scope orders:read"`) {
 		t.Errorf("grades: %s", grades.rows())
 	}
-	snapshots := ask(t, session, "list_snapshots", map[string]any{"max_rows": 1})
+	snapshots := callQuery(t, session, "list_snapshots", map[string]any{"max_rows": 1})
 	if len(snapshots.Rows) != 1 || !strings.HasPrefix(snapshots.rows()[0], `["20261102T020000Z"`) || snapshots.Cut == nil {
 		t.Errorf("snapshots: %s, cut %+v", snapshots.rows(), snapshots.Cut)
 	}
@@ -91,20 +91,21 @@ INSERT INTO meta.checks (run_id, check_name, severity, outcome, rows, sample) VA
 UPDATE main.product_listings SET name = 'renamed', valid_from = '2026-11-03 02:00:00+00' WHERE id = 'b';
 `
 
-// testFailedChecks has a check that the newest run skipped, and one that is no longer configured.
+// testFailedChecks reads the failed checks. One check was skipped by the newest run, and one is no
+// longer configured.
 func testFailedChecks(t *testing.T, path string) {
 	session := connect(t, config(path))
 	names := map[string]any{"sql": "SELECT name FROM product_listings WHERE id = 'b'", "max_rows": 1}
 	const want = `[{"check":"slow","severity":"hold","outcome":"not run","rows":0,"reason":"it took longer than 30s"},` +
 		`{"check":"late","severity":"warn","outcome":"failed","rows":2},{"check":"zero","severity":"warn","outcome":"failed","rows":3}]`
-	if got := ask(t, session, "sql", names); string(got.Checks) != want || got.Snapshot.Held {
+	if got := callQuery(t, session, "sql", names); string(got.Checks) != want || got.Snapshot.Held {
 		t.Errorf("checks %s of %+v, want %s", got.Checks, got.Snapshot, want)
 	}
 	const sample = `{"check":"zero","severity":"warn","outcome":"failed","rows":3,"sample":[{"id":"a","price":0.10}]}]`
-	if got := ask(t, session, "grades", nil); !strings.HasSuffix(string(got.Checks), sample) || !strings.Contains(string(got.Checks), `"rows":2,"sample":[{"id":"x"}]`) {
+	if got := callQuery(t, session, "grades", nil); !strings.HasSuffix(string(got.Checks), sample) || !strings.Contains(string(got.Checks), `"rows":2,"sample":[{"id":"x"}]`) {
 		t.Errorf("checks of the grades %s, want %s", got.Checks, sample)
 	}
-	if got := ask(t, session, "grades", map[string]any{"as_of": "2026-11-01"}); !strings.Contains(string(got.Checks), `"gone"`) || strings.Contains(string(got.Checks), `"zero"`) {
+	if got := callQuery(t, session, "grades", map[string]any{"as_of": "2026-11-01"}); !strings.Contains(string(got.Checks), `"gone"`) || strings.Contains(string(got.Checks), `"zero"`) {
 		t.Errorf("checks of the first night: %s", got.Checks)
 	}
 	names["held"] = true
@@ -112,30 +113,30 @@ func testFailedChecks(t *testing.T, path string) {
 		t.Errorf("without a held night: %s", text)
 	}
 	cfg := config(path)
-	cfg.Warehouse = served{path: path, held: catalog(t, heldNight)}
+	cfg.Warehouse = testWarehouse{path: path, held: createCatalog(t, heldNight)}
 	session = connect(t, cfg)
-	got := ask(t, session, "sql", names)
+	got := callQuery(t, session, "sql", names)
 	if diff := cmp.Diff([]string{`["renamed"]`}, got.rows()); diff != "" || !got.Snapshot.Held || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("held: %+v (-want +got):\n%s", got.Snapshot, diff)
 	}
 	if want := `[{"check":"zero","severity":"hold","outcome":"failed","rows":1}]`; string(got.Checks) != want {
 		t.Errorf("checks of the held night %s, want %s", got.Checks, want)
 	}
-	if got := ask(t, session, "run_query", map[string]any{"name": "headline", "held": true}); !got.Snapshot.Held {
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "headline", "held": true}); !got.Snapshot.Held {
 		t.Errorf("a named query of the held night: %+v", got.Snapshot)
 	}
-	if got := ask(t, session, "grades", map[string]any{"held": true}); !got.Snapshot.Held || !strings.Contains(string(got.Checks), `"sample":[{"id":"b"}]`) {
+	if got := callQuery(t, session, "grades", map[string]any{"held": true}); !got.Snapshot.Held || !strings.Contains(string(got.Checks), `"sample":[{"id":"b"}]`) {
 		t.Errorf("grades of the held night: %+v, checks %s", got.Snapshot, got.Checks)
 	}
 	delete(names, "held")
-	if got := ask(t, session, "sql", names); got.rows()[0] != `["B"]` || got.Snapshot.Held {
+	if got := callQuery(t, session, "sql", names); got.rows()[0] != `["B"]` || got.Snapshot.Held {
 		t.Errorf("readers see %s of %+v", got.rows(), got.Snapshot)
 	}
 }
 
 func testExactValues(t *testing.T, path string) {
 	session := connect(t, config(path))
-	got := ask(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993,
+	got := callQuery(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993,
 		170141183460469231731687303715884105727::HUGEINT AS huge, 0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
 		TIMESTAMPTZ '2026-11-01 02:00:00+00' AS at FROM product_listing_prices ORDER BY unit_amount DESC LIMIT 1`})
 	want := []string{`["123456789012.123456","123456789022.623456",2,9007199254740992,"9007199254740993","-9007199254740993",` +
@@ -146,7 +147,7 @@ func testExactValues(t *testing.T, path string) {
 	if got.Columns[0].Type != "DECIMAL(18,6)" || got.Columns[0].Name != "unit_amount" {
 		t.Errorf("columns %+v", got.Columns)
 	}
-	wide := ask(t, session, "sql", map[string]any{"sql": "SELECT row_hash FROM product_listings WHERE id = 'a'"})
+	wide := callQuery(t, session, "sql", map[string]any{"sql": "SELECT row_hash FROM product_listings WHERE id = 'a'"})
 	if diff := cmp.Diff([]string{`["18446744073709551615"]`}, wide.rows()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -157,14 +158,14 @@ func testNamedQueries(t *testing.T, path string) {
 	run := func(parameters map[string]any) (string, bool) {
 		return call(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": parameters})
 	}
-	got := ask(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "USD", "min_listings": 1}})
+	got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "USD", "min_listings": 1}})
 	if len(got.Rows) != 1 || !strings.Contains(got.rows()[0], `"10.50"`) {
 		t.Errorf("dollars: %s", got.rows())
 	}
-	if got := ask(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": nil}}); len(got.Rows) != 2 {
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": nil}}); len(got.Rows) != 2 {
 		t.Errorf("all currencies: %s", got.rows())
 	}
-	if got := ask(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no "usd"; it has EUR, USD (did you mean USD?)`) {
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no "usd"; it has EUR, USD (did you mean USD?)`) {
 		t.Errorf("unknown currency: %s, %q", got.rows(), got.Warning)
 	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
@@ -202,7 +203,7 @@ func testNamedQueries(t *testing.T, path string) {
 
 // TestQueries runs tests that share a catalog.
 func TestQueries(t *testing.T) {
-	path := catalog(t, twoNights)
+	path := createCatalog(t, twoNights)
 	for name, test := range map[string]func(*testing.T, string){
 		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,
 		"results have the failed checks": testFailedChecks,
@@ -318,7 +319,7 @@ func testCuts(t *testing.T, path string) {
 		"a long row":     {map[string]any{"sql": "SELECT repeat('x', 60000)"}, 0, "only the first 0 rows", "fewer or shorter columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ask(t, session, "sql", c.arguments)
+			got := callQuery(t, session, "sql", c.arguments)
 			if len(got.Rows) != c.rows {
 				t.Errorf("%d rows, want %d", len(got.Rows), c.rows)
 			}
@@ -356,7 +357,7 @@ func testTimeout(t *testing.T, path string) {
 			t.Errorf("%s: it took %s", sql, took)
 		}
 	}
-	if got := ask(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
+	if got := callQuery(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
 		t.Errorf("next call: %s", got.rows())
 	}
 }
@@ -365,7 +366,7 @@ func testCancel(t *testing.T, path string) {
 	cfg := config(path)
 	cfg.Timeout = 0
 	opened, ended := make(chan struct{}), make(chan struct{})
-	cfg.Warehouse = announced{cfg.Warehouse, opened, ended}
+	cfg.Warehouse = announcingWarehouse{cfg.Warehouse, opened, ended}
 	session := connect(t, cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -377,20 +378,20 @@ func testCancel(t *testing.T, path string) {
 	}
 	<-ended
 	// The cancelled call must have released the turn.
-	if got := ask(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
+	if got := callQuery(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
 		t.Errorf("next call: %s", got.rows())
 	}
 }
 
-// announced is a warehouse that closes opened at the first call of Open, and ended at the end of
-// its context.
-type announced struct {
+// announcingWarehouse is a warehouse that closes opened at the first call of Open, and ended when
+// the context of this call ends.
+type announcingWarehouse struct {
 	mcp.Warehouse
 	opened, ended chan struct{}
 }
 
 // Open implements mcp.Warehouse.
-func (a announced) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
+func (a announcingWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	select {
 	case <-a.opened:
 	default:
@@ -414,11 +415,11 @@ func testNewSnapshot(t *testing.T, path string) {
 	}
 	count := map[string]any{"sql": "SELECT count(*) FROM product_listings"}
 	point(path)
-	if got := ask(t, session, "sql", count); got.rows()[0] != "[2]" {
+	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[2]" {
 		t.Errorf("first: %s", got.rows())
 	}
-	point(catalog(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
-	if got := ask(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
+	point(createCatalog(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
+	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("second: %s of %+v", got.rows(), got.Snapshot)
 	}
 }
@@ -427,7 +428,7 @@ func testNewSnapshot(t *testing.T, path string) {
 // its time limit, and the next one must run when the function has ended.
 func TestTrialUninterruptibleQueries(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
-	cfg := config(catalog(t, twoNights))
+	cfg := config(createCatalog(t, twoNights))
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)
 	began := time.Now()

@@ -261,7 +261,7 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		server            *mailServer
 		offered, required string // encryption; empty required means offered
 		change            func(*notify.Mail)
-		conns             int // 0 means any number
+		conns             int // expected connections; 0 means any number
 		received          int
 		want              string // beginning of the error
 	}{

@@ -24,7 +24,7 @@ func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage)
 	return streamResult{stream: s, cover: cover, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
 }
 
-// TestGradeCarried checks the border between bounded and best_effort, in nights.
+// TestGradeCarried checks the boundary between bounded and best_effort, in nights.
 func TestGradeCarried(t *testing.T) {
 	for name, c := range map[string]struct {
 		was     fetch.Grade
@@ -50,7 +50,7 @@ func TestGradeCarried(t *testing.T) {
 	}
 }
 
-// TestGradeKept checks how many 404 answers for ids of a list are allowed.
+// TestGradeKept checks how many ids of a list may be answered 404.
 func TestGradeKept(t *testing.T) {
 	for _, c := range []struct {
 		was         fetch.Grade

@@ -15,13 +15,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// refreshed is one call of the refresh function.
-type refreshed struct {
+// refreshCall is one call of the refresh function.
+type refreshCall struct {
 	At      time.Duration
 	Targets pipeline.Targets
 }
 
-// event names records. It arrives the duration after its predecessor.
+// event is an event with its records. It arrives some time after the previous event.
 type event struct {
 	after             time.Duration
 	article, campaign string
@@ -29,18 +29,18 @@ type event struct {
 
 // collect sends events to a Refresher with a window of 30 s. Each refresh takes a minute and
 // returns the next of the given errors.
-func collect(t *testing.T, errs []error, events ...event) []refreshed {
+func collect(t *testing.T, errs []error, events ...event) []refreshCall {
 	t.Helper()
-	var calls []refreshed
+	var calls []refreshCall
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		busy := false
 		refresh := func(_ context.Context, targets pipeline.Targets) error {
 			if busy {
-				t.Error("two refreshes at once")
+				t.Error("two refreshes ran at the same time")
 			}
 			busy = true
-			calls = append(calls, refreshed{time.Since(start), targets})
+			calls = append(calls, refreshCall{time.Since(start), targets})
 			time.Sleep(time.Minute)
 			busy = false
 			if len(errs) < len(calls) {
@@ -71,17 +71,17 @@ func TestRefresher(t *testing.T) {
 		name   string
 		errs   []error
 		events []event
-		want   []refreshed
+		want   []refreshCall
 	}{
-		{"one event", nil, []event{first}, []refreshed{{30 * time.Second, one}}},
+		{"one event", nil, []event{first}, []refreshCall{{30 * time.Second, one}}},
 		{"an event without ids", nil, []event{{}}, nil},
 		{"events within the window are one refresh", nil, []event{{0, "b", "c"}, {29 * time.Second, "a", ""}, {0, "b", "c"}},
-			[]refreshed{{30 * time.Second, pipeline.Targets{Articles: []string{"a", "b"}, Campaigns: []string{"c"}}}}},
+			[]refreshCall{{30 * time.Second, pipeline.Targets{Articles: []string{"a", "b"}, Campaigns: []string{"c"}}}}},
 		{"an event during a refresh waits for the next", nil, []event{first, {45 * time.Second, "b", ""}},
-			[]refreshed{{30 * time.Second, one}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
+			[]refreshCall{{30 * time.Second, one}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
 		{"a night holds the lock", []error{locked, pipeline.ErrPending}, []event{first},
-			[]refreshed{{30 * time.Second, one}, {2 * time.Minute, one}, {3*time.Minute + 30*time.Second, one}}},
-		{"a failed refresh is not repeated", []error{errors.New("no")}, []event{first}, []refreshed{{30 * time.Second, one}}},
+			[]refreshCall{{30 * time.Second, one}, {2 * time.Minute, one}, {3*time.Minute + 30*time.Second, one}}},
+		{"a failed refresh is not repeated", []error{errors.New("no")}, []event{first}, []refreshCall{{30 * time.Second, one}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

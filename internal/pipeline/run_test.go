@@ -87,7 +87,7 @@ func TestResumeLast(t *testing.T) {
 		resumed bool
 	}{
 		"young":                    {time.Hour, false, "http://a", true, true},
-		"just young enough":        {6 * time.Hour, false, "http://a", true, true},
+		"exactly the maximum age":  {6 * time.Hour, false, "http://a", true, true},
 		"too old":                  {6*time.Hour + 1, false, "http://a", true, false},
 		"a fresh run is requested": {time.Hour, true, "http://a", true, false},
 		"of another service":       {time.Hour, false, "http://b", true, false},
@@ -118,10 +118,10 @@ func TestResumeLast(t *testing.T) {
 		}
 		u := r.describeRun("")
 		if c.resumed && (u.Attempt != 3 || u.Access != "x") || !c.resumed && (u.Attempt != 1 || u.Access != "") {
-			t.Errorf("%s: the note is %+v", name, u)
+			t.Errorf("%s: the unfinished run is %+v", name, u)
 		}
 		if u := r.describeRun("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
-			t.Errorf("%s: the note with an access is %+v", name, u)
+			t.Errorf("%s: the unfinished run with an access is %+v", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.
 		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
@@ -130,8 +130,8 @@ func TestResumeLast(t *testing.T) {
 	}
 }
 
-// TestCheckAccess resumes runs with other tokens. If the rights of the token were not noted, the
-// run is resumed.
+// TestCheckAccess resumes runs with other tokens. If the rights of the first token were not
+// recorded, the run is resumed.
 func TestCheckAccess(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

@@ -189,7 +189,7 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		var changes []string
 		for _, tile := range got.Tiles {
 			for _, change := range tile.Changes {
-				changes = append(changes, change.Since+" "+narrow(change.Text))
+				changes = append(changes, change.Since+" "+plainSpaces(change.Text))
 			}
 		}
 		if diff := cmp.Diff(c.changes, changes); diff != "" {

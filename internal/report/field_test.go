@@ -54,7 +54,7 @@ func TestFormatCell(t *testing.T) {
 		"grade":          {asGrade, query.Value{Text: "best_effort"}, "best_effort"},
 		"text of digits": {asText, query.Value{Text: "0012"}, "0012"},
 	} {
-		if got := narrow((field{as: c.as}).formatCell(c.cell)); got != c.want {
+		if got := plainSpaces((field{as: c.as}).formatCell(c.cell)); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}

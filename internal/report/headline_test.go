@@ -32,15 +32,15 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs last"}},
 	} {
 		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.then, Null: c.then == ""}, c.unit, "vs last")
-		got.Text = narrow(got.Text)
+		got.Text = plainSpaces(got.Text)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// narrow replaces thin spaces by spaces, so that expected texts are readable.
-func narrow(text string) string {
+// plainSpaces replaces thin spaces by spaces, so that expected texts are readable.
+func plainSpaces(text string) string {
 	out := ""
 	for _, r := range text {
 		if string(r) == page.Thin {
@@ -77,7 +77,7 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 	for i, row := range now.Rows {
 		got := newTile(now, row, before)
 		for k := range got.Changes {
-			got.Changes[k].Text = narrow(got.Changes[k].Text)
+			got.Changes[k].Text = plainSpaces(got.Changes[k].Text)
 		}
 		if diff := cmp.Diff(want[i], got); diff != "" {
 			t.Errorf("tile %d (-want +got):\n%s", i, diff)

@@ -15,12 +15,12 @@ import (
 	"placementsync/internal/report"
 )
 
-// results contains query results as texts: a line of column names and one line per row, with
+// resultTexts contains query results as texts: a line of column names and one line per row, with
 // bars between the fields. The key is the name of the query, and for an earlier snapshot also @
 // and the day.
-type results map[string]string
+type resultTexts map[string]string
 
-func (a results) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
+func (a resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
 	text, ok := a[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
 		text, ok = a[q.Query]
@@ -52,7 +52,7 @@ const (
 	headlines = "figure|unit|value\nProduct listings|NULL|1234.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|USD|50.00"
 )
 
-func writePage(t *testing.T, a results) string {
+func writePage(t *testing.T, a resultTexts) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query"}); err != nil {
@@ -77,7 +77,7 @@ func visibleText(page string) string {
 }
 
 func TestPageShowsHeadlineChanges(t *testing.T) {
-	text := visibleText(writePage(t, results{
+	text := visibleText(writePage(t, resultTexts{
 		"snapshots":           nightsPanel,
 		"report_headlines":    headlines,
 		"report_headlines@08": "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
@@ -98,14 +98,14 @@ func TestPageShowsHeadlineChanges(t *testing.T) {
 
 func TestPageOfTheFirstSnapshot(t *testing.T) {
 	first := strings.Join(strings.Split(nightsPanel, "\n")[:2], "\n")
-	text := visibleText(writePage(t, results{"snapshots": first, "report_headlines": headlines}))
+	text := visibleText(writePage(t, resultTexts{"snapshots": first, "report_headlines": headlines}))
 	if !strings.Contains(text, "no other: this is the first snapshot") || strings.Contains(text, "not known") {
 		t.Errorf("the page of the first snapshot contains a comparison:\n%.900s", text)
 	}
 }
 
 func TestPageOfAPartialNightHasNotices(t *testing.T) {
-	text := visibleText(writePage(t, results{
+	text := visibleText(writePage(t, resultTexts{
 		"snapshots": strings.ReplaceAll(nightsPanel, "complete", "partial"),
 		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|carried_forward|answered 500|5|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
@@ -128,7 +128,7 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
 	hostile := strings.ReplaceAll(evil, "|", "/")
-	whole := writePage(t, results{
+	whole := writePage(t, resultTexts{
 		"snapshots": nightsPanel,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|3|1.00|2.00",
@@ -151,7 +151,7 @@ func TestPageSizeIsLimited(t *testing.T) {
 	var size int
 	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
-			return results{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
+			return resultTexts{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
 		}
 		return largeResult(q), true, nil
 	}
@@ -206,28 +206,28 @@ func columnNames() []string {
 }
 
 func TestPageIsReproducible(t *testing.T) {
-	a := results{"snapshots": nightsPanel, "report_headlines": headlines}
+	a := resultTexts{"snapshots": nightsPanel, "report_headlines": headlines}
 	if once, again := writePage(t, a), writePage(t, a); once != again {
 		t.Error("two pages of the same snapshot differ")
 	}
 }
 
 func TestPanelsWithoutTheirTableHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, results{"snapshots": nightsPanel}))
+	text := visibleText(writePage(t, resultTexts{"snapshots": nightsPanel}))
 	if !strings.Contains(text, "Price by segment Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first. This snapshot lacks a table") {
 		t.Errorf("the panel of a missing table has no reason:\n%.2000s", text)
 	}
 }
 
 func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, results{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
+	text := visibleText(writePage(t, resultTexts{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {
 		t.Error("the panel of a result without rows has no reason")
 	}
 }
 
 func TestMissingColumnsAreErrors(t *testing.T) {
-	a := results{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
+	a := resultTexts{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
 	err := report.Write(t.Context(), &bytes.Buffer{}, a.ask, report.Options{})
 	if err == nil || !strings.Contains(err.Error(), `read the result of "articles_by_status": it has no column articles`) {
 		t.Errorf("got %v", err)
@@ -237,7 +237,7 @@ func TestMissingColumnsAreErrors(t *testing.T) {
 // TestNumbersLinkToTheirQueries checks that a served page links to the pages of its queries with
 // the same parameters, and that an offline file does not.
 func TestNumbersLinkToTheirQueries(t *testing.T) {
-	a := results{"snapshots": nightsPanel, "report_headlines": headlines}
+	a := resultTexts{"snapshots": nightsPanel, "report_headlines": headlines}
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestNumbersLinkToTheirQueries(t *testing.T) {
 }
 
 func TestPageLoadsNoOtherFile(t *testing.T) {
-	text := markup(writePage(t, results{"snapshots": nightsPanel, "report_headlines": headlines}))
+	text := markup(writePage(t, resultTexts{"snapshots": nightsPanel, "report_headlines": headlines}))
 	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none'; script-src 'sha256-`) {
 		t.Error("the page has no content security policy")
 	}

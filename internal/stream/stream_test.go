@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestLiteralsAreValid finds misprints in the literals of streams.
+// TestLiteralsAreValid checks the fields of the literals of all streams.
 func TestLiteralsAreValid(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range stream.AllWithEvents() {
@@ -73,7 +73,7 @@ func TestReferencesNameTables(t *testing.T) {
 	}
 }
 
-// TestParentsAreReadFirst checks the order of AllWithEvents: the ids of details are known before
+// TestParentsAreReadFirst checks the order of AllWithEvents. The ids of details must be read before
 // the details are requested.
 func TestParentsAreReadFirst(t *testing.T) {
 	all := stream.AllWithEvents()

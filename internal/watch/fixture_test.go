@@ -35,7 +35,7 @@ type fixture struct {
 	nights     int
 	clockError time.Duration
 	snapshots  []query.Snapshot
-	// columns are names. Those that end with # are numeric.
+	// columns are the names of the columns. Those that end with # are numeric.
 	columns []string
 	// rows have values separated by bars. The text NULL means NULL.
 	rows        []string

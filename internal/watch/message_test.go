@@ -149,8 +149,7 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 	}
 }
 
-// TestMessageMentionsSkippedRowsAndDoubt covers rows without a number and tables that are
-// not proven.
+// TestMessageMentionsSkippedRowsAndDoubt covers rows without a number, and unproven tables.
 func TestMessageMentionsSkippedRowsAndDoubt(t *testing.T) {
 	t.Parallel()
 	h, w := newFixture(t), billsWatch()

@@ -89,9 +89,9 @@ func TestRollbackOfANightInTheFuture(t *testing.T) {
 	}
 }
 
-// TestKillRepeatsAtMostOneDelivery kills a run at each step in turn and starts another one.
-// Every message is delivered, at most one of them twice and then unchanged, and no message
-// of the night before is repeated.
+// TestKillRepeatsAtMostOneDelivery kills a run at each step and starts another one. Every message
+// must be delivered. At most one of them may be delivered twice, unchanged. No message of the night
+// before may be repeated.
 func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 	t.Parallel()
 	before, w := newFixture(t), billsWatch()
@@ -229,8 +229,8 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageDoesNotBlockLaterOnes: a mail server may take one message for spam
-// forever.
+// TestRefusedMessageDoesNotBlockLaterOnes has a receiver that refuses one message each time, as a
+// mail server does that takes it for spam.
 func TestRefusedMessageDoesNotBlockLaterOnes(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
@@ -316,8 +316,8 @@ func TestRemovedChannelLosesItsPendingMessages(t *testing.T) {
 	}
 }
 
-// TestPendingMessagesAreLimited: a receiver fails for 120 nights. At most 100 messages are
-// kept, and once it works again all findings are delivered.
+// TestPendingMessagesAreLimited has a receiver that fails for 120 nights. At most 100 messages may
+// be kept. When the receiver works again, all findings must be delivered.
 func TestPendingMessagesAreLimited(t *testing.T) {
 	t.Parallel()
 	h, w := newFixture(t), billsWatch()
@@ -449,7 +449,8 @@ func TestUnreadTablesKeepFindings(t *testing.T) {
 	}
 }
 
-// TestFindingsAreSentAgainAfterAChangedQuery: findings of two queries cannot be compared.
+// TestFindingsAreSentAgainAfterAChangedQuery changes the definition of a watch. Its findings must
+// be sent again, because findings of two queries cannot be compared.
 func TestFindingsAreSentAgainAfterAChangedQuery(t *testing.T) {
 	t.Parallel()
 	h, w := newFixture(t), billsWatch()

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// faultKind is a kind of fault. One of its fields produces it.
+// faultKind is a kind of fault. fault, spoil or detour produces it.
 type faultKind struct {
 	name string
 	// fault is a fault of the demo service.

@@ -74,8 +74,8 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 	}
 }
 
-// watchNights starts a reader, publishes after it has seen the first night, and returns
-// what it sees afterwards.
+// watchNights starts a reader and publishes after the reader has seen the first night. It returns
+// the nights that the reader sees afterwards, by connection.
 func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (seen map[string]string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()

@@ -48,8 +48,8 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	return w
 }
 
-// failingAt opens the same warehouse with a disk that fails at a step.
-func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
+// openFailingAt opens the same warehouse with a disk that fails at a step.
+func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name string) error {
 		if name == step {
@@ -59,8 +59,8 @@ func failingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.War
 	}})
 }
 
-// draft begins a version with one more row.
-func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
+// beginDraft begins a version with one more row.
+func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
 	d, err := w.Begin(t.Context(), run, at)
@@ -72,7 +72,7 @@ func draft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Dra
 	return d
 }
 
-// publish publishes a draft with its line in the ledger.
+// publish publishes a draft and adds its ledger entry.
 func publish(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) warehouse.Manifest {
 	t.Helper()
 	m, err := d.Publish(t.Context(), []warehouse.ManifestTable{{Name: table, Grade: "exact", FileSum: checksum.FileSum{File: table + ".parquet"}}})
@@ -81,11 +81,11 @@ func publish(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) warehouse
 	return m
 }
 
-// nights publishes one version for each tag, a day apart.
-func nights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
+// publishNights publishes one version for each tag, a day apart.
+func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	t.Helper()
 	for i, tag := range tags {
-		publish(t, w, draft(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag))
+		publish(t, w, beginDraft(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag))
 	}
 }
 

@@ -41,8 +41,8 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amou
 	('a', 1, 123456789012.123456, 'EUR', 'standard', '2026-11-01 02:00:00+00', 2), ('b', 1, 10.50, 'USD', 'standard', '2026-11-01 02:00:00+00', 4);
 `
 
-// catalog creates a catalog with all tables and views and executes the fixture in it.
-func catalog(t *testing.T, fixture string) string {
+// createCatalog creates a catalog with all tables and views and executes the fixture in it.
+func createCatalog(t *testing.T, fixture string) string {
 	t.Helper()
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
 	if err != nil {
@@ -62,17 +62,17 @@ func catalog(t *testing.T, fixture string) string {
 // config returns a configuration with the catalog at a path.
 func config(path string) mcp.Config {
 	return mcp.Config{
-		Warehouse: served{path: path},
+		Warehouse: testWarehouse{path: path},
 		Timeout:   30 * time.Second, Drain: 35 * time.Second, Version: "v1.2.3", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 		Now: func() time.Time { return time.Date(2026, time.November, 2, 8, 15, 0, 0, time.UTC) },
 	}
 }
 
-// served is a warehouse with the catalog at a path. held is the catalog of the held night.
-type served struct{ path, held string }
+// testWarehouse is a warehouse with the catalog at a path. held is the catalog of the held night.
+type testWarehouse struct{ path, held string }
 
 // Open implements mcp.Warehouse.
-func (s served) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
+func (s testWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	opts.MemoryLimit, opts.Threads = "256MB", 1
 	if held {
 		if s.held == "" {
@@ -84,10 +84,10 @@ func (s served) Open(ctx context.Context, opts query.Options, held bool) (*query
 }
 
 // Queries implements mcp.Warehouse.
-func (served) Queries() (query.Library, error) { return query.Load("") }
+func (testWarehouse) Queries() (query.Library, error) { return query.Load("") }
 
 // Explain implements mcp.Warehouse.
-func (served) Explain(err error) error { return err }
+func (testWarehouse) Explain(err error) error { return err }
 
 // connect connects the SDK's client to an in-memory server.
 func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {
@@ -155,8 +155,8 @@ func call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[s
 	return text, false
 }
 
-// ask calls a tool that runs a query and returns its result.
-func ask(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) queryResult {
+// callQuery calls a tool that runs a query and returns the result.
+func callQuery(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) queryResult {
 	t.Helper()
 	text, failed := call(t, session, tool, arguments)
 	if failed {
