@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Results of the checks
 -- grain: one row per check, failed ones first
--- about: Results of the checks that audited the newest snapshot before it was published. rows counts the violating rows, and sample contains the first of them. A check is skipped if it has nothing to compare. accepted_at is the time when a person published a held night despite the check; the next night records it.
+-- about: The last result of each check of the newest snapshot. A run skips a check that has nothing to compare, for example because a refresh did not read its tables; the check then has the result of its last audit. rows counts the violating rows, and sample contains the first of them. accepted_at is the time when a person published a held night despite the check; the next night records it.
 SELECT
     c.check_name,
     c.severity,
@@ -9,8 +9,12 @@ SELECT
     c.rows,
     c.reason,
     CAST(c.sample AS VARCHAR) AS sample,
+    r.snapshot_at AS audited_at,
     c.accepted_at,
     c.seconds
 FROM meta.checks AS c
-JOIN mart.snapshot AS n USING (run_id)
+JOIN meta.runs AS r USING (run_id)
+WHERE r.snapshot_at IS NOT NULL
+    AND c.check_name IN (SELECT n.check_name FROM meta.checks AS n JOIN mart.snapshot USING (run_id))
+QUALIFY row_number() OVER (PARTITION BY c.check_name ORDER BY c.outcome = 'skipped', r.snapshot_at DESC) = 1
 ORDER BY list_position(['failed', 'not run', 'skipped', 'passed'], c.outcome), c.severity, c.check_name
