@@ -146,8 +146,8 @@ func keptBefore(g *globals) (string, error) {
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }
 
-// loadChecks loads the checks of the configuration. The set is good also with a
-// *query.FilesError.
+// loadChecks loads the checks of the configuration. With a *query.FilesError, the set contains all
+// checks without mistakes.
 func loadChecks(cfg config.Config) (checks.Set, error) {
 	return checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
 }

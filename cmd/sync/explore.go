@@ -60,7 +60,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	}
 	var queries atomic.Pointer[string]
 	queries.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, published{wh, &queries, g.held})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queries, g.held})
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 
 // newExplorer returns the pages of a warehouse. They open the catalog with the first
 // request.
-func newExplorer(g *globals, cfg config.Config, pages published) (*explore.Explorer, error) {
+func newExplorer(g *globals, cfg config.Config, pages exploreWarehouse) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
 		program += " --config " + config.QuoteWord(g.Config)
@@ -108,8 +108,8 @@ func statementCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// published implements explore.Warehouse.
-type published struct {
+// exploreWarehouse implements explore.Warehouse.
+type exploreWarehouse struct {
 	wh *warehouse.Warehouse
 	// queries is the folder of own queries. A reload may change it.
 	queries *atomic.Pointer[string]
@@ -118,7 +118,7 @@ type published struct {
 }
 
 // Newest implements explore.Warehouse.
-func (p published) Newest() (explore.Version, error) {
+func (p exploreWarehouse) Newest() (explore.Version, error) {
 	if p.held {
 		h, err := findHeld(p.wh)
 		return explore.Version{Run: h.Manifest.RunID, Catalog: p.wh.Folder.HeldCatalog(h.Manifest.RunID)}, err
@@ -131,7 +131,7 @@ func (p published) Newest() (explore.Version, error) {
 }
 
 // Queries implements explore.Warehouse.
-func (p published) Queries() (query.Library, error) { return query.Load(*p.queries.Load()) }
+func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*p.queries.Load()) }
 
 // servePages serves until ctx ends. Running requests then have two seconds to end. The host
 // is checked before the mux, because the mux redirects by itself.

@@ -73,7 +73,7 @@ func exploreDemo(t *testing.T) demoSite {
 	must(t, err)
 	var queries atomic.Pointer[string]
 	queries.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, published{wh, &queries, false})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queries, false})
 	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

@@ -81,10 +81,10 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	}
 	failed := h.FailedChecks()
 	slices.Sort(accept)
-	if missing := without(failed, accept); len(missing) > 0 {
+	if missing := namesMissing(failed, accept); len(missing) > 0 {
 		return command.UsageErr("publish the held night %s: these checks hold it and are not accepted: %s; nothing was changed", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
-	if extra := without(accept, failed); len(extra) > 0 {
+	if extra := namesMissing(accept, failed); len(extra) > 0 {
 		return command.UsageErr("publish the held night %s: these checks do not hold it: %s; nothing was changed", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
@@ -102,8 +102,8 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	return withFollow(ctx, err, g.followPublish(ctx, cfg))
 }
 
-// without returns the names of all that others lacks.
-func without(all, others []string) []string {
+// namesMissing returns the names of all that are not in others.
+func namesMissing(all, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(others, name) })
 }
 

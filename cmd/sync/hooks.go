@@ -98,7 +98,7 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 	if night == nil { // switched off by a reload
 		return nil
 	}
-	return h.inTurn(ctx, func() error {
+	return h.runInTurn(ctx, func() error {
 		if err := h.requireWarehouse(); err != nil {
 			return err
 		}
@@ -120,8 +120,8 @@ func (h *hooks) requireWarehouse() error {
 	return nil
 }
 
-// inTurn calls do while no other night, refresh or verification of this process runs.
-func (h *hooks) inTurn(ctx context.Context, do func() error) error {
+// runInTurn calls do while no other night, refresh or verification of this process runs.
+func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():

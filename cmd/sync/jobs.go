@@ -46,7 +46,7 @@ func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, erro
 // only while serve runs.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
-	err := j.s.hooks.inTurn(ctx, func() (err error) {
+	err := j.s.hooks.runInTurn(ctx, func() (err error) {
 		if err = j.s.hooks.requireWarehouse(); err != nil {
 			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.Now(), err)
 			return err
@@ -109,7 +109,7 @@ func (j *jobs) Follow(ctx context.Context) {
 	began := time.Now()
 	err := j.s.g.followPublish(ctx, j.cfg) // it logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {
-		if err := j.s.g.expireLake(ctx); err != nil && ctx.Err() == nil {
+		if _, err := j.s.g.runLake(ctx, "expire", "--format", "json"); err != nil && ctx.Err() == nil {
 			j.s.log.Warn("nights of the lake not expired, the next night tries again", "error", err)
 		}
 	}
@@ -120,7 +120,7 @@ func (j *jobs) Follow(ctx context.Context) {
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	at := j.s.g.Now()
 	var found pipeline.VerifyReport
-	err := j.s.hooks.inTurn(ctx, func() (err error) {
+	err := j.s.hooks.runInTurn(ctx, func() (err error) {
 		found, err = pipeline.Verify(ctx, j.night, true)
 		return err
 	})

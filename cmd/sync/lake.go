@@ -228,12 +228,6 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	return entry.EndFollow(ctx, g.Now(), err), err
 }
 
-// expireLake removes nights that are older than lake.keep_nights.
-func (g *globals) expireLake(ctx context.Context) error {
-	_, err := g.runLake(ctx, "expire", "--format", "json")
-	return err
-}
-
 // checkLake writes to the lake and undoes it.
 func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
 	if cfg.Lake.Catalog == "" {

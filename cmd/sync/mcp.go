@@ -22,7 +22,7 @@ func mcpCommand(g *globals) *cobra.Command {
 		Long: "Serve the newest snapshot to an assistant by the Model Context Protocol over stdin and\n" +
 			"stdout: named queries, SQL, the dictionary, grades and snapshots. It reads the catalog only.\n" +
 			"The assistant's program starts it and ends it by closing stdin; stderr is the log.\n" +
-			"docs/guide/assistants.md shows how to add it to common programs.",
+			"docs/guide/mcpWarehouse.md shows how to add it to common programs.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
 	}
@@ -41,25 +41,25 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 		return err
 	}
 	return mcp.Run(ctx, mcp.Config{
-		Warehouse: assistants{g}, Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.Now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
-	}, io.NopCloser(g.stdin), unclosed{g.stdout})
+		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.Now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+	}, io.NopCloser(g.stdin), nopCloseWriter{g.stdout})
 }
 
-// assistants implements mcp.Warehouse.
-type assistants struct{ g *globals }
+// mcpWarehouse implements mcp.Warehouse.
+type mcpWarehouse struct{ g *globals }
 
 // Open implements mcp.Warehouse.
-func (a assistants) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
+func (a mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	quiet := *a.g
 	quiet.Quiet, quiet.held = true, held // each result contains its snapshot
 	return openCatalog(ctx, &quiet, opts)
 }
 
 // Queries implements mcp.Warehouse.
-func (a assistants) Queries() (query.Library, error) { return a.g.loadQueries() }
+func (a mcpWarehouse) Queries() (query.Library, error) { return a.g.loadQueries() }
 
 // Explain implements mcp.Warehouse.
-func (a assistants) Explain(err error) error { return explainDamage(a.g, err) }
+func (a mcpWarehouse) Explain(err error) error { return explainDamage(a.g, err) }
 
 // drainTime is how long calls may run after the end of the input: the timeout of a query and
 // some seconds, or 30 seconds without a timeout.
@@ -71,7 +71,7 @@ func drainTime(timeout time.Duration) time.Duration {
 	return timeout + grace
 }
 
-// unclosed is a writer whose Close has no effect.
-type unclosed struct{ io.Writer }
+// nopCloseWriter is a writer with a Close that does nothing.
+type nopCloseWriter struct{ io.Writer }
 
-func (unclosed) Close() error { return nil }
+func (nopCloseWriter) Close() error { return nil }

@@ -16,8 +16,8 @@ type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	command.Host
-	// width is the width of the terminal on stdout, stderrWidth on stderr. Zero means that
-	// it is not a terminal.
+	// width is the width of the terminal on stdout. stderrWidth is that of the terminal on
+	// stderr. Zero means that it is not a terminal.
 	width, stderrWidth int
 	// journal is set if stderr is connected to journald.
 	journal bool

@@ -221,7 +221,7 @@ func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 		return rawCSV, nil
 	case "json":
 		return func(w io.Writer, all []fetch.Answer) error {
-			shown := make([]shownAnswer, len(all))
+			shown := make([]answerJSON, len(all))
 			for i, a := range all {
 				shown[i] = showAnswer(a)
 			}
@@ -231,9 +231,9 @@ func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
 
-// shownAnswer is the JSON form of an answer. CSV has the same columns. Missing numbers are
+// answerJSON is the JSON form of an answer. CSV has the same columns. Missing numbers are
 // null.
-type shownAnswer struct {
+type answerJSON struct {
 	Seq      uint64    `json:"seq"`
 	Stream   string    `json:"stream"`
 	Path     string    `json:"path"`
@@ -251,8 +251,8 @@ type shownAnswer struct {
 	Replaced bool      `json:"replaced"`
 }
 
-func showAnswer(a fetch.Answer) shownAnswer {
-	return shownAnswer{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
+func showAnswer(a fetch.Answer) answerJSON {
+	return answerJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
 		a.At, float64(a.Took.Microseconds()) / 1000, orNull(a.Same), a.Replaced}
 }
 
@@ -293,7 +293,7 @@ func numberOrNone[N int | uint64](n *N) string {
 func rawCSV(w io.Writer, all []fetch.Answer) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
-	of := reflect.TypeFor[shownAnswer]()
+	of := reflect.TypeFor[answerJSON]()
 	names := make([]string, of.NumField())
 	for i := range names {
 		names[i] = of.Field(i).Tag.Get("json")
@@ -309,7 +309,7 @@ func rawCSV(w io.Writer, all []fetch.Answer) error {
 	return out.WriteAll(rows)
 }
 
-// textOfField formats a field of shownAnswer for CSV.
+// textOfField formats a field of answerJSON for CSV.
 func textOfField(field any) string {
 	switch v := field.(type) {
 	case *int:

@@ -260,7 +260,7 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
 			f.requireHistory("opened", f.history, f.readHistory())
-			var want, got []shownRun
+			var want, got []runJSON
 			must(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun(false, "runs", "--format", "json")), &got)))
 			if diff := cmp.Diff(want, got); diff != "" || len(got) != fixtureNights+1 {
 				t.Errorf("the ledger differs (-want +got):\n%s", diff)

@@ -45,9 +45,9 @@ func runRuns(g *globals, format string) error {
 		return err
 	}
 	if format == "json" {
-		all := make([]shownRun, len(runs))
+		all := make([]runJSON, len(runs))
 		for i, r := range runs {
-			all[i] = shownRun{r, r.ID == seen}
+			all[i] = runJSON{r, r.ID == seen}
 		}
 		return writeJSON(g.stdout, all)
 	}
@@ -59,8 +59,8 @@ func runRuns(g *globals, format string) error {
 	return err
 }
 
-// shownRun is the JSON form of a run.
-type shownRun struct {
+// runJSON is the JSON form of a run.
+type runJSON struct {
 	ledger.Run
 	// Seen is set for the current version.
 	Seen bool `json:"seen"`

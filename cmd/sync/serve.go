@@ -101,7 +101,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.patient != nil {
 		g.patient()
 	}
-	pages, err := newExplorer(g, cfg, published{s.wh, &s.queries, false})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{s.wh, &s.queries, false})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	show := showVerified
 	if o.format == "json" {
 		show = func(w io.Writer, v pipeline.VerifyReport) error {
-			return writeJSON(w, verified{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
+			return writeJSON(w, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
 				append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
 		}
 	}
@@ -112,8 +112,8 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	return err
 }
 
-// verified is the JSON form of pipeline.VerifyReport.
-type verified struct {
+// verifyJSON is the JSON form of pipeline.VerifyReport.
+type verifyJSON struct {
 	Result   string             `json:"result"`
 	ReadData bool               `json:"read_data"`
 	Files    int                `json:"files"`
