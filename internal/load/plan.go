@@ -241,7 +241,7 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 	for _, ref := range st.Parents {
 		lists, _ := p.stage.sources(ref.Table)
 		for _, l := range lists {
-			if ref.Vouches && !l.IsDetail() && l.Root().Name == ref.Table {
+			if ref.ShowsChanges && !l.IsDetail() && l.Root().Name == ref.Table {
 				all = append(all, changeList{l, ref})
 			}
 		}
@@ -249,15 +249,15 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 	return all
 }
 
-// rows selects id, row_hash and seq of the rows that name an id. With known, a row without
-// an id gets it from the table in Ref.Known.
+// rows selects id, row_hash and seq of the rows that name an id. If known is true, a row without an
+// id gets it from the table Ref.Lookup.
 func (v changeList) rows(known bool) sqlText {
 	column, list := sqltext.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
-	named := planSQL.Render("vouching_rows", values{"column": column, "list": list})
+	named := planSQL.Render("change_rows", values{"column": column, "list": list})
 	if !known {
 		return named
 	}
-	return unionAll([]sqlText{named, planSQL.Render("vouching_rows_of_known", values{"column": column, "list": list,
+	return unionAll([]sqlText{named, planSQL.Render("change_rows_of_known", values{"column": column, "list": list,
 		"known": mainTable(v.ref.Lookup), "known_key": sqltext.Name(v.ref.LookupKey), "key": sqltext.Name(v.list.Root().Key[0])})})
 }
 
@@ -267,9 +267,9 @@ func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, v := range p.changeLists(st) {
 		rows := v.rows(len(stream.FilledBy(p.stage.streams, v.ref.Lookup)) > 0)
-		parts = append(parts, planSQL.Render("vouching_records", values{"rows": rows}))
+		parts = append(parts, planSQL.Render("change_records", values{"rows": rows}))
 		for _, t := range v.list.Tables[1:] {
-			parts = append(parts, planSQL.Render("vouching_items", values{"items": stagedTable(v.list.Name, t.Name), "rows": rows}))
+			parts = append(parts, planSQL.Render("change_items", values{"items": stagedTable(v.list.Name, t.Name), "rows": rows}))
 		}
 	}
 	if len(parts) == 0 {

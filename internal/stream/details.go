@@ -7,7 +7,7 @@ func campaignDetails() []Stream {
 		{
 			Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Object,
-			Parents: []Ref{{Table: "campaigns", Column: "id", Vouches: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
+			Parents: []Ref{{Table: "campaigns", Column: "id", ShowsChanges: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
 			Completes: "campaigns", OnlyInDetail: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
 			Shows: campaignShows(),
 		},
@@ -59,7 +59,7 @@ func orderDetails() []Stream {
 		{
 			Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
 			Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
-			Parents: []Ref{{Table: "orders", Column: "id", Vouches: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
+			Parents: []Ref{{Table: "orders", Column: "id", ShowsChanges: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
 			Completes: "orders", OnlyInDetail: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
 			Shows: orderShows(),
 		},
@@ -123,7 +123,7 @@ func marketDetails() []Stream {
 			Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
 			Scopes: []string{"products.read"}, Envelope: Object, Param: "id", Rule: ByRow,
 			Parents: []Ref{
-				{Table: "product_listings", Column: "id", Vouches: true}, {Table: "outlet_listings", Column: "id", Vouches: true},
+				{Table: "product_listings", Column: "id", ShowsChanges: true}, {Table: "outlet_listings", Column: "id", ShowsChanges: true},
 				{Table: "order_items", Column: "product_id"}, {Table: "order_line_items", Column: "product_id"},
 				{Table: "articles", Column: "product_id"},
 			},
@@ -141,8 +141,8 @@ func marketDetails() []Stream {
 // that last sold its product.
 func outletRefs() []Ref {
 	return []Ref{
-		{Table: "outlet_listings", Column: "outlet_id", Vouches: true, Lookup: "outlet_products", LookupKey: "product_id"},
-		{Table: "product_listings", Column: "outlet_id", Vouches: true, Lookup: "outlet_products", LookupKey: "product_id"},
+		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},
+		{Table: "product_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},
 		{Table: "order_items", Column: "outlet_id"},
 	}
 }

@@ -49,10 +49,10 @@ type Ref struct {
 	// Table and Column are names in main.
 	Table  string
 	Column string
-	// Vouches means that the row contains some columns of the named detail: the detail is
-	// requested if the row is new or changed, and an unchanged row proves only the columns
-	// that it contains. False means that it contains none.
-	Vouches bool
+	// ShowsChanges means that the row contains some columns of the named detail. The detail is
+	// requested if the row is new or changed. An unchanged row proves only the columns that it
+	// contains. False means that the row contains none.
+	ShowsChanges bool
 	// Lookup names a table of main with the id for rows whose Column is empty: its column
 	// LookupKey contains the row's key, and its column Column the id. Empty means that such
 	// rows name no id.
@@ -61,7 +61,7 @@ type Ref struct {
 
 // Lists reports whether a row of the table is or contains the record that its column names,
 // instead of only referring to it. While a list contains such a row, the record exists.
-func (r Ref) Lists() bool { return r.Vouches || r.Column == "id" }
+func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 
 // Life defines how long details of a WhileLive stream are live, and so requested every
 // night.

@@ -40,19 +40,19 @@ SELECT EXISTS ({statuses}) OR EXISTS ({comments})
 -- name: touched_articles
 -- The articles that events name. The event of a comment does not name one: it is found by
 -- the comment or by its parent comment.
-SELECT article_id AS id, received_at AS heard FROM ({statuses})
+SELECT article_id AS id, received_at AS event_at FROM ({statuses})
 UNION ALL SELECT c.article_id, e.received_at FROM (
     SELECT comment_id AS id, received_at FROM ({comments})
     UNION ALL SELECT parent_comment_id, received_at FROM ({comments})) e
 JOIN ({known_comments}) c USING (id)
 
 -- name: touched_campaigns
-SELECT campaign_id AS id, received_at AS heard FROM ({statuses})
-UNION ALL SELECT a.campaign_id, t.heard FROM ({touched_articles}) t JOIN ({articles}) a USING (id)
+SELECT campaign_id AS id, received_at AS event_at FROM ({statuses})
+UNION ALL SELECT a.campaign_id, t.event_at FROM ({touched_articles}) t JOIN ({articles}) a USING (id)
 
 -- name: last_touched
 -- A detail that was read before the last event about it is read again.
-SELECT id, max(heard) AS heard FROM ({touched}) GROUP BY id
+SELECT id, max(event_at) AS event_at FROM ({touched}) GROUP BY id
 
 -- name: nothing_touched
-SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS heard WHERE FALSE
+SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS event_at WHERE FALSE

@@ -11,7 +11,7 @@ SELECT id, fingerprint, {why} AS why, {priority} AS priority, read_at, named, ov
 FROM (
     SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
         d.id IS NULL OR d.failed_at IS NOT NULL AS new,
-        t.heard > d.read_at AS event, {live} AS live, {due} AS due, coalesce({overdue}, FALSE) AS overdue
+        t.event_at > d.read_at AS event, {live} AS live, {due} AS due, coalesce({overdue}, FALSE) AS overdue
     FROM ({named_ids}) i
     LEFT JOIN ({fingerprints}) v USING (id)
     LEFT JOIN ({touched}) t USING (id)
@@ -34,17 +34,17 @@ SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCH
 -- name: no_fingerprints
 SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE
 
--- name: vouching_rows
+-- name: change_rows
 SELECT {column} AS id, row_hash, seq FROM {list}
 
--- name: vouching_rows_of_known
+-- name: change_rows_of_known
 -- Rows without the id, which another table of main has.
 SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {known} k ON k.{known_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
 
--- name: vouching_records
+-- name: change_records
 SELECT id, row_hash FROM ({rows})
 
--- name: vouching_items
+-- name: change_items
 -- The rows of a record share its seq.
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 
