@@ -22,7 +22,7 @@ func mcpCommand(g *globals) *cobra.Command {
 		Long: "Serve the newest snapshot to an assistant by the Model Context Protocol over stdin and\n" +
 			"stdout: named queries, SQL, the dictionary, grades and snapshots. It reads the catalog only.\n" +
 			"The assistant's program starts it and ends it by closing stdin; stderr is the log.\n" +
-			"docs/guide/mcpWarehouse.md shows how to add it to common programs.",
+			"docs/guide/assistants.md shows how to add it to common programs.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
 	}

@@ -7,7 +7,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// period is a period in which a field had one value. Both ends are times of snapshots. to is zero
+// period is a time in which a field had one value. Both ends are times of snapshots. to is zero
 // for the current value.
 type period struct {
 	value    query.Value

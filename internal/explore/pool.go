@@ -152,9 +152,9 @@ func (p *pool) findOpen(asOf string) *openSnapshot {
 	return s
 }
 
-// findReplaced returns the index of the earlier snapshot to close before another one is findOpen.
+// findReplaced returns the index of the earlier snapshot to close before another one is opened.
 // It is -1 if none must be closed. Snapshots in use are not closed: if all are in use, no other
-// is findOpen, because each needs its own memory.
+// is opened, because each needs its own memory.
 func (p *pool) findReplaced(asOf string) (int, error) {
 	if asOf == "" || len(p.earlier) < maxEarlier {
 		return -1, nil

@@ -254,7 +254,7 @@ func (b *recordBuilder) missingErr(head query.Result) error {
 		strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 }
 
-// comment is one comment.
+// comment is a comment on an article.
 type comment struct {
 	Author, Written, Edited, Text string
 	Reply                         bool

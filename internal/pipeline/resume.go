@@ -48,7 +48,7 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// runOneShot executes a run that cannot be resumed. finishRun removes its describeRun-run file after
+// runOneShot executes a run that cannot be resumed. finishRun removes its unfinished-run file after
 // it has written the ledger entry.
 func (r *runner) runOneShot(ctx context.Context) (Result, error) {
 	u := r.describeRun("")
@@ -74,7 +74,7 @@ func (r *runner) resumeLast(now time.Time) error {
 	return r.lock.Name(last.Run, now)
 }
 
-// attempt writes the describeRun-run file, executes the run and, after success, removes the file.
+// attempt writes the unfinished-run file, executes the run and, after success, removes the file.
 func (r *runner) attempt(ctx context.Context) (Result, error) {
 	n := r.night
 	if err := n.wh.Ledger.Start(r.describeRun("")); err != nil {
@@ -92,7 +92,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
 }
 
-// describeRun returns the content of the describeRun-run file. access describes the rights of the
+// describeRun returns the content of the unfinished-run file. access describes the rights of the
 // token.
 func (r *runner) describeRun(access string) warehouse.Unfinished {
 	n := r.night

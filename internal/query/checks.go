@@ -21,10 +21,10 @@ const (
 
 // The first word of [Query.Each].
 const (
-	// EachTable splitEach a check for tables. {table} and {name} are the name of the table, as
+	// EachTable repeats a check for tables. {table} and {name} are the name of the table, as
 	// an identifier and as a text. Names behind the word limit the check to these tables.
 	EachTable = "table"
-	// EachReference splitEach a check for the references that schema/ declares. {table} and
+	// EachReference repeats a check for the references that schema/ declares. {table} and
 	// {column} contain the values, {target} and {target_column} are the key that they name.
 	// {name} and {target_name} are both as table.column, as texts.
 	EachReference = "reference"

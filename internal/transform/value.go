@@ -11,7 +11,7 @@ type valueReader struct {
 	in     *input
 	report *reporter
 	json   jsonWriter
-	// scratch and unionText are buffers for unquote text and for the JSON text of
+	// scratch and unionText are buffers for unquoted text and for the JSON text of
 	// do_follow_links_allowed.
 	scratch   []byte
 	unionText []byte
