@@ -21,6 +21,9 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 		wantTexts(t, s.get(t, "/questions/"+q.Name, http.StatusOK), q.Title)
 	}
 	s.get(t, "/questions/none", http.StatusNotFound)
+	if body := s.get(t, "/questions/margins", http.StatusOK); !strings.Contains(body, `value="UTC"`) || strings.Contains(body, `value="schedule.timezone"`) {
+		t.Error("the form does not show the time zone of the schedule")
+	}
 }
 
 // testQuestionResult compares the table of a page and its CSV with SQL of the test.

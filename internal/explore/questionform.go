@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"slices"
 
 	"placementsync/internal/query"
@@ -40,7 +41,11 @@ func (q *question) buildForm() ([]formField, error) {
 		if !given {
 			value = p.Default
 		}
-		if value != "NULL" {
+		switch value {
+		case "NULL":
+		case query.ScheduleTimezone: // the analyst does not know the configuration
+			f.Value = cmp.Or(q.pool.cfg.Timezone, "UTC")
+		default:
 			f.Value = value
 		}
 		if err := q.addChoices(&f, p); err != nil {

@@ -35,7 +35,7 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 				return nil, q.wrapErr(err)
 			}
 		}
-		if p.Type == "TIMEZONE" && text == scheduleTimezone {
+		if p.Type == "TIMEZONE" && text == ScheduleTimezone {
 			text = cmp.Or(timezone, "UTC")
 		}
 		arg, err := p.bindText(text)
@@ -157,7 +157,7 @@ func parseValue(typ, text string) (any, error) {
 		if _, err = time.LoadLocation(text); text == "" || text == "Local" {
 			err = strconv.ErrSyntax
 		}
-		if text == scheduleTimezone {
+		if text == ScheduleTimezone {
 			err = nil
 		}
 	case typ == "DECIMAL" && !decimalText.MatchString(text):
@@ -169,8 +169,8 @@ func parseValue(typ, text string) (any, error) {
 	return duckdb.Typed(value, kind), nil
 }
 
-// scheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
-const scheduleTimezone = "schedule.timezone"
+// ScheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
+const ScheduleTimezone = "schedule.timezone"
 
 // relativeDate matches a date relative to the newest snapshot.
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
