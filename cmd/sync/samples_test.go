@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
 )
 
@@ -23,7 +24,8 @@ var updateSamples = flag.Bool("update", false, "write the samples of the documen
 //	output          its output on stdout and stderr
 //	...             any number of lines, including 0
 //
-// The blocks of one document run in order in one folder, which contains the demo in demo/.
+// The blocks of one document run in order in one folder, which contains the demo in demo/. Its
+// service sends prices in cents on the day after the demo, for the guide to checks.
 // Variable parts of the output are masked, see masks.
 func TestTrialSamples(t *testing.T) {
 	requireTrials(t)
@@ -34,11 +36,20 @@ func TestTrialSamples(t *testing.T) {
 	home := t.TempDir()
 	demo := runSample(t, home, []string{"placementsync", "demo"})
 	t.Run("retention", func(t *testing.T) { checkDemoRetention(t, filepath.Join(home, "demo")) })
+	service := sim.New(sim.Options{Seed: 1, Token: demoToken})
+	base, stop, err := service.Serve(t.Context(), "")
+	must(t, err)
+	t.Cleanup(func() { must(t, stop()) })
+	service.Advance(15)
+	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: service.Day()})
+	url := regexp.MustCompile(`http://[0-9.:]+`)
 	for _, document := range documents {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			dir := t.TempDir()
 			must(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
-			must(t, os.Chmod(filepath.Join(dir, "demo", "config.yaml"), 0o600)) // the copy is readable by others
+			config := filepath.Join(dir, "demo", "config.yaml")
+			must(t, os.WriteFile(config, []byte(url.ReplaceAllString(read(t, config), base)), 0o600))
+			must(t, os.Chmod(config, 0o600)) // the copy is readable by others
 			lines := strings.Split(read(t, document), "\n")
 			var written []string
 			for at := 0; at < len(lines); at++ {
