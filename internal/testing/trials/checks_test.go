@@ -22,6 +22,13 @@ import (
 func newCheckedHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, sim.Options{Seed: 1, Token: token})
+	auditNights(t, h)
+	return h
+}
+
+// auditNights makes the nights of a harness as configured by default, with the shipped checks.
+func auditNights(t *testing.T, h *harness) {
+	t.Helper()
 	audit, err := checks.Load("", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +36,6 @@ func newCheckedHarness(t *testing.T) *harness {
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
 	h.cfg.MinSkipRecords, h.cfg.ResumeMaxAge = 0, 24*time.Hour
 	h.cfg.Checks, h.cfg.CheckTimeout = audit, time.Minute
-	return h
 }
 
 // TestTrialBusyNightsAreNotHeld runs 20 nights of a world in which more than 5 % of the prices

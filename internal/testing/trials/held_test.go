@@ -1,0 +1,324 @@
+package trials_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/integrity"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// TestTrialOtherRunsBesideAHeldNight holds every row of the table in docs/guide/checks.md: what
+// becomes of a held night, of its events and of its landed answers. Answers are discarded when
+// their night is published.
+func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	m := newWebhookHarness(t, sim.Options{Seed: 1, Token: token})
+	auditNights(t, m.harness)
+	m.cfg.Warehouse.DiscardRaw = true
+	first := m.goodNight().Run.ID
+	second := m.goodNight().Run.ID
+	m.deliver(m.service.StatusChange(m.someArticle()))
+	m.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: m.service.Day() + 1})
+	res, err := m.badNight(t.Context(), 1)
+	if !errors.As(err, new(*pipeline.HoldError)) {
+		t.Fatal(err)
+	}
+	held, original, heldAt := res.Run.ID, m.cfg, m.at
+	lenient, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
+	must(t, err)
+	faults := []sim.ValueFault{{Kind: sim.ValueCents, Day: m.service.Day()}}
+	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
+	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, held) }
+	for _, c := range []besideHeld{
+		{name: "night", do: run, left: noneHeld, audited: true},
+		{name: "night with wrong values", faults: faults, do: run, left: otherHeld, seen: second},
+		{name: "night of other streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, left: noneHeld, audited: true},
+		{name: "night of the same streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, left: otherHeld, seen: second},
+		{name: "dry run", faults: faults, set: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, left: sameHeld, seen: second},
+		{name: "refresh", do: func() (res pipeline.Result, err error) {
+			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPending) {
+				err = nil
+			}
+			return res, err
+		}, left: sameHeld, seen: second},
+		{name: "replay", do: replay, left: otherHeld, seen: second},
+		{name: "replay with other rules", set: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, left: noneHeld, audited: true},
+		{name: "rebuild", do: func() (res pipeline.Result, err error) {
+			rebuilt, err := pipeline.Rebuild(t.Context(), m.cfg, false)
+			res.Run.ID = rebuilt.Manifest.RunID
+			return res, err
+		}, left: noneHeld},
+		{name: "rollback", do: func() (res pipeline.Result, err error) {
+			_, err = warehouseOf(t, m.cfg).Rollback(first, m.at)
+			return res, err
+		}, left: sameHeld, seen: first},
+		{name: "publish", do: func() (res pipeline.Result, err error) {
+			h, err := warehouseOf(t, m.cfg).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.at)
+			return pipeline.Result{Run: h.Entry}, err
+		}, left: noneHeld, audited: true},
+		{name: "discard", do: func() (res pipeline.Result, err error) {
+			_, err = warehouseOf(t, m.cfg).DiscardHeld()
+			return res, err
+		}, left: noneHeld, seen: second},
+	} {
+		m.cfg, m.at = original, heldAt.Add(time.Hour)
+		m.cfg.Warehouse.Dir = t.TempDir()
+		must(t, os.CopyFS(m.cfg.Warehouse.Dir, os.DirFS(original.Warehouse.Dir)))
+		if c.set != nil {
+			c.set(&m.cfg)
+		}
+		m.service.SetValueFaults(c.faults...)
+		res, err := c.do()
+		isHeld := errors.As(err, new(*pipeline.HoldError))
+		if isHeld != (c.left == otherHeld) || err != nil && !isHeld {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		c.check(t, m.harness, held, res.Run.ID)
+		// The next night has the event, and starts anew.
+		m.cfg.Chosen, m.cfg.DryRun, m.cfg.Checks = original.Chosen, false, lenient
+		m.service.SetValueFaults()
+		next := m.sameDayNight()
+		if next.Run.ID == held || next.Run.Attempts > 1 {
+			t.Errorf("%s: the held night was resumed", c.name)
+		}
+		if n := m.count("meta.webhook_events", "true"); n != 1 {
+			t.Errorf("%s: the next snapshot has %d events, want 1", c.name, n)
+		}
+		if _, ok, err := warehouseOf(t, m.cfg).Held(); err != nil || ok {
+			t.Errorf("%s: a night is held after the next one (%v)", c.name, err)
+		}
+		if raw, err := os.ReadDir(m.path("raw")); err != nil || len(raw) > 0 {
+			t.Errorf("%s: answers are kept after the next night: %v (%v)", c.name, raw, err)
+		}
+	}
+}
+
+// States of the held night after another run.
+const (
+	sameHeld  = "the same night is held"
+	otherHeld = "another night is held"
+	noneHeld  = "no night is held"
+)
+
+// besideHeld is a run while a night is held.
+type besideHeld struct {
+	name   string
+	faults []sim.ValueFault
+	set    func(cfg *pipeline.Config)
+	do     func() (pipeline.Result, error)
+	// left is the state of the held night.
+	left string
+	// seen is the version that readers see: empty means that of the run, otherwise second.
+	seen string
+	// audited is set if meta of the published run has the results of checks.
+	audited bool
+}
+
+// check compares the warehouse after the run with the expected state.
+func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
+	t.Helper()
+	w := warehouseOf(t, m.cfg)
+	h, ok, err := w.Held()
+	must(t, err)
+	left := noneHeld
+	switch {
+	case ok && h.Manifest.RunID == held:
+		left = sameHeld
+	case ok:
+		left = otherHeld
+	}
+	if left != c.left {
+		t.Errorf("%s: %s (%s), want: %s", c.name, left, h.Manifest.RunID, c.left)
+	}
+	seen := c.seen
+	if seen == "" {
+		seen = run
+	}
+	if got := m.latestRun(); got != seen {
+		t.Errorf("%s: readers see %s, want %s", c.name, got, seen)
+	}
+	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
+		t.Errorf("%s: %+v (%v)", c.name, found.Damage, err)
+	}
+	if c.seen == "" {
+		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.audited {
+			t.Errorf("%s: audited %v, want %v", c.name, got, c.audited)
+		}
+	}
+	_, err = os.Stat(w.Folder.RawPath(held))
+	if isKept := err == nil; !isKept && c.left == sameHeld {
+		t.Errorf("%s: the answers of the held night are gone: %v", c.name, err)
+	}
+}
+
+// heldJob is an operation on a held night in a child process.
+type heldJob struct {
+	job
+	// Do is hold, publish or discard.
+	Do string
+}
+
+// config returns the configuration of a night that reads listings and has one check.
+func (j heldJob) config(t *testing.T) pipeline.Config {
+	t.Helper()
+	cfg := j.job.config()
+	cfg.Chosen = []string{"product_listings", "tags"}
+	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
+	must(t, err)
+	cfg.Checks, err = all.Choose([]string{"prices_scaled"})
+	must(t, err)
+	return cfg
+}
+
+func (j heldJob) run(ctx context.Context, t *testing.T, cfg pipeline.Config) error {
+	t.Helper()
+	if j.Do == "hold" {
+		_, err := pipeline.Run(ctx, cfg)
+		return err
+	}
+	w := warehouseOf(t, cfg)
+	lock, err := w.Lock(j.Do, j.At)
+	must(t, err)
+	if j.Do == "publish" {
+		_, err = w.PublishHeld(ctx, []string{"prices_scaled"}, j.At)
+	} else {
+		_, err = w.DiscardHeld()
+	}
+	return errors.Join(err, lock.Release())
+}
+
+// TestHeldChild runs an operation on a held night in a child process.
+func TestHeldChild(t *testing.T) {
+	var j heldJob
+	readTask(t, &j)
+	_ = j.run(t.Context(), t, j.config(t)) // the parent looks at the warehouse
+	writeReport(t, j.Report, nil)
+}
+
+// TestTrialKilledAroundAHeldNight kills a night at each step from its merge until it is held, and
+// publish and discard at each of their steps. Readers see the old or the new snapshot, at most one
+// complete night is held, and the next night publishes.
+func TestTrialKilledAroundAHeldNight(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newHarness(t, trialWorld(1))
+	before := t.TempDir()
+	h.service.Advance(1)
+	j := heldJob{job: job{URL: h.server.URL, Dir: before, At: h.service.Now().Add(2 * time.Hour)}}
+	first := h.mustComplete(pipeline.Run(t.Context(), j.config(t))).Run.ID
+	h.service.Advance(1)
+	j.At = h.service.Now().Add(2 * time.Hour)
+	held := ""
+	fault := sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day()}
+	for _, do := range []string{"hold", "publish", "discard"} {
+		h.service.SetValueFaults(fault)
+		j.Do, j.KillAt = do, stepCall{}
+		start := before
+		recorded := copyWarehouse(t, start)
+		j.Dir = recorded
+		cfg := j.config(t)
+		var recorder stepRecorder
+		cfg.Warehouse.Step = recorder.record
+		if err := j.run(t.Context(), t, cfg); (err != nil) != (do == "hold") {
+			t.Fatalf("%s: %v", do, err)
+		}
+		if do == "hold" {
+			night, ok, err := warehouseOf(t, cfg).Held()
+			if err != nil || !ok {
+				t.Fatalf("no night is held (%v)", err)
+			}
+			held, before = night.Manifest.RunID, recorded
+		}
+		from := max(0, slices.Index(recorder.steps, "merged"))
+		seenSteps := map[string]int{}
+		kills := 0
+		for i, step := range recorder.steps {
+			seenSteps[step]++
+			if i < from || (i-from)%killStride(len(recorder.steps)-from) != 0 {
+				continue
+			}
+			j.Dir, j.KillAt = copyWarehouse(t, start), stepCall{Step: step, Nth: seenSteps[step]}
+			h.service.SetValueFaults(fault)
+			j.Report = filepath.Join(t.TempDir(), "report.json")
+			if spawn(t, "TestHeldChild", j.Report, j).wasKilled() {
+				kills++
+			}
+			h.service.SetValueFaults()
+			requireNoStateBetween(t, j, do, first, held)
+		}
+		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-from)
+		if kills == 0 {
+			t.Errorf("%s was never killed", do)
+		}
+	}
+}
+
+// killStride is how many steps further the next kill is. The long trial kills at each step, the
+// short one about six times.
+func killStride(steps int) int {
+	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
+		return 1
+	}
+	return max(1, steps/6)
+}
+
+func copyWarehouse(t *testing.T, from string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(from)))
+	return dir
+}
+
+// requireNoStateBetween checks the warehouse after a kill, and runs the next night.
+func requireNoStateBetween(t *testing.T, j heldJob, do, first, held string) {
+	t.Helper()
+	at := do + ", killed at " + j.KillAt.String()
+	j.KillAt = stepCall{}
+	cfg := j.config(t)
+	w := warehouseOf(t, cfg)
+	seen := requireIntact(t, j.Dir)
+	h, ok, err := w.Held()
+	must(t, err)
+	if seen != first && !(seen == held && do == "publish") || ok && (h.Manifest.RunID != held || seen == held) {
+		t.Errorf("%s: readers see %s, and %q is held", at, seen, h.Manifest.RunID)
+	}
+	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
+		t.Errorf("%s: %v", at, damaged)
+	}
+	j.At = j.At.Add(time.Hour)
+	res, err := pipeline.Run(t.Context(), j.config(t))
+	if errors.As(err, new(*pipeline.HoldError)) && do == "hold" && !ok {
+		// The night was killed before it was held, so it was resumed with the same answers.
+		j.At = j.At.Add(time.Hour)
+		res, err = pipeline.Run(t.Context(), j.config(t))
+	}
+	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && do == "publish" && seen == held {
+		// Prices in cents were published, so right ones have changed by the same factor.
+		_, err = warehouseOf(t, cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
+		res.Run.ID = hold.Run
+	}
+	if err != nil || requireIntact(t, j.Dir) != res.Run.ID {
+		t.Errorf("%s: the next night %s: %v", at, res.Run.ID, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(left) > 0 {
+		t.Errorf("%s: held/ has %v (%v)", at, left, err)
+	}
+	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
+		t.Errorf("%s: %+v (%v)", at, found.Damage, err)
+	}
+	versions, err := w.Versions.List()
+	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (seen == held) && held != res.Run.ID {
+		t.Errorf("%s: versions %v (%v)", at, versions, err)
+	}
+}
