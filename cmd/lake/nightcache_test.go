@@ -105,8 +105,8 @@ func (h *fixture) applyNight(before, after string) {
 	}))
 }
 
-// continueFile appends the lines that were added between two states of a file. A file with
-// other changes is replaced.
+// continueFile updates a state file. Lines that were added to runs.jsonl are appended. Any
+// other file is replaced.
 func continueFile(before, after, to string) error {
 	data, err := os.ReadFile(after)
 	if err != nil {

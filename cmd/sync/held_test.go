@@ -86,13 +86,13 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 			t.Errorf("the backup has %s of the held night", name)
 		}
 	}
-	// The lake publishes the versions of this line.
+	// The lake publishes the versions of the lineage, so the held night must not be in it.
 	latest, _, err := wh.Versions.Latest()
 	must(t, err)
-	line, err := wh.Versions.Lineage(latest)
+	lineage, err := wh.Versions.Lineage(latest)
 	must(t, err)
-	if len(line) != 1 || line[0].RunID != first || latest != first {
-		t.Errorf("readers see %s, the line is %+v", latest, line)
+	if len(lineage) != 1 || lineage[0].RunID != first || latest != first {
+		t.Errorf("readers see %s, the lineage is %+v", latest, lineage)
 	}
 
 	if err := runPublishHeld(t.Context(), d.g, true, []string{"two_nights"}); command.OutcomeOf(t.Context(), err) != ledger.Partial {

@@ -42,8 +42,8 @@ func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, erro
 	return &jobs{inspector, s, cfg, night, wh}, nil
 }
 
-// Night implements daemon.Jobs. It also prunes, because the user of the service may exist
-// only while serve runs.
+// Night implements daemon.Jobs. It also prunes, because the operating system account
+// of the unit may exist only while serve runs.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {

@@ -57,7 +57,7 @@ func buildImage(o options) (v1.Image, sizes, error) {
 	return img, all, nil
 }
 
-// configure returns the configuration of the image: command, user and environment.
+// configure sets the command, user, environment and labels of the image.
 func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 	known, err := img.ConfigFile()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAddAdvice checks the advice for system errors. It causes real ones where the user of the
-// test can.
+// TestAddAdvice checks the advice for system errors. The errors are real, except for
+// the read-only file system and, for root, the missing permission.
 func TestAddAdvice(t *testing.T) {
 	t.Parallel()
 	first, err := net.Listen("tcp", "127.0.0.1:0")

@@ -149,8 +149,8 @@ func nightOf(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	}
 }
 
-// recordNight wraps a night so that its times and its ledger entry are recorded, unless it found
-// the lock held.
+// recordNight wraps a night so that its start is recorded and, unless it found the lock held, its
+// ledger entry.
 func (h *harness) recordNight(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		began := time.Now().UTC()
@@ -188,8 +188,8 @@ func (h *harness) recordState(state string) error {
 	return nil
 }
 
-// newDaemon creates the daemon.
-func (h *harness) newDaemon() *daemon.Daemon {
+// sharedDaemon returns the daemon of the harness, and creates it on the first call.
+func (h *harness) sharedDaemon() *daemon.Daemon {
 	if h.d == nil {
 		h.d = daemon.New(h.cfg, h.set)
 	}
@@ -200,7 +200,7 @@ func (h *harness) newDaemon() *daemon.Daemon {
 func (h *harness) start() {
 	ctx, stop := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	h.stop, h.done = stop, make(chan error, 1)
-	d := h.newDaemon()
+	d := h.sharedDaemon()
 	go func() { h.done <- d.Run(ctx, newSilentListener()) }()
 	synctest.Wait()
 }
@@ -216,7 +216,7 @@ func (h *harness) shutDown() {
 
 func (h *harness) get(path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.newDaemon().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+	h.sharedDaemon().Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 	return w
 }
 

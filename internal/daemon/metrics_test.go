@@ -87,7 +87,7 @@ func TestConcurrentScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, slow := newHarness(t, nil), make(chan struct{})
 		h.hookResults = func() map[string]uint64 { <-slow; return nil }
-		handler := h.newDaemon().Handler()
+		handler := h.sharedDaemon().Handler()
 		answers := make([]int, 20)
 		var all sync.WaitGroup
 		for i := range answers {

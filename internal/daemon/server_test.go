@@ -26,7 +26,7 @@ func serve(t *testing.T, h *harness) string {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- h.newDaemon().Run(ctx, l) }()
+	go func() { done <- h.sharedDaemon().Run(ctx, l) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -343,7 +343,7 @@ func TestNotifier(t *testing.T) {
 
 func TestHandlerBeforeRun(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(newHarness(t, nil).newDaemon().Handler())
+	server := httptest.NewServer(newHarness(t, nil).sharedDaemon().Handler())
 	defer server.Close()
 	if res, _ := ask(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("before Run /healthz answers %d", res.StatusCode)

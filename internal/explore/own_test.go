@@ -66,7 +66,8 @@ func TestOwnQueries(t *testing.T) {
 	if strings.Contains(zero, "data-chart") {
 		t.Error("a chart without values is drawn")
 	}
-	// The chart has the amounts of all pages, months, and links to the rows.
+	// The chart shows the amounts of all pages of the table by month, and links each bar to its
+	// rows.
 	sales := html.UnescapeString(s.get(t, "/questions/sales", http.StatusOK))
 	for _, want := range []string{"Sale total by month", `"2026-08","2026-09"`, `"1,000.13","2,000.25"`, `"texts":["0.00"`, `"2039-01"]`, `"?max.month=2026-09-01&min.month=2026-09-01#table"`} {
 		if !strings.Contains(sales, want) {

@@ -34,8 +34,8 @@ type restCatalog struct {
 	cfg   Config
 	inner *rest.Catalog
 	files *files
-	// storage is the context in which the files of a table are opened.
-	storage context.Context
+	// storageCtx is the context in which the files of a table are opened.
+	storageCtx context.Context
 }
 
 func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
@@ -89,10 +89,10 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 
 func (c *restCatalog) close() error { return c.inner.Close() }
 
-// wrap returns a table that writes its files through files, which records them, to the storage
-// that the server configured for the table.
+// wrap returns the table with storage that records each written file in c.files. The files go
+// to the location that the server configured for the table.
 func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
-	store, err := t.FS(c.storage)
+	store, err := t.FS(c.storageCtx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,21 +20,22 @@ type Plan struct {
 	// Latest is the run that readers see. It is empty before the first.
 	Latest string
 	// FreeBytes is the free space on the warehouse's disk, or -1 if unknown. NeedBytes is
-	// the space that a night may need: the size of the newest version, and the same
-	// again for the draft of the next one. It is 0 before the first version.
+	// the space that a night may need: twice the size of the newest version. It is 0
+	// before the first version.
 	FreeBytes, NeedBytes int64
 	// Unwritable is the error of a test write. It is nil if a run could write.
 	Unwritable error
-	// Damage lists the damage that the structure and the file sizes show. It is not
-	// checked during a run.
+	// Damage lists the damage that names and sizes of files show. It is empty if a run
+	// holds the lock, because Check then skips this test.
 	Damage []integrity.Damage
 	// Stopped is the last run, if a gate stopped it, and otherwise nil.
 	Stopped *ledger.Run
 	// Locked describes the run that holds the lock. It is nil if no run does.
 	Locked  *warehouse.LockedError
 	Streams []Planned
-	// Requests is how many requests the last night made for the streams that would be read
-	// now. It is 0 before the first. Unknown counts the streams that were never read.
+	// Requests estimates the requests of the next night: the sum of LastRequests of the
+	// streams that it would read. It is 0 before the first night. Unknown counts the
+	// streams that were never read.
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for. UnreadStreams counts their

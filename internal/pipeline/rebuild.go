@@ -65,8 +65,8 @@ func (e *SeriesError) Error() string {
 }
 
 // Rebuild builds the catalog from the retained Parquet series and the recorded changes of meta
-// and past, and publishes it. Current rows come from the newest day, closed rows and meta from
-// the changes of all runs. If an earlier program recorded no closed rows, history has one
+// and past, and publishes it. Current rows come from the newest day. Closed rows and meta
+// come from the changes of all runs. If an earlier program recorded no closed rows, history has one
 // version per day of the series. Every file is compared with the checksum in its manifest.
 // Damaged and missing files are a *SeriesError, or are skipped with skipDamaged.
 func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, error) {
@@ -84,8 +84,9 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 type repair struct {
 	wh   *warehouse.Warehouse
 	lock *warehouse.Lock
-	// id is the run id, at the start time.
+	// id is the run id.
 	id string
+	// at is the start time.
 	at time.Time
 }
 
@@ -121,15 +122,16 @@ type rebuild struct {
 	knownPast bool
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
-	// until is the time of the snapshot from which each table has its rows.
-	until map[string]time.Time
+	// rowsAt contains for each table the time of its newest intact file. The rows of the
+	// table are read from that snapshot.
+	rowsAt map[string]time.Time
 }
 
 // olderTables returns the tables whose newest file is damaged, with the time of the earlier
 // snapshot that their rows are from.
 func (b *rebuild) olderTables() map[string]time.Time {
 	older := map[string]time.Time{}
-	for table, at := range b.until {
+	for table, at := range b.rowsAt {
 		if at.Before(b.last.At) {
 			older[table] = at
 		}
@@ -192,24 +194,24 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	}
 	b.last = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
-	until := map[string]time.Time{}
+	rowsAt := map[string]time.Time{}
 	for _, t := range b.wh.Catalog.Tables() {
-		until[t.Name] = b.last.At
+		rowsAt[t.Name] = b.last.At
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
-				until[t.Name] = snap.At
+				rowsAt[t.Name] = snap.At
 			}
 		}
 	}
-	b.until = until
+	b.rowsAt = rowsAt
 	if err := b.findLost(); err != nil {
 		return err
 	}
-	whole := map[string]time.Time{}
-	for table := range until {
-		whole[table] = b.last.At
+	allAtLast := map[string]time.Time{}
+	for table := range rowsAt {
+		allAtLast[table] = b.last.At
 	}
-	if b.knownPast, err = b.restorePast(ctx, whole); err != nil {
+	if b.knownPast, err = b.restorePast(ctx, allAtLast); err != nil {
 		return err
 	}
 	for _, d := range damaged {
@@ -229,7 +231,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	for _, snap := range snapshots {
 		tables := b.wh.Catalog.Tables()
 		if b.knownPast {
-			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !until[t.Name].Equal(snap.At) })
+			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !rowsAt[t.Name].Equal(snap.At) })
 		}
 		if len(tables) == 0 {
 			continue // the recorded closed rows cover this day
@@ -243,7 +245,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
-	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
+	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, rowsAt)
 }
 
 // findLost looks in the ledger for a published run after the newest snapshot. In a copied
@@ -312,7 +314,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	if b.isCatalogNewest(latest) {
 		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
 			b.Meta = true
-			return b.countMissingDays(ctx)
+			return b.fixComputedHistory(ctx)
 		}
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
 	}
@@ -328,11 +330,12 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
 		return err
 	}
-	return b.countMissingDays(ctx)
+	return b.fixComputedHistory(ctx)
 }
 
-// countMissingDays counts the snapshots in meta without a day in the series.
-func (b *rebuild) countMissingDays(ctx context.Context) error {
+// fixComputedHistory corrects the closing runs of a history that was computed by comparing
+// snapshots, and counts the snapshots that it lacks.
+func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.knownPast {
 		return nil
 	}
@@ -368,7 +371,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	}
 	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
 	entry := *r
-	entry.SnapshotAt = time.Time{} // the snapshot is that of the night
+	entry.SnapshotAt = time.Time{} // meta.runs already has this snapshot, under its night
 	return load.WriteRun(ctx, b.draft, entry)
 }
 

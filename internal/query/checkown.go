@@ -39,13 +39,13 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			}
 			bind := hasCatalog
 			if q.isCheck {
-				// A first snapshot has no tables in before.
+				// Before the first snapshot the schema before has no tables.
 				bind = bind && (db.hasBefore || !q.ReadsBefore())
 				parts, err := q.Expand(tableNames(), nil)
 				if err != nil {
 					return err
 				}
-				if len(parts) > 0 { // none if the tables behind each do not exist
+				if len(parts) > 0 { // a check with "each" has no parts if none of its tables exists
 					q = parts[0]
 				}
 			}

@@ -85,7 +85,7 @@ func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) boo
 func (t *table) countLast() uint64 {
 	n := t.countValues(t.rows - 1)
 	for i, in := range t.inner {
-		for row := t.rowsWithin[i]; row < in.rows; row++ {
+		for row := t.rowsBefore[i]; row < in.rows; row++ {
 			n += in.countValues(row)
 		}
 	}

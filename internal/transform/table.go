@@ -19,7 +19,7 @@ import (
 const maxText = math.MaxInt32 - hashHexLen
 
 // table contains the rows of a table since the last Flush. The row after the last one may
-// be incomplete: the columns with a value for it are longer than rows.
+// be incomplete: a column that has a value for it contains rows+1 values.
 type table struct {
 	*layout
 	cols []column
@@ -28,16 +28,16 @@ type table struct {
 	seenFields []uint64
 	// up is the table of the enclosing rows, or nil for records.
 	up *table
-	// inner are the tables with rows inside the current row. rowsWithin are their numbers of
-	// rows when it began.
+	// inner are the tables with rows inside the current row. rowsBefore contains the number
+	// of rows of each when the current row began.
 	inner      []*table
-	rowsWithin []int
+	rowsBefore []int
 	// createdPos is the offset of the last created_at in the body.
 	createdPos int
 }
 
 func newTable(l *layout) *table {
-	t := &table{layout: l, seenFields: make([]uint64, (l.names+63)/64), rowsWithin: make([]int, len(l.within))}
+	t := &table{layout: l, seenFields: make([]uint64, (l.names+63)/64), rowsBefore: make([]int, len(l.within))}
 	for i := range l.cols {
 		t.cols = append(t.cols, newColumn(&l.cols[i]))
 	}
@@ -47,7 +47,7 @@ func newTable(l *layout) *table {
 func (t *table) openRow() {
 	clear(t.seenFields)
 	for i, in := range t.inner {
-		t.rowsWithin[i] = in.rows
+		t.rowsBefore[i] = in.rows
 	}
 	for _, c := range t.consts {
 		t.cols[c.col].appendText(c.text)
@@ -58,7 +58,7 @@ func (t *table) openRow() {
 func (t *table) undoRow() {
 	t.truncate(t.rows)
 	for i, in := range t.inner {
-		in.truncate(t.rowsWithin[i])
+		in.truncate(t.rowsBefore[i])
 	}
 }
 
@@ -84,7 +84,8 @@ func (t *table) isFilled(col int) bool {
 	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
 }
 
-// canKeyChildren reports whether the columns that rows within this one inherit have values.
+// canKeyChildren reports whether every column that child rows inherit for their keys has a
+// value other than an empty text.
 func (t *table) canKeyChildren() bool {
 	for _, col := range t.inheritedKeys {
 		if !t.isFilled(col) {
@@ -379,8 +380,8 @@ func (c *column) copyFrom(from *column, i int) {
 	c.appendInt(int64(from.word(i)))
 }
 
-// toArrow moves the values into an Arrow array. The column is then empty, with the same
-// capacity.
+// toArrow moves the values into an Arrow array. The column is then empty, with new
+// buffers of at least the same capacity.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := 0
 	bufs := []*memory.Buffer{nil}

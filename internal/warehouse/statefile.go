@@ -55,8 +55,8 @@ func (s StateFile) Write(value any) error {
 // lockSuffix ends the names of lock files below state/.
 const lockSuffix = ".lock"
 
-// LockWork locks the work of a name, such as a backup, beside the nights. Nights do not wait for it.
-// It returns a *LockedError if another process holds the lock.
+// LockWork takes the lock of a job outside nights, such as "backup". Nights do not wait for it. It
+// returns a *LockedError if another process holds the lock.
 func (f *Folder) LockWork(name string) (unlock func() error, err error) {
 	if err := f.Exists(); err != nil {
 		return nil, err

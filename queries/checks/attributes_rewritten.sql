@@ -2,9 +2,9 @@
 -- severity: hold
 -- title: Many rows changed an attribute that rarely changes
 -- grain: one row per column
--- about: More than a share of the rows of a table have another outlet, parent, type or creation time than in the last snapshot. Reason: two fields or the ids of other records were exchanged, or times were shifted. A hash in place of a value, or a value in place of a hash, comes from a changed `privacy` rule and passes. Only tables with at least a tenth of changed rows are compared. Not found: wrong attributes of new rows, and changes from and to NULL.
+-- about: Too many rows of a table have another outlet, parent, type or creation time than in the last snapshot. Reason: two fields or the ids of other records were exchanged, or times were shifted. A hash in place of a value, or a value in place of a hash, comes from a changed `privacy` rule and passes. Only tables with at least a tenth of changed rows are compared. Not found: wrong attributes of new rows, and changes from and to NULL.
 -- each: table product_listings outlet_listings outlets orders order_items campaigns campaign_articles articles
--- param: share DECIMAL 0.3 -- largest share of the rows
+-- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 SELECT {name} AS table_name, column_name, count(*) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before

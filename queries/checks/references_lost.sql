@@ -4,7 +4,7 @@
 -- grain: one row per reference
 -- about: More than half of the references of a column have no record in the referenced table; in the last snapshot less than a tenth had no record. Reason: ids of another kind, or another form of the same ids. The references are defined in the schema files. A reference is compared only if at least a tenth of the rows changed in one of its two tables, and if it had enough references before. Not found: references to a wrong but existing record, see attributes_rewritten.
 -- each: reference
--- param: share DECIMAL 0.5 -- largest share of references without a record
+-- param: share DECIMAL 0.5 -- allowed share of references without a record
 -- param: share_before DECIMAL 0.1 -- leave out columns of which this share or more had no record before
 -- param: min_references COUNT 50 -- leave out columns with fewer references in either snapshot
 SELECT {name} AS reference, {target_name} AS names, b.lost AS lost_before, b.total AS references_before, n.lost, n.total AS references_now

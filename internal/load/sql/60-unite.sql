@@ -15,7 +15,9 @@ SELECT * FROM {list} WHERE {param} NOT IN {kept}
     UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
 
 -- name: extras_to_unite
--- Records for which two sources have different unknown fields. The first one has priority.
+-- Records whose unknown fields differ between two sources: the key, the fields of the source
+-- without priority, and those of the source with priority. The detail has priority over the
+-- list, and the list over main.
 SELECT o.{key}, u.extra::VARCHAR, o.extra FROM {detail} o JOIN ({list_rows}) u USING ({key}) WHERE o.extra <> u.extra::VARCHAR
 UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM ({list_rows}) o JOIN {main} u USING ({key}) ANTI JOIN {detail} w USING ({key}) WHERE o.extra <> u.extra::VARCHAR
 UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM {detail} o JOIN {main} u USING ({key}) ANTI JOIN ({list_rows}) w USING ({key}) WHERE o.extra <> u.extra::VARCHAR

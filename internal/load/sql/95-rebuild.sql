@@ -29,11 +29,12 @@ DROP VIEW snapshot_rows;
 DROP TABLE ending
 
 -- name: name_closing_run
--- Also for nights between two snapshots of the series.
+-- Sets the run that closed each row. It may be a night between two snapshots of the series.
 UPDATE {past} p SET run_id = r.run_id FROM meta.runs r WHERE r.snapshot_at = p.valid_to AND r.run_id <> p.run_id
 
 -- name: keep_newest
--- A table in an earlier snapshot is read from the history of this one.
+-- Keeps the current rows. fill_from_history then computes a table of an earlier snapshot from
+-- them and past.
 CREATE TABLE IF NOT EXISTS {newest} AS SELECT * FROM {main}
 
 -- name: fill_from_history

@@ -34,8 +34,8 @@ const (
 )
 
 // lineWith returns the first line with a text in the files of a pattern. Without such a line it
-// returns the first line of the file otherwise.
-func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line int) {
+// returns line 1 of the file fallback.
+func lineWith(files fs.FS, pattern, text, fallback string) (file string, line int) {
 	paths, _ := fs.Glob(files, pattern)
 	for _, file := range paths {
 		content, _ := fs.ReadFile(files, file)
@@ -43,7 +43,7 @@ func lineWith(files fs.FS, pattern, text, otherwise string) (file string, line i
 			return file, 1 + strings.Count(before, "\n")
 		}
 	}
-	return otherwise, 1
+	return fallback, 1
 }
 
 // findLiteral returns the line of a stream's literal.
@@ -225,8 +225,8 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables compares OnlyInDetail with the tables that have columns that
-// the list never contains, according to the schema files and the records of the list. A column
+// TestOnlyInDetailNamesTheRightTables checks that OnlyInDetail names exactly the tables with at
+// least one column that no record of the list contains. A column
 // without a field of the specification, such as extra, can contain any field of the detail.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()

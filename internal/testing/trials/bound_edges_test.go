@@ -209,13 +209,13 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	t.Parallel()
 	a := newBoundedHarness(t, smallWorld(), fewStreams()...)
 	whole := a.publishedNight(0)
-	lists := 1
+	listRequests := 1 // the token
 	for _, s := range whole.Run.Streams {
 		if s.Fetched == 0 {
-			lists += int(s.Requests)
+			listRequests += int(s.Requests)
 		}
 	}
-	cut := a.otherWarehouse().interruptedBoundedNight(lists+2, 0)
+	cut := a.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
 	counted := 0
 	for _, s := range cut.Run.Streams {
 		was := streamOf(t, whole.Run, s.Stream)
@@ -294,14 +294,14 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	a := newSlowHarness(t)
 	a.cfg.Recheck = recheck
 	first := a.publishedNight(0)
-	all, lists := streamOf(t, first.Run, "order_details").Fetched, int64(1)
+	all, listRequests := streamOf(t, first.Run, "order_details").Fetched, int64(1)
 	for _, s := range first.Run.Streams {
 		if s.Stream != "order_details" {
-			lists += s.Requests
+			listRequests += s.Requests
 		}
 	}
 	for night := 2; night <= recheck+1; night++ {
-		res := a.publishedNight(time.Duration(lists) * time.Second)
+		res := a.publishedNight(time.Duration(listRequests) * time.Second)
 		s, due := streamOf(t, res.Run, "order_details"), night > recheck
 		if left := map[bool]int64{true: all}[due]; s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {
 			t.Errorf("night %d: %+v, want %d of %d unread", night, s, left, all)

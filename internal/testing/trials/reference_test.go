@@ -28,7 +28,7 @@ type reference struct {
 	service *sim.Service
 	tables  []expected
 	paths   map[string]bool
-	// rewrite makes the change to a record that the faults of the service make.
+	// rewrite changes a record as the simulated faults do.
 	rewrite      func(record any) any
 	requestedIDs map[string]map[string]bool
 }
@@ -56,7 +56,7 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 	return r
 }
 
-// distinctTables returns the tables without duplicates, including those of several endpoints.
+// distinctTables returns each table once, even if several endpoints fill it.
 func (r *reference) distinctTables() []expected {
 	return slices.CompactFunc(slices.Clone(r.tables), func(a, b expected) bool { return a.table == b.table })
 }
