@@ -216,6 +216,9 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	var rows int64
 	err := db.readResult(ctx, q.spoolIf(isStreaming(w)), values, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
+		if excel, ok := w.(*excelWriter); ok {
+			excel.discard()
+		}
 		return err
 	})
 	if err != nil {

@@ -45,7 +45,7 @@ func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]str
 
 type excelWriter struct {
 	out io.Writer
-	// tempDir holds the rows until End. It is removed with the DB, also after an error.
+	// tempDir contains the rows until End or discard.
 	tempDir  string
 	query    Query
 	values   map[string]string
@@ -135,10 +135,19 @@ func (w *excelWriter) End() error {
 	if err == nil {
 		err = w.file.Write(w.out)
 	}
-	if err := errors.Join(err, w.file.Close()); err != nil {
+	err = errors.Join(err, w.file.Close())
+	w.file = nil
+	if err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	return nil
+}
+
+// discard removes the temporary files of a workbook that has no end. The DB may be open for days.
+func (w *excelWriter) discard() {
+	if w.file != nil {
+		_ = w.file.Close()
+	}
 }
 
 // writeAbout writes the sheet About: a label and a value in each row.
