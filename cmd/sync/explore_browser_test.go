@@ -33,7 +33,7 @@ func TestTrialExploreInChromium(t *testing.T) {
 		name, scheme  string
 		width, height int
 	}{
-		{"explore-wide-light", "light", 1280, 900}, {"explore-wide-dark", "dark", 1280, 900}, {"explore-tablet-light", "light", 768, 1024},
+		{"explore-wide-light", "light", 1280, 900}, {"explore-wide-dark", "dark", 1280, 900}, {"explore-tablet-light", "light", 768, 1024}, {"explore-tablet-dark", "dark", 768, 1024},
 		{"explore-phone-light", "light", 390, 844}, {"explore-phone-dark", "dark", 390, 844},
 	} {
 		t.Run(view.name, func(t *testing.T) {

@@ -162,13 +162,11 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 		for _, view := range []struct {
 			scheme string
 			width  int
-		}{{"light", 1280}, {"dark", 768}, {"light", 390}} {
+		}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 768}, {"light", 390}, {"dark", 390}} {
 			w.t = t
 			w.visitPage(w.base+path, view.width, 900, view.scheme)
 			checkWidth(t, w.browser, view.width)
-			if view.width != 390 { // both themes are checked once
-				checkAccess(t, w.browser, w.site)
-			}
+			checkAccess(t, w.browser, w.site)
 			var clipped []string
 			w.eval(`[...document.querySelectorAll(".scroll, .within")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.getAttribute("aria-label"))`, &clipped)
 			if len(clipped) > 0 && path != "report" {

@@ -161,7 +161,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
 		scheme string
 		width  int
-	}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 390}} {
+	}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 768}, {"light", 390}, {"dark", 390}} {
 		w.t = t
 		name := fmt.Sprintf("-%s-%d", view.scheme, view.width)
 		w.openEditor("?sql=SELECT+id%2C+name%2C+country%2C+domain_authority+--+a+comment%0AFROM+product_listings%0AWHERE+domain_authority+%3E+20+AND+name+LIKE+%27%25a%25%27%0ALIMIT+20", view.width, view.scheme)
