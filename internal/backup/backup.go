@@ -85,8 +85,8 @@ type run struct {
 	files  []File
 }
 
-// Run brings the backup up to date. After an error the bucket has its earlier backups, and
-// possibly the new one. The next Run sends only the missing objects.
+// Run brings the backup up to date. After an error the bucket contains its earlier backups,
+// and possibly the new one. The next Run sends only the missing objects.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	unlock, err := c.Warehouse.Folder.LockWork(ledger.Backup)
 	if err != nil {

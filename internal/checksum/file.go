@@ -60,8 +60,8 @@ func Copy(dst io.Writer, src io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Cache compares files with recorded checksums and reads each file once, whatever its names:
-// most files of the Parquet series are hard links to files of versions.
+// Cache compares files with recorded checksums and reads each file once, also under several
+// names: most files of the Parquet series are hard links to files of versions.
 type Cache struct {
 	ctx context.Context
 	// Bytes counts the bytes that were read.

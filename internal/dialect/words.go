@@ -29,8 +29,8 @@ func words() map[string]map[string]string {
 		// nth is a discrete quantile: the entry of a sorted list at a share of its length.
 		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
-		// Times. In Spark they are in the time zone of the session; in Trino each value has its
-		// own time zone.
+		// Times. In Spark they are in the time zone of the session; in Trino each value
+		// contains its time zone.
 		"utc":        {Spark: "TIMESTAMP '%[1]s 00:00:00Z'", Trino: "TIMESTAMP '%[1]s 00:00:00 UTC'"},
 		"micros":     {Spark: "unix_micros(%[1]s)", Trino: "CAST(round(to_unixtime(%[1]s) * 1e6) AS BIGINT)"},
 		"month":      {Spark: "trunc(%[1]s, 'MONTH')", Trino: "date_trunc('month', %[1]s)"},

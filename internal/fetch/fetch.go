@@ -180,7 +180,7 @@ type Response struct {
 	// the one with the higher Seq is later. It is 0 without a landing.
 	Seq uint64
 	// Same is the Seq of the first answer with the same body for the same Stream and Param,
-	// whatever its page, pass and query. 0 means that this is the first, or that the first
+	// from any page, pass and query. 0 means that this is the first, or that the first
 	// is unknown. The first answer may have been rejected, may have been replaced by a
 	// later answer to its request, or may be read after this one. Answers between the two
 	// may contain other copies of the same records.

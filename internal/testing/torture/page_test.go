@@ -106,7 +106,7 @@ func bounds() []bound {
 		{"api.requests_per_second", "the rate of requests; after a 429 the rate drops by at most 30 % per second and recovers by 10 % of the full rate per second"},
 		{"api.max_body", "one decompressed body; bodies larger than 8 MiB are decoded one at a time"},
 		{"streams.max_passes", "the passes over a list that changes while it is read"},
-		{"streams.max_pages", "the pages of one list, whatever total the service states; a list with a total is limited to twice the expected pages plus 16"},
+		{"streams.max_pages", "the pages of one list, regardless of the total that the service states; a list with a total is limited to twice the expected pages plus 16"},
 		{"run.resume_max_age", "the age at which an unpublished run can still be resumed"},
 		{"run.max_duration", "the reading time of a run: then no new request is started, the records read so far are published, and the following nights read the rest"},
 		{"warehouse.memory_limit", "DuckDB's memory; the process needs up to 480 MiB more"},
