@@ -37,7 +37,7 @@ type fixture struct {
 	at      time.Time
 	dir     string
 	// step, if set, is called at each step of a command and may return an error.
-	step func(string) error
+	step func(name, path string) error
 }
 
 const token = "pc_top-secret-of-the-test"

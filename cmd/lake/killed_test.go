@@ -33,7 +33,7 @@ func TestKilledProcess(t *testing.T) {
 	h := &fixture{T: t}
 	h.must(json.Unmarshal([]byte(text), &plan))
 	h.dir = plan.Dir
-	h.step = func(name string) error {
+	h.step = func(name, _ string) error {
 		if name == plan.Step {
 			if plan.Nth--; plan.Nth == 0 {
 				h.must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
@@ -66,7 +66,7 @@ func (h *fixture) countSteps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
 	found := map[string]int{}
-	h.step = func(name string) error {
+	h.step = func(name, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		found[name]++
@@ -134,7 +134,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	second := h.night()
 	files := h.filesOfLake()
 	for _, step := range []string{"before complete data", "after complete manifest", "before complete metadata", "before commit catalog"} {
-		h.step = func(name string) error {
+		h.step = func(name, _ string) error {
 			if name == step {
 				return syscall.EIO
 			}
@@ -149,7 +149,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 			t.Errorf("failed at %s: the lake has %d files, before %d", step, len(got), len(files))
 		}
 	}
-	h.step = func(name string) error {
+	h.step = func(name, _ string) error {
 		if name == "after commit catalog" {
 			return syscall.EIO
 		}
@@ -173,7 +173,7 @@ func TestSimultaneousPublishFails(t *testing.T) {
 				h.night()
 			}
 			var files []string
-			h.step = func(step string) error {
+			h.step = func(step, _ string) error {
 				if step == "before commit catalog" && files == nil {
 					h.step = nil
 					h.publish()

@@ -108,7 +108,7 @@ func TestLostCatalogIsReported(t *testing.T) {
 func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
 	for _, at := range []string{"before commit catalog", "after commit catalog"} {
-		h.step = func(name string) error {
+		h.step = func(name, _ string) error {
 			if name == at {
 				return syscall.EIO
 			}

@@ -33,7 +33,7 @@ func TestPostgresCatalog(t *testing.T) {
 	h.requireEqualTables(first)
 	second := h.night()
 	raced := false
-	h.step = func(step string) error {
+	h.step = func(step, _ string) error {
 		if step == "before commit catalog" && !raced {
 			raced, h.step = true, nil
 			h.publish()

@@ -49,7 +49,7 @@ func mainPausedInMerge(hold func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, patient func()) int {
 		p.patient = patient
-		p.Step = func(name string) error {
+		p.Step = func(name, _ string) error {
 			if name == "mid merge" {
 				fmt.Fprintln(p.stderr, "held at", name)
 				hold(ctx)

@@ -9,5 +9,5 @@ type Host struct {
 	// Now is time.Now.
 	Now func() time.Time
 	// Step, if set, is called before and after each change of the storage.
-	Step func(name string) error
+	Step func(name, path string) error
 }

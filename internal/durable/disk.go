@@ -17,20 +17,21 @@ import (
 // Disk changes files and folders. The zero Disk calls no hook.
 type Disk struct {
 	// Step, if set, is called before and after each change, and in the middle of each
-	// write, with a name such as "before fsync manifest.json". If it returns an error, the
-	// change fails with it; if that was the call before the change, the change is not made.
-	Step func(name string) error
+	// write, with a name such as "before fsync manifest.json" and the path of the changed
+	// file. If it returns an error, the change fails with it; if that was the call before
+	// the change, the change is not made.
+	Step func(name, path string) error
 	// Label, if set, returns the name of a file or folder for Step, so that step names are
 	// the same in every run. It defaults to filepath.Base.
 	Label func(path string) string
 }
 
-// CallStep calls Step, if it is set, at a point that is not a change of its own.
-func (d Disk) CallStep(step string) error {
+// CallStep calls Step, if it is set, without a path, at a point between two changes.
+func (d Disk) CallStep(name string) error {
 	if d.Step == nil {
 		return nil
 	}
-	return d.Step(step)
+	return d.Step(name, "")
 }
 
 func (d Disk) label(path string) string {
@@ -46,13 +47,13 @@ func (d Disk) Do(step, path string, change func() error) error {
 		return change()
 	}
 	name := step + " " + d.label(path)
-	if err := d.Step("before " + name); err != nil {
+	if err := d.Step("before "+name, path); err != nil {
 		return err
 	}
 	if err := change(); err != nil {
 		return err
 	}
-	return d.Step("after " + name)
+	return d.Step("after "+name, path)
 }
 
 // WriteInHalves writes data with one call of write. If Step is set, it makes two calls with the
@@ -64,7 +65,7 @@ func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, of
 		if err := write(data[:half], 0); err != nil {
 			return err
 		}
-		if err := d.Step("mid write " + name); err != nil {
+		if err := d.CallStep("mid write " + name); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ type stepRecorder struct {
 	steps []string
 }
 
-func (f *stepRecorder) step(name string) error {
+func (f *stepRecorder) step(name, _ string) error {
 	f.steps = append(f.steps, name)
 	if len(f.steps) == f.fails {
 		return fmt.Errorf("injected failure at %s: %w", name, syscall.EIO)

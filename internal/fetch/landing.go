@@ -30,7 +30,7 @@ type LandingOptions struct {
 	SyncBytes int64
 	// Step, if set, is called around each write and fsync with its name. Crash tests end
 	// the process in it, and tests of failing disks return an error.
-	Step func(name string) error
+	Step func(name, path string) error
 }
 
 func (o LandingOptions) withDefaults() LandingOptions {
@@ -246,7 +246,18 @@ func (l *Landing) placeFrame(n *line, frame []byte) error {
 	return l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body")
 }
 
-func (l *Landing) disk() durable.Disk { return durable.Disk{Step: l.options.Step} }
+func (l *Landing) disk() durable.Disk {
+	return durable.Disk{Step: l.options.Step, Label: func(path string) string {
+		switch name := filepath.Base(path); {
+		case name == journalName:
+			return "of the journal"
+		case path == l.dir:
+			return "of the landing"
+		default:
+			return "of the bodies"
+		}
+	}}
+}
 
 // writeAt writes to a file at an offset.
 func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error {
@@ -347,20 +358,12 @@ func (l *Landing) sync() error {
 	}
 	disk := l.disk()
 	// After a failed fsync the state of the disk is unknown, so all later syncs fail too.
-	l.syncErr = disk.Do("fsync", "of the landing", func() error {
-		for _, f := range touched {
-			if err := f.Sync(); err != nil {
-				return err
-			}
+	for _, f := range append(slices.Clone(touched), l.journal) {
+		if l.syncErr = disk.Do("fsync", f.Name(), f.Sync); l.syncErr != nil {
+			return l.syncErr
 		}
-		if err := disk.CallStep("mid fsync of the landing"); err != nil {
-			return err
-		}
-		if err := l.journal.Sync(); err != nil {
-			return err
-		}
-		return durable.Disk{}.Sync(l.dir)
-	})
+	}
+	l.syncErr = disk.Sync(l.dir)
 	return l.syncErr
 }
 

@@ -458,8 +458,8 @@ func BenchmarkLanding(b *testing.B) {
 func TestFailedSyncIsPermanent(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	failed := false
-	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name string) error {
-		if name != "mid fsync of the landing" || failed {
+	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name, _ string) error {
+		if name != "before fsync of the journal" || failed {
 			return nil
 		}
 		failed = true

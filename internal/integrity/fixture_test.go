@@ -51,7 +51,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 // openFailingAt opens the same warehouse with a disk that fails at a step.
 func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
-	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name string) error {
+	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 		if name == step {
 			return fmt.Errorf("fail at %s: %w", name, syscall.EIO)
 		}

@@ -40,7 +40,7 @@ type Config struct {
 	Program string
 	// Step, if set, is called before and after each change of the storage, for fault
 	// injection (see durable.Disk). Changes then run one after the other.
-	Step func(name string) error
+	Step func(name, path string) error
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }

@@ -60,7 +60,7 @@ func newFixture(t *testing.T, names ...string) *fixture {
 func (h *fixture) open(program string) {
 	h.t.Helper()
 	var writing sync.Mutex
-	step := func(name string) error {
+	step := func(name, _ string) error {
 		writing.Lock()
 		defer writing.Unlock()
 		h.steps = append(h.steps, name)

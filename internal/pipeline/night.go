@@ -131,10 +131,7 @@ type night struct {
 // faultPoint calls Config.Warehouse.Step, if set (fault injection). Its errors simulate disk
 // errors at this point.
 func (n *night) faultPoint(name string) error {
-	if n.cfg.Warehouse.Step == nil {
-		return nil
-	}
-	return n.cfg.Warehouse.Step(name)
+	return n.wh.Folder.Disk().CallStep(name)
 }
 
 // opening creates the draft and its stage while the first list is requested. Copying a

@@ -289,7 +289,7 @@ var errDiskStopped = errors.New("cut")
 func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (cut *warehouse.Warehouse, reached *bool) {
 	t.Helper()
 	reached = new(bool)
-	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(string) error {
+	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(string, string) error {
 		if steps--; steps >= 0 {
 			return nil
 		}

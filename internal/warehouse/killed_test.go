@@ -145,7 +145,7 @@ func must(t *testing.T, err error) {
 func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(),
-		Step: func(name string) error {
+		Step: func(name, _ string) error {
 			if name == step {
 				return fmt.Errorf("fail at %s: %w", name, syscall.EIO)
 			}
@@ -183,7 +183,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		before, err := w.Ledger.Runs()
 		must(t, err)
 		steps, entries, last := 0, 0, ""
-		dying := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name string) error {
+		dying := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 			if name == "after rename aside.json" {
 				entries = 1
 			}

@@ -60,7 +60,7 @@ type Config struct {
 	Tables []stream.Table
 	// Step, if set, is called before and after each change of the disk, see durable.Disk.
 	// Tests use it to kill the process or to return the error of a failing disk.
-	Step func(name string) error
+	Step func(name, path string) error
 }
 
 // Warehouse is an opened folder. Each part is one subject and uses only earlier parts. Drafts,

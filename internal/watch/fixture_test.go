@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 // fixture is a warehouse folder, a catalog with scripted query results, and receivers.
 type fixture struct {
 	dir        string
-	failAt     func(step string) error // fault injection, may be nil
+	failAt     func(name, path string) error // fault injection, may be nil
 	nights     int
 	clockError time.Duration
 	snapshots  []query.Snapshot
@@ -124,7 +124,7 @@ func (h *fixture) config(t *testing.T) watch.Config {
 
 func (h *fixture) send(_ context.Context, channel string, m watch.Message) error {
 	if h.failAt != nil {
-		if err := h.failAt("before delivery"); err != nil {
+		if err := h.failAt("before delivery", ""); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (h *fixture) send(_ context.Context, channel string, m watch.Message) error
 	}
 	h.delivered = append(h.delivered, delivery{channel, m})
 	if h.failAt != nil {
-		return h.failAt("after delivery")
+		return h.failAt("after delivery", "")
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 		must(t, os.CopyFS(filepath.Join(h.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
 		h.publish("a|1")
 		at, killed := 0, false
-		h.failAt = func(string) error {
+		h.failAt = func(string, string) error {
 			if at++; at == n {
 				panic(syscall.SIGKILL)
 			}
@@ -150,7 +150,7 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 	for n := 1; ; n++ {
 		h := newFixture(t)
 		at := 0
-		h.failAt = func(name string) error {
+		h.failAt = func(name, _ string) error {
 			if at++; at == n && !strings.Contains(name, "delivery") {
 				return syscall.ENOSPC
 			}

@@ -26,7 +26,7 @@ type faultyDisk struct {
 	steps  []string
 }
 
-func (d *faultyDisk) step(name string) error {
+func (d *faultyDisk) step(name, _ string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.armed {

@@ -79,7 +79,7 @@ func TestAFullInboxHasRoomAfterANight(t *testing.T) {
 // TestFullDiskKeepsNoEmptySegments checks that unwritten events create no empty segments.
 func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 	full := false
-	disk := durable.Disk{Step: func(name string) error {
+	disk := durable.Disk{Step: func(name, _ string) error {
 		if full && strings.HasPrefix(name, "mid write") {
 			return syscall.ENOSPC
 		}

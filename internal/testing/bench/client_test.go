@@ -48,7 +48,7 @@ type recorder struct {
 
 func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU()} }
 
-func (r *recorder) step(name string) error {
+func (r *recorder) step(name, _ string) error {
 	// These steps occur for every response, in all workers at the same time.
 	if name != "answer landed" && !strings.HasPrefix(name, "mid write of a ") {
 		r.mu.Lock()
@@ -83,7 +83,7 @@ func spentCPU() float64 {
 
 // config returns the program's default configuration of a night, with the streams of
 // catalogOnly.
-func (in nightTask) config(now func() time.Time, step func(string) error) pipeline.Config {
+func (in nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},
@@ -114,6 +114,6 @@ func TestInsideChild(t *testing.T) {
 	r := newRecorder()
 	_, err := pipeline.Run(t.Context(), in.config(time.Now, r.step))
 	must(t, err)
-	r.step("ended")
+	r.step("ended", "")
 	writeReport(t, in.Report, r.steps)
 }

@@ -209,13 +209,13 @@ func (j job) config() pipeline.Config {
 
 // hook returns a Step function that calls act at the selected call of the step. It returns
 // nil if no step is set.
-func (s stepCall) hook(act func() error) func(step string) error {
+func (s stepCall) hook(act func() error) func(step, path string) error {
 	if s.Step == "" {
 		return nil
 	}
 	var mu sync.Mutex
 	armed, left := s.After == "", max(s.Nth, 1)
-	return func(step string) error {
+	return func(step, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if armed = armed || step == s.After; !armed || step != s.Step {

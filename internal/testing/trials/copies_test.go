@@ -61,7 +61,7 @@ func fingerprintCopy(t *testing.T, dir string) string {
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	switched, dir, last := false, h.t.TempDir(), ""
-	h.cfg.Warehouse.Step = func(name string) error {
+	h.cfg.Warehouse.Step = func(name, _ string) error {
 		switched = switched || name == "after rename latest"
 		if !switched || !strings.HasPrefix(name, "after ") {
 			return nil

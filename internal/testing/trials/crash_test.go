@@ -141,7 +141,7 @@ type stepRecorder struct {
 	steps []string
 }
 
-func (w *stepRecorder) record(name string) error {
+func (w *stepRecorder) record(name, _ string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, name)

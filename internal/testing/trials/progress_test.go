@@ -70,7 +70,7 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 			h := newHarness(t, smallWorld(), fewStreams()...)
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = c.finish
-			h.cfg.Warehouse.Step = func(name string) error {
+			h.cfg.Warehouse.Step = func(name, _ string) error {
 				if name == c.at {
 					stop()
 				}
