@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
 )
 
 // benchListings is the default number of listings in the benchmark.
@@ -84,12 +85,8 @@ func benchCatalog(b *testing.B) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	path := filepath.Join(b.TempDir(), "catalog.duckdb")
-	if err := os.WriteFile(path, createCatalog(b), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	start := time.Now()
-	insertRows(b, path, fmt.Sprintf("SET TimeZone = 'UTC'; SET preserve_insertion_order = false; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
+	empty, start := fixture.NewEmpty(b), time.Now()
+	path := empty.Fill(b, fmt.Sprintf("SET preserve_insertion_order = false; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
 	b.Logf("created a warehouse of %d listings in %.0f s", listings, time.Since(start).Seconds())
 	return path
 }

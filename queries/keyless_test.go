@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/fixture"
 )
 
 // plantedName begins all texts of the fixture that are not part of a key.
@@ -64,7 +65,7 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, keylessFixture(t), createCatalog(t))
+	db := open(t, keylessFixture(t), fixture.NewEmpty(t))
 	var grouped []string
 	for _, q := range all {
 		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()

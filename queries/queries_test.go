@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
 )
 
 // TestQueries runs testdata/<query>/*.test. A test is a txtar archive: a comment, the rows of the
@@ -23,7 +24,7 @@ func TestQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty := createCatalog(t)
+	empty := fixture.NewEmpty(t)
 	opened := map[string]*query.DB{} // by fixture, which several tests may share
 	openOnce := func(fixture string) *query.DB {
 		if opened[fixture] == nil {
@@ -104,7 +105,7 @@ func TestHeadersAreComplete(t *testing.T) {
 		}
 	}
 	delete(sources, "")
-	db := open(t, "", createCatalog(t))
+	db := open(t, "", fixture.NewEmpty(t))
 	for source, of := range sources {
 		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: of, Values: source}, 1); err != nil {
 			t.Error(err)
@@ -119,7 +120,7 @@ func TestBacklogEqualsWeeklyThroughput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, string(archive.Files[0].Data), createCatalog(t))
+	db := open(t, string(archive.Files[0].Data), fixture.NewEmpty(t))
 	rowsOf := func(name string, values map[string]string) []string {
 		q, err := query.Resolve(name)
 		if err != nil {
@@ -151,7 +152,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	}
 	q, ok := all.Find("cheap")
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
-		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, createCatalog(t))
+		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, fixture.NewEmpty(t))
 	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
 	if got := runCSV(t, db, q, map[string]string{"most": "2.00"}); !ok || got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -200,7 +201,7 @@ func TestDiffOfAnOutlet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, string(archive.Files[0].Data), createCatalog(t))
+	db := open(t, string(archive.Files[0].Data), fixture.NewEmpty(t))
 	snapshots, err := db.Snapshots(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package checks_test
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/duckdb/duckdb-go/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
@@ -20,58 +18,16 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/testing/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // twoNights are the nights of every fixture. A row of main is from the first night unless its
 // valid_from is tonight(); rows of past were closed in the second night.
-const twoNights = `SET TimeZone = 'UTC';
-CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
+const twoNights = `CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
 `
-
-// createCatalog returns a DuckDB file without rows, as the warehouse creates it.
-func createCatalog(t *testing.T) []byte {
-	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := w.Begin(t.Context(), "fixture", time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Discard(); err != nil {
-			t.Error(err)
-		}
-	})
-	var statements []sqltext.SQL
-	for _, table := range stream.Tables(stream.All()) {
-		for _, schema := range []string{"main", "past"} {
-			name := schema + "." + sqltext.Quote(table.Name)
-			statements = append(statements,
-				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT '2026-11-01 02:00:00+00'", name)),
-				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name)))
-		}
-		past := "past." + sqltext.Quote(table.Name)
-		statements = append(statements, sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_to SET DEFAULT '2026-11-02 02:00:00+00'", past)),
-			sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER run_id SET DEFAULT '20261102T020000Z'", past)))
-	}
-	if err := d.Atomically(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Exec(t.Context(), "CHECKPOINT"); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
 
 // gradeAllExact returns SQL that grades each stream of the second night exact.
 func gradeAllExact() string {
@@ -82,23 +38,9 @@ func gradeAllExact() string {
 	return b.String()
 }
 
-func open(t *testing.T, empty []byte, fixture string, before query.Before, timeout time.Duration) *query.DB {
+func open(t *testing.T, empty fixture.Empty, statements string, before query.Before, timeout time.Duration) *query.DB {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "catalog.duckdb")
-	if err := os.WriteFile(path, empty, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := sql.Open("duckdb", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.ExecContext(t.Context(), fixture); err != nil {
-		t.Fatal(err)
-	}
-	if err := pool.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := query.Open(t.Context(), path, query.Options{Threads: 1, Timeout: timeout, Before: &before})
+	db, err := query.Open(t.Context(), empty.Fill(t, statements), query.Options{Threads: 1, Timeout: timeout, Before: &before})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +68,7 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 // of the tables (fixture.sql), values of parameters (params, lines name=value) and the
 // violating rows as CSV (want.csv).
 func TestChecks(t *testing.T) {
-	empty := createCatalog(t)
+	empty := fixture.NewEmpty(t)
 	for _, q := range load(t, "", nil, nil).List() {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
 		if err != nil || len(tests) == 0 {
@@ -199,14 +141,14 @@ func TestOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const fixture = twoNights + `INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', 'orders', 'exact'), ('20261102T020000Z', 'outlets', 'carried_forward');
+	const rows = twoNights + `INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', 'orders', 'exact'), ('20261102T020000Z', 'outlets', 'carried_forward');
 INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com');
 INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
 INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
 INSERT INTO outlets (id) VALUES ('a');`
 	set := load(t, dir, map[string]checks.Rule{"own": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
 		[]string{"orders.guest_email"}, "compares", "no_column", "own", "reads_files", "too_slow", "unread", "was")
-	empty := createCatalog(t)
+	empty := fixture.NewEmpty(t)
 	runAll := func(db *query.DB) map[string]ledger.Check {
 		t.Helper()
 		results, err := set.Run(t.Context(), db)
@@ -219,7 +161,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 		}
 		return byName
 	}
-	db := open(t, empty, fixture, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
+	db := open(t, empty, rows, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
 	got := runAll(db)
 	long := strings.Repeat("x", 200) + "..."
 	for name, want := range map[string]ledger.Check{
@@ -256,7 +198,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 400 * time.Millisecond
-	db := open(t, createCatalog(t), twoNights+gradeAllExact(), query.Before{}, limit)
+	db := open(t, fixture.NewEmpty(t), twoNights+gradeAllExact(), query.Before{}, limit)
 	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
@@ -274,17 +216,17 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "partly.sql"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for fixture, want := range map[string]ledger.CheckOutcome{
+	for rows, want := range map[string]ledger.CheckOutcome{
 		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
 		"":                                      ledger.CheckNotRun,
 	} {
-		db := open(t, createCatalog(t), twoNights+gradeAllExact()+fixture, query.Before{}, time.Minute)
+		db := open(t, fixture.NewEmpty(t), twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
 		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r := results[0]; r.Outcome != want || !strings.Contains(r.Reason, "guest_email") {
-			t.Errorf("with %q the check %s in %d rows: %s", fixture, r.Outcome, r.Rows, r.Reason)
+			t.Errorf("with %q the check %s in %d rows: %s", rows, r.Outcome, r.Rows, r.Reason)
 		}
 	}
 }
@@ -292,7 +234,7 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 // TestChangedPrivacyRulesAreNoFinding publishes values that a changed privacy rule has dropped or
 // hashed. Without a rule the same changes must be findings.
 func TestChangedPrivacyRulesAreNoFinding(t *testing.T) {
-	const fixture = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
+	const rows = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
 INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
 INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, is_now('L' || n), is_now('o' || n), tonight() FROM range(60) AS t(n);
 INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier) SELECT 'l' || n, 1, 10 + n, was('USD'), was('standard') FROM range(60) AS t(n);
@@ -302,7 +244,7 @@ INSERT INTO orders (id, status, valid_from) SELECT 'r' || n, is_now('paid'), ton
 INSERT INTO past.articles (id, live_url, status_prefix) SELECT 'a' || n, 'https://example.com', was('published') FROM range(60) AS t(n);
 INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 'https://example.com', is_now('published'), tonight() FROM range(60) AS t(n);`
 	private := []string{"product_listings.name", "product_listings.outlet_id", "product_listing_prices.currency", "product_listing_prices.pricing_tier", "orders.status", "articles.status_prefix"}
-	empty := createCatalog(t)
+	empty := fixture.NewEmpty(t)
 	for _, c := range []struct {
 		name, was, now string
 		private        []string
@@ -316,7 +258,7 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"replaced", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
-		db := open(t, empty, twoNights+gradeAllExact()+macros+fixture, query.Before{Hidden: c.private}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+macros+rows, query.Before{Hidden: c.private}, time.Minute)
 		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -344,7 +286,7 @@ func failedChecks(t *testing.T, results []ledger.Check) (names []string) {
 // TestSparseTablesAreNoFinding runs all checks on tables without rows, with rows that have only
 // keys, with one row, and with one remaining row.
 func TestSparseTablesAreNoFinding(t *testing.T) {
-	empty := createCatalog(t)
+	empty := fixture.NewEmpty(t)
 	fill := func(schema string, rows int, extra string) string {
 		var b strings.Builder
 		for _, table := range stream.Tables(stream.All()) {
@@ -361,7 +303,7 @@ func TestSparseTablesAreNoFinding(t *testing.T) {
 		return b.String()
 	}
 	const tonight = ", tonight() AS valid_from"
-	for name, fixture := range map[string]string{
+	for name, rows := range map[string]string{
 		"empty":        "",
 		"all NULL":     fill("past", 60, "") + fill("main", 60, tonight),
 		"one row":      fill("past", 1, "") + fill("main", 1, tonight),
@@ -371,7 +313,7 @@ INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES
 INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');
 INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES ('p', 1, 1, 'EUR', 'standard', tonight());`,
 	} {
-		db := open(t, empty, twoNights+gradeAllExact()+fixture, query.Before{}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
 		results, err := load(t, "", nil, nil).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)

@@ -17,16 +17,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
-	"placementsync/internal/sqltext"
-	"placementsync/internal/stream"
+	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/torture"
-	"placementsync/internal/warehouse"
 )
 
 // statementWord is the first argument with which this program is the child process of a
@@ -53,61 +50,19 @@ func requireTrials(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 }
 
-// night is the time of the first snapshot in the fixtures, run its run id.
-var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
-
+// run is the run id of the first snapshot in the fixtures.
 const run = "20261101T020000Z"
-
-// fileCache caches the files of newCatalog by their fixtures.
-var fileCache = struct {
-	sync.Mutex // guards files
-	files      map[string][]byte
-}{files: map[string][]byte{}}
 
 // newCatalog creates a DuckDB file with the rows of fixtures in testdata.
 func newCatalog(t testing.TB, fixtures ...string) string {
 	t.Helper()
-	fileCache.Lock()
-	defer fileCache.Unlock()
-	name := strings.Join(fixtures, " ")
-	if fileCache.files[name] == nil {
-		fileCache.files[name] = makeCatalog(t, fixtures...)
-	}
-	path := filepath.Join(t.TempDir(), "catalog.duckdb")
-	fatal(t, os.WriteFile(path, fileCache.files[name], 0o600))
-	return path
-}
-
-// makeCatalog creates a DuckDB file with all tables and views and the rows of fixtures. The
-// default of valid_from is night.
-func makeCatalog(t testing.TB, fixtures ...string) []byte {
-	t.Helper()
-	tables := stream.Tables(stream.All())
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "512MB", Threads: 1, Tables: tables})
-	fatal(t, err)
-	d, err := w.Begin(t.Context(), run, night)
-	fatal(t, err)
-	t.Cleanup(func() { fatal(t, d.Discard()) })
-	var statements []sqltext.SQL
-	for _, table := range tables {
-		for _, schema := range []string{"main", "past"} {
-			name := schema + "." + sqltext.Quote(table.Name)
-			statements = append(statements,
-				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(night.Format(time.RFC3339Nano)))),
-				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name)))
-		}
-	}
-	statements = append(statements, sqltext.SQL("INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ("+sqltext.Literal(run)+", TIMESTAMPTZ '2026-11-01 02:00:00+00', 'complete')"))
+	rows := "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('" + run + "', '2026-11-01 02:00:00+00', 'complete');\n"
 	for _, name := range fixtures {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		fatal(t, err)
-		statements = append(statements, sqltext.SQL(text))
+		rows += string(text)
 	}
-	fatal(t, d.Atomically(t.Context(), statements))
-	fatal(t, d.Exec(t.Context(), "CHECKPOINT"))
-	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
-	fatal(t, err)
-	return data
+	return fixture.NewEmpty(t).Fill(t, rows)
 }
 
 func fatal(t testing.TB, err error) {

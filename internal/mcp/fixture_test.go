@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,9 +13,6 @@ import (
 
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
-	"placementsync/internal/sqltext"
-	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 )
 
 // twoNights inserts snapshots of 1 and 2 November. Listing a is renamed on the 2nd, to a prompt
@@ -40,24 +36,6 @@ INSERT INTO past.product_listings (id, name, country, valid_from, row_hash, vali
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from, row_hash) VALUES
 	('a', 1, 123456789012.123456, 'EUR', 'standard', '2026-11-01 02:00:00+00', 2), ('b', 1, 10.50, 'USD', 'standard', '2026-11-01 02:00:00+00', 4);
 `
-
-// createCatalog creates a catalog with all tables and views and executes the fixture in it.
-func createCatalog(t *testing.T, fixture string) string {
-	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := w.Begin(t.Context(), "20261102T020000Z", time.Date(2026, time.November, 2, 2, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(d.Exec(t.Context(), sqltext.SQL(fixture)), d.Exec(t.Context(), "CHECKPOINT"), d.Instance.Close()); err != nil {
-		t.Fatal(err)
-	}
-	d.Instance = nil
-	return filepath.Join(d.Dir, warehouse.CatalogFile)
-}
 
 // config returns a configuration with the catalog at a path.
 func config(path string) mcp.Config {

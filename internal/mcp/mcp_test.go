@@ -16,6 +16,7 @@ import (
 
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/torture"
 )
 
@@ -113,7 +114,7 @@ func testFailedChecks(t *testing.T, path string) {
 		t.Errorf("without a held night: %s", text)
 	}
 	cfg := config(path)
-	cfg.Warehouse = testWarehouse{path: path, held: createCatalog(t, heldNight)}
+	cfg.Warehouse = testWarehouse{path: path, held: fixture.NewEmpty(t).Fill(t, heldNight)}
 	session = connect(t, cfg)
 	got := callQuery(t, session, "sql", names)
 	if diff := cmp.Diff([]string{`["renamed"]`}, got.rows()); diff != "" || !got.Snapshot.Held || got.Snapshot.Run != "20261103T020000Z" {
@@ -203,7 +204,7 @@ func testNamedQueries(t *testing.T, path string) {
 
 // TestQueries runs tests that share a catalog.
 func TestQueries(t *testing.T) {
-	path := createCatalog(t, twoNights)
+	path := fixture.NewEmpty(t).Fill(t, twoNights)
 	for name, test := range map[string]func(*testing.T, string){
 		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,
 		"results have the failed checks": testFailedChecks,
@@ -418,7 +419,7 @@ func testNewSnapshot(t *testing.T, path string) {
 	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[2]" {
 		t.Errorf("first: %s", got.rows())
 	}
-	point(createCatalog(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
+	point(fixture.NewEmpty(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
 	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("second: %s of %+v", got.rows(), got.Snapshot)
 	}
@@ -428,7 +429,7 @@ func testNewSnapshot(t *testing.T, path string) {
 // its time limit, and the next one must run when the function has ended.
 func TestTrialUninterruptibleQueries(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
-	cfg := config(createCatalog(t, twoNights))
+	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)
 	began := time.Now()

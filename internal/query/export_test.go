@@ -74,7 +74,7 @@ func TestExportDefusesHiddenFormulas(t *testing.T) {
 
 func TestExportWritesTablesAndManifest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's out")
-	m, err := openAsOf(t, createNightsCatalog(t), "2026-11-02").Export(t.Context(), dir, query.Export{Format: query.Parquet, Program: "v1", Tables: []string{"product_*", "mart.z_names"}})
+	m, err := openAsOf(t, createNightsCatalog(t), "2026-11-02").Export(t.Context(), dir, query.Export{Format: query.Parquet, Program: "v1", Tables: []string{"product_listing_pr*", "product_listings", "mart.z_names"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
 )
 
 // writeQueryFiles creates a folder with queries of the user, given by file name.
@@ -313,7 +314,7 @@ func TestCheckOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		db   *query.DB
 		want []string
-	}{"without a catalog": {nil, without}, "with one": {openAt(t, createFullCatalog(t, poorNights)), with}} {
+	}{"without a catalog": {nil, without}, "with one": {openAt(t, fixture.NewEmpty(t).Fill(t, poorNights)), with}} {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
 			if !ok {

@@ -1,15 +1,10 @@
 package query_test
 
 import (
-	"path/filepath"
-	"slices"
 	"testing"
-	"time"
 
 	"placementsync/internal/query"
-	"placementsync/internal/sqltext"
-	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/testing/fixture"
 )
 
 // threeNights inserts snapshots of 1, 2 and 3 November. Listing a is renamed on the 2nd, b is
@@ -30,34 +25,15 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amou
 	VALUES ('a', 1, 123456789012.123456, 'USD', '{"x":1.10}', '2026-11-03 02:00:00+00', 2);
 INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, valid_from, row_hash, valid_to, run_id)
 	VALUES ('a', 1, 9.5, 'USD', '2026-11-01 02:00:00+00', 1, '2026-11-03 02:00:00+00', '20261103T020000Z');
+CREATE VIEW mart.z_names AS SELECT name FROM product_listings ORDER BY id;
+COMMENT ON VIEW mart.z_names IS 'It''s names.';
 CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
 // createNightsCatalog creates a catalog with the history of threeNights.
 func createNightsCatalog(t *testing.T) string {
 	t.Helper()
-	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(t stream.Table) bool {
-		return t.Name != "product_listings" && t.Name != "product_listing_prices"
-	})
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: tables})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := w.Begin(t.Context(), "20261103T020000Z", time.Date(2026, time.November, 3, 2, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"CREATE VIEW mart.z_names AS SELECT name FROM product_listings ORDER BY id",
-		"COMMENT ON VIEW mart.z_names IS 'It''s names.'", threeNights, "CHECKPOINT"} {
-		if err := d.Exec(t.Context(), sqltext.SQL(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.Instance.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d.Instance = nil
-	return filepath.Join(d.Dir, warehouse.CatalogFile)
+	return fixture.NewEmpty(t).Fill(t, threeNights)
 }
 
 func openAsOf(t *testing.T, path, when string) *query.DB {

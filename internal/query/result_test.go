@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
 )
 
 func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, createFullCatalog(t, poorNights))
+	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
 	for most, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
 		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, most)
 		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {

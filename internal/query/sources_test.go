@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/testing/fixture"
 )
 
 // poorNights inserts two snapshots, read with a token that may not read orders. On the second
@@ -37,29 +34,6 @@ INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
 INSERT INTO main.product_listings (id, name, valid_from, row_hash) VALUES ('a', 'A', '2026-11-01 02:00:00+00', 1);
 `
 
-// createFullCatalog creates a catalog with all tables and views and executes a fixture in it.
-func createFullCatalog(t *testing.T, fixture string) string {
-	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := w.Begin(t.Context(), "20261102T020000Z", time.Date(2026, time.November, 2, 2, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{fixture, "CHECKPOINT"} {
-		if err := d.Exec(t.Context(), sqltext.SQL(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.Instance.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d.Instance = nil
-	return filepath.Join(d.Dir, warehouse.CatalogFile)
-}
-
 // describeTables lists the tables of sources, each with its grade in words.
 func describeTables(sources []query.Source) string {
 	var found []string
@@ -70,7 +44,7 @@ func describeTables(sources []query.Source) string {
 }
 
 func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
-	path := createFullCatalog(t, poorNights)
+	path := fixture.NewEmpty(t).Fill(t, poorNights)
 	now, then := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")
 	if err != nil {
@@ -129,7 +103,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 
 // TestSourcesOfRowCounts checks that all tables are sources of the row counts in meta.tables.
 func TestSourcesOfRowCounts(t *testing.T) {
-	db := openAt(t, createFullCatalog(t, poorNights))
+	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
 	headline, err := query.Resolve("headline")
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +126,7 @@ func TestSourcesOfRowCounts(t *testing.T) {
 }
 
 func TestSourcesDoNotRunTheQuery(t *testing.T) {
-	db := openAt(t, createFullCatalog(t, poorNights))
+	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
 		t.Errorf("PIVOT without IN: got %v, want ErrNoPlan", err)
 	}
@@ -168,7 +142,7 @@ func TestSourcesDoNotRunTheQuery(t *testing.T) {
 }
 
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
-	db := openAt(t, createFullCatalog(t, poorNights))
+	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
 )
 
 // saveExcel saves the result of a query and opens the file.
@@ -80,7 +81,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 
 func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, createFullCatalog(t, poorNights))
+	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
 	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: most BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $most")
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
 func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	db, err := query.Open(t.Context(), createFullCatalog(t, poorNights), query.Options{})
+	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, poorNights), query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,37 +1,18 @@
 package report
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"placementsync/internal/query"
-	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/testing/fixture"
 )
 
 // TestNeededTablesAreSources compares the tables that panels and headlines need with the sources
 // of their queries.
 func TestNeededTablesAreSources(t *testing.T) {
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := w.Begin(t.Context(), "fixture", time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Exec(t.Context(), "CHECKPOINT"); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(d.Dir, warehouse.CatalogFile)
-	if err := d.Instance.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d.Instance = nil
-	db, err := query.Open(t.Context(), path, query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, ""), query.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/duckdb/duckdb-go/v2"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -17,8 +16,7 @@ import (
 	"placementsync/internal/dialect"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
-	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
+	"placementsync/internal/testing/fixture"
 )
 
 // job is the input of a script for an engine.
@@ -92,39 +90,10 @@ type value struct {
 // queriesDir is the folder with the tests of the named queries.
 const queriesDir = "../../../queries"
 
-// night is the time of the only snapshot of most fixtures.
-func night() time.Time { return time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC) }
-
-// emptyCatalog returns the bytes of an empty catalog. Fixture rows without valid_from begin
-// at the time of night.
-func emptyCatalog(t *testing.T) []byte {
-	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: stream.Tables(stream.All())})
-	must(t, err)
-	d, err := w.Begin(t.Context(), "fixture", night())
-	must(t, err)
-	var statements []sqltext.SQL
-	for _, table := range stream.Tables(stream.All()) {
-		for _, schema := range []string{"main", "past"} {
-			name := schema + "." + sqltext.Quote(table.Name)
-			statements = append(statements,
-				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER valid_from SET DEFAULT %s", name, sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
-				sqltext.SQL(fmt.Sprintf("ALTER TABLE %s ALTER row_hash SET DEFAULT 0", name)))
-		}
-		statements = append(statements, sqltext.SQL(fmt.Sprintf("ALTER TABLE past.%s ALTER run_id SET DEFAULT 'fixture'", sqltext.Quote(table.Name))))
-	}
-	must(t, d.Atomically(t.Context(), statements))
-	must(t, d.Exec(t.Context(), "CHECKPOINT"))
-	data, err := os.ReadFile(filepath.Join(d.Dir, warehouse.CatalogFile))
-	must(t, err)
-	must(t, d.Discard())
-	return data
-}
-
 // fixtureCases returns a case for each test of the named queries that the engine supports.
-func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase {
+func fixtureCases(t *testing.T, e dialect.Engine, catalog string) []sqlCase {
 	t.Helper()
-	empty := emptyCatalog(t)
+	empty := fixture.NewEmpty(t)
 	var cases []sqlCase
 	for _, q := range engineQueries(t, e, dialect.Names{}) {
 		tests, err := filepath.Glob(filepath.Join(queriesDir, "testdata", q.Name, "*.test"))
@@ -137,11 +106,7 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase
 				texts[f.Name] = string(f.Data)
 			}
 			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
-			folder := filepath.Join(dir, name)
-			must(t, os.MkdirAll(folder, 0o755))
-			path := filepath.Join(folder, warehouse.CatalogFile)
-			must(t, os.WriteFile(path, empty, 0o644))
-			execute(t, path, "SET TimeZone = 'UTC';"+texts["fixture.sql"])
+			path := empty.Fill(t, texts["fixture.sql"])
 			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, query: q.Name, params: texts["params"]}))
 		}
 	}
@@ -281,14 +246,11 @@ func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialec
 }
 
 // benchCase fills a catalog with the generated data of the benchmark of the named queries.
-func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int) sqlCase {
+func benchCase(t *testing.T, e dialect.Engine, catalog string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
 	must(t, err)
-	must(t, os.MkdirAll(dir, 0o755))
-	path := filepath.Join(dir, warehouse.CatalogFile)
-	must(t, os.WriteFile(path, emptyCatalog(t), 0o644))
-	execute(t, path, fmt.Sprintf("SET TimeZone = 'UTC'; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
+	path := fixture.NewEmpty(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
 	return newCase(t, e, catalog, caseSpec{name: "bench", catalog: path})
 }
 

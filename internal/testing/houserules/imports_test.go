@@ -46,6 +46,7 @@ func importTable() []row {
 		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "answers are bytes to it; the stages meet in `internal/pipeline` alone"},
 		{"internal/transform", []string{"internal/stream"}, "bytes in, records out: no I/O, no clock, no cgo, so that its tests are pairs of files"},
 		{"internal/warehouse", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "owns the folder and publishes versions; it does not know who fills, checks or reads them"},
+		{"internal/testing/fixture", []string{"internal/sqltext", "internal/stream", "internal/warehouse"}, "creates catalogs as a night does; only tests import it"},
 		{"internal/integrity", []string{"internal/checksum", "internal/dictionary", "internal/durable", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "checks and repairs the files of a warehouse, which publishes without it"},
 		{"internal/load", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "knows which rows of a stream it staged and what their absence proves; the stages meet in `internal/pipeline` alone"},
 		{"internal/lake", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "reads published versions and writes tables of Iceberg; it knows neither the service nor how a night goes"},
@@ -122,7 +123,7 @@ func importRows() string {
 // testImports returns the packages that the tests of every package may import: the demo service,
 // helpers of long trials, packages of data, and those with which a query is tested.
 func testImports() []string {
-	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
 // checkOurImports checks the imports of each package against the import table.
@@ -244,7 +245,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/checks", "internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
+			[]string{"internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and its locks one owner"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "schedules are the daemon's"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "metrics are the daemon's, and their registry is handed in"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "terminals are known to the command alone"},
