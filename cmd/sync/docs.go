@@ -62,12 +62,11 @@ func metricsMarkdown(g *globals) error {
 	described := make(chan *prometheus.Desc, 1000)
 	registry.Describe(described)
 	close(described)
-	pattern := regexp.MustCompile(`fqName: "(placementsync_[a-z_]+)", help: "(.*?)",.* constLabels: \{(\w*).*\}, variableLabels: \{([^}]*)\}`)
+	pattern := regexp.MustCompile(`fqName: "(placementsync_[a-z_]+)", help: "(.*?)",.* variableLabels: \{([^}]*)\}`)
 	var rows []string
 	for d := range described {
 		if m := pattern.FindStringSubmatch(d.String()); m != nil {
-			labels := strings.ReplaceAll(strings.Trim(m[3]+","+m[4], ","), ",", ", ")
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], labels, m[2]))
+			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], strings.ReplaceAll(m[3], ",", ", "), m[2]))
 		}
 	}
 	slices.Sort(rows)

@@ -6,7 +6,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
@@ -42,9 +42,6 @@ type Config struct {
 	// means never.
 	Notify   func(state string) error
 	Watchdog time.Duration
-	// HeldRetry is the time until the next attempt when another run holds the lock.
-	// Defaults to 5 minutes.
-	HeldRetry time.Duration
 	// Version is shown on the status page and in the metrics.
 	Version string
 	// Metrics is the registry that the daemon fills and serves.
@@ -57,8 +54,8 @@ type Config struct {
 // goroutines.
 type Program interface {
 	// Runs returns the entries of the ledger, oldest first, including entries of other
-	// processes and of the work after nights. It is called at most twice a minute and
-	// after each night.
+	// processes and of the work after nights. It is called at most twice a minute,
+	// and after each night and its Follow.
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
 	Progress() (ledger.Progress, bool)
@@ -108,23 +105,21 @@ type Jobs interface {
 
 // Daemon is one process of placementsync serve.
 type Daemon struct {
-	cfg     Config
-	set     atomic.Pointer[Settings]
-	state   *state
-	metrics *ownMetrics
-	server  *http.Server
+	cfg    Config
+	set    atomic.Pointer[Settings]
+	state  *state
+	server *http.Server
 }
 
 // New returns a daemon that is idle until Run.
 func New(cfg Config, set Settings) *Daemon {
-	cfg.HeldRetry = cmp.Or(cfg.HeldRetry, 5*time.Minute)
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }
 	}
 	d := &Daemon{cfg: cfg}
 	d.set.Store(&set)
-	d.state = &state{d: d, missed: map[string]int{}, counts: newCounts(cfg.Streams)}
-	d.metrics = newMetrics(d)
+	d.state = &state{d: d, status: status{Missed: map[string]int{}, counts: newCounts(cfg.Streams)}}
+	cfg.Metrics.MustRegister(newCollector(d), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	d.server = NewServer(d.Handler(), cfg.Log)
 	return d
 }
@@ -165,13 +160,11 @@ func (d *Daemon) notifyManager(state string) {
 func (d *Daemon) reloadSettings() {
 	set, err := d.cfg.Program.Reload()
 	if err != nil {
-		d.metrics.reloads.WithLabelValues("refused").Inc()
-		d.metrics.reloaded.Set(0)
+		d.state.update(func(st *state) { st.RefusedReloads, st.ReloadRefused = st.RefusedReloads+1, true })
 		d.cfg.Log.Error("configuration refused, the old one stays", "error", err)
 		return
 	}
 	d.set.Store(&set)
-	d.metrics.reloads.WithLabelValues("applied").Inc()
-	d.metrics.reloaded.Set(1)
+	d.state.update(func(st *state) { st.AppliedReloads, st.ReloadRefused = st.AppliedReloads+1, false })
 	d.cfg.Log.Info("configuration reloaded", "schedule", set.Schedule.String())
 }

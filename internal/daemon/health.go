@@ -9,8 +9,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// stalledAfter is the age of the last check of the schedule from which the process counts
-// as unhealthy.
+// stalledAfter is the longest time between two checks of the schedule in a healthy process.
 const stalledAfter = 3 * checkEvery
 
 // serveHealthz reports whether the process works. Supervisors restart an unhealthy one.
@@ -54,11 +53,4 @@ func (d *Daemon) unreadyReasons() []string {
 			good.ID, page.Duration(age), page.Duration(limit/2)))
 	}
 	return reasons
-}
-
-func writeText(w http.ResponseWriter, code int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	// An error means that the client has gone.
-	_, _ = fmt.Fprintln(w, text)
 }

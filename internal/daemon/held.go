@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,27 +55,22 @@ type heldData struct {
 // page still shows the checks.
 func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	held, ok, err := p.Warehouse.Held()
-	if err == nil && !ok {
+	switch {
+	case err != nil:
+		p.Log.Error("held night not read", "error", err)
+		writeText(w, http.StatusInternalServerError, "the held night could not be read: see the log")
+		return
+	case !ok:
 		writeText(w, http.StatusNotFound, "no night is held")
 		return
 	}
 	data := heldData{Held: heldNight{held}, Frame: page.Frame{Title: "held night - placementsync", Name: "status",
 		Tabs: []page.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
-	var text bytes.Buffer
-	if err == nil {
-		if err := p.readChanges(r.Context(), &data); err != nil {
-			p.Log.Warn("changes of the held night not read", "run", held.Entry.ID, "error", err)
-			data.Problem = "The changes could not be read: see the log. placementsync diff --held shows them without a time limit."
-		}
-		err = page.Render(&text, heldTemplate, data)
+	if err := p.readChanges(r.Context(), &data); err != nil {
+		p.Log.Warn("changes of the held night not read", "run", held.Entry.ID, "error", err)
+		data.Problem = "The changes could not be read: see the log. placementsync diff --held shows them without a time limit."
 	}
-	if err != nil {
-		p.Log.Error("page of the held night not rendered", "error", err)
-		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
+	writePage(w, p.Log, heldTemplate, data)
 }
 
 // readChanges compares the held night with the snapshot that it was built on.

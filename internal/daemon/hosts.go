@@ -8,8 +8,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // HostList contains the allowed hosts. The zero value allows only the hosts that are always
@@ -53,32 +54,26 @@ func normalize(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// logInterval limits how often a rejected request is logged: clients control the host in it.
-const logInterval = time.Minute
-
 // GuardHosts responds with status 421 to requests whose host is not in the list, to protect
 // against DNS rebinding: a foreign web page resolves its own host name to the address of this
 // machine, so that the browser lets the page read the server's responses. The Host header of
 // such requests contains the foreign name.
 //
-// It logs at most one rejected request a minute, so that a missing entry for a proxy is
-// found. It calls list for each request, so that a reloaded configuration applies.
+// It logs rejected requests, so that a missing entry for a proxy is found, but at most one a
+// minute, so that clients cannot fill the log. It calls list for each request, so that a
+// reloaded configuration applies.
 func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.Handler {
-	var logged atomic.Int64
+	logLimit := rate.Sometimes{Interval: time.Minute}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if list().Allows(r.Host) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		now := time.Now().UnixNano()
-		if last := logged.Load(); (last == 0 || now-last > int64(logInterval)) && logged.CompareAndSwap(last, now) {
+		logLimit.Do(func() {
 			log.Warn("request rejected, its host is neither an IP address nor in serve.hosts", "host", r.Host)
-		}
-		h := w.Header()
-		h.Set("Content-Type", "text/plain; charset=utf-8")
-		h.Set("X-Content-Type-Options", "nosniff")
-		w.WriteHeader(http.StatusMisdirectedRequest)
-		// An error means that the client closed the connection.
-		_, _ = fmt.Fprintf(w, "this server does not serve the host %q: use localhost or an IP address, or add the name to serve.hosts\n", normalize(r.Host))
+		})
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		writeText(w, http.StatusMisdirectedRequest,
+			fmt.Sprintf("this server does not serve the host %q: use localhost or an IP address, or add the name to serve.hosts", normalize(r.Host)))
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestReadErrorsAreLoggedOnce checks the log if two sources are unreadable for a while for the same
+// TestReadErrorsAreLoggedOnce has two sources that are unreadable for ten minutes, for the same
 // reason.
 func TestReadErrorsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +38,7 @@ func describeSource(name string) string {
 }
 
 // inspectionAge is how long an inspection is shown. A new one starts every checkEvery, so
-// an older measurement means that the disk does not respond.
+// an older one means that the disk does not respond.
 const inspectionAge = 15 * time.Minute
 
 // usageAge is how long a measurement of the disk usage is used for the same version. A
@@ -228,7 +230,10 @@ func (s *scheduler) startInspect(ctx context.Context) {
 	}
 	s.inspecting, s.inspectingSince = true, now
 	jobs := s.d.settings().Jobs
-	go func() { s.inspected <- jobs.Inspect(ctx) }()
+	s.runJob(func() func() {
+		result := jobs.Inspect(ctx)
+		return func() { s.endInspect(ctx, result) }
+	})
 }
 
 // endInspect stores an inspection, unless the end of ctx interrupted it.
@@ -242,7 +247,7 @@ func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
 		for name := range result.Errors {
 			st.counts.readErrors[name]++
 		}
-		before, st.inspection, st.stuckSince = st.inspection, result, time.Time{}
+		before, st.Inspection, st.StuckSince = st.Inspection, result, time.Time{}
 	})
 	s.logReadErrors(before.Errors, result.Errors)
 	if held := result.Held; held != nil && (before.Held == nil || before.Held.Entry.ID != held.Entry.ID) {
@@ -250,23 +255,20 @@ func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
 	}
 }
 
-// logReadErrors logs sources that became unreadable, one line a cause, and sources that
-// became readable again.
+// logReadErrors logs sources that became unreadable, in one line for each cause, and
+// sources that became readable again.
 func (s *scheduler) logReadErrors(before, now map[string]error) {
-	lost, causes := map[string][]string{}, []string(nil)
+	lost := map[string][]string{} // by cause
 	var recovered []string
 	for _, name := range sources() {
 		switch err := now[name]; {
 		case err != nil && before[name] == nil:
-			if lost[err.Error()] == nil {
-				causes = append(causes, err.Error())
-			}
 			lost[err.Error()] = append(lost[err.Error()], name)
 		case err == nil && before[name] != nil:
 			recovered = append(recovered, name)
 		}
 	}
-	for _, cause := range causes {
+	for _, cause := range slices.Sorted(maps.Keys(lost)) {
 		s.d.cfg.Log.Warn("metrics are missing, parts of the warehouse cannot be read", "sources", strings.Join(lost[cause], ", "), "error", cause)
 	}
 	if len(recovered) > 0 {
@@ -279,7 +281,7 @@ func (s *scheduler) logReadErrors(before, now map[string]error) {
 func (s *scheduler) recordStuck() {
 	isNew := false
 	s.d.state.update(func(st *state) {
-		isNew, st.stuckSince = st.stuckSince.IsZero(), s.inspectingSince
+		isNew, st.StuckSince = st.StuckSince.IsZero(), s.inspectingSince
 		for _, name := range sources() {
 			if name != SourceLedger {
 				st.counts.readErrors[name]++

@@ -4,43 +4,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"placementsync/internal/ledger"
 )
-
-// ownMetrics count events of this process. All other metrics are read at each scrape, most
-// of them from the ledger, so that they include other processes and survive a restart.
-type ownMetrics struct {
-	missed, reloads *prometheus.CounterVec
-	reloaded        prometheus.Gauge
-}
-
-func newMetrics(d *Daemon) *ownMetrics {
-	factory := promauto.With(d.cfg.Metrics)
-	counter := func(name, help, label string) *prometheus.CounterVec {
-		return factory.NewCounterVec(prometheus.CounterOpts{Name: metricPrefix + name, Help: help}, []string{label})
-	}
-	m := &ownMetrics{
-		missed:  counter("missed_slots_total", "Missed slots of the schedule.", "reason"),
-		reloads: counter("config_reloads_total", "Reloads of the configuration.", "result"),
-		reloaded: factory.NewGauge(prometheus.GaugeOpts{Name: metricPrefix + "config_last_reload_successful",
-			Help: "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused."}),
-	}
-	// A rate over a series that appears with its first event would miss that event.
-	for _, reason := range []string{missedRunning, missedHeld, missedDowntime} {
-		m.missed.WithLabelValues(reason)
-	}
-	m.reloads.WithLabelValues("applied")
-	m.reloads.WithLabelValues("refused")
-	m.reloaded.Set(1)
-	d.cfg.Metrics.MustRegister(newCollector(d),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: metricPrefix + "build_info", Help: "The version, always 1.",
-			ConstLabels: prometheus.Labels{"version": d.cfg.Version}}, func() float64 { return 1 }))
-	return m
-}
 
 const metricPrefix = "placementsync_"
 

@@ -20,39 +20,41 @@ const (
 // or the machine may have been suspended, and a timer notices neither.
 const checkEvery = time.Minute
 
-// ending is the end of a call of Jobs.Night.
-type ending struct {
-	night ledger.Run
-	err   error
-}
+// heldRetry is the time until the next attempt when another run holds the lock.
+const heldRetry = 5 * time.Minute
 
-// scheduler is the loop that starts the jobs. All fields belong to one goroutine.
+// scheduler is the loop that starts the jobs and handles their results. All fields belong to
+// the goroutine of the loop.
 type scheduler struct {
 	d *Daemon
+	// done receives the function that handles the result of a finished job.
+	done chan func()
+	jobs int // number of running jobs
 	// next is the next slot. retry is the next attempt of a night that found the lock
 	// held, or zero.
 	next, retry time.Time
-	working     bool
-	ended       chan ending
+	working     bool // a night is running
 	// verify is the time of the next verification, or zero without a schedule. verifyRetry
 	// is the next attempt of one that found the lock held, or zero.
 	verify, verifyRetry time.Time
 	verifying           bool
-	verified            chan verification
 	// followAgain is set when a night was published while the work after an earlier night
 	// was running.
 	following, followAgain bool
-	followed               chan struct{}
 	inspecting             bool
 	inspectingSince        time.Time
-	inspected              chan Inspection
+}
+
+// runJob runs a job in the background. The loop calls the function that the job returns.
+func (s *scheduler) runJob(job func() (finish func())) {
+	s.jobs++
+	go func() { s.done <- job() }()
 }
 
 // runNights starts a night at each slot until ctx ends, one at a time. It returns after the
 // end of all jobs.
 func (d *Daemon) runNights(ctx context.Context) {
-	s := &scheduler{d: d, ended: make(chan ending, 1), verified: make(chan verification, 1), followed: make(chan struct{}, 1),
-		inspected: make(chan Inspection, 1)}
+	s := &scheduler{d: d, done: make(chan func())}
 	s.scheduleNext()
 	s.startInspect(ctx)
 	s.catchUp(ctx)
@@ -61,16 +63,9 @@ func (d *Daemon) runNights(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case e := <-s.ended:
-			s.endNight(e)
-			s.startInspect(ctx)
-			s.startFollow(ctx, e.night)
-		case <-s.followed:
-			s.endFollow(ctx)
-		case v := <-s.verified:
-			s.endVerify(ctx, v)
-		case result := <-s.inspected:
-			s.endInspect(ctx, result)
+		case finish := <-s.done:
+			s.jobs--
+			finish()
 		case <-d.cfg.Hangups:
 			d.reloadSettings()
 			s.scheduleNext()
@@ -79,20 +74,12 @@ func (d *Daemon) runNights(ctx context.Context) {
 		}
 		timer.Reset(s.untilDue())
 	}
-	// All jobs end soon, because their context has ended.
-	d.state.update(func(st *state) { st.stopping = true })
-	if s.verifying {
-		s.endVerify(ctx, <-s.verified)
-	}
-	if s.inspecting {
-		s.endInspect(ctx, <-s.inspected)
-	}
-	if s.following {
-		<-s.followed
-	}
+	d.state.update(func(st *state) { st.Stopping = true })
 	if s.working {
 		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
-		s.endNight(<-s.ended)
+	}
+	for ; s.jobs > 0; s.jobs-- { // they end soon, because their context has ended
+		(<-s.done)()
 	}
 }
 
@@ -101,22 +88,18 @@ func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerify(now)
 	s.next = s.d.settings().Schedule.Next(now)
-	s.d.state.update(func(st *state) { st.next, st.checkedAt = s.next, now })
+	s.d.state.update(func(st *state) { st.Next, st.CheckedAt = s.next, now })
 	s.d.notifyManager("STATUS=next night at " + s.next.Format(time.RFC3339))
 }
 
 // untilDue is the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
-	left := min(checkEvery, s.next.Sub(now))
-	if !s.retry.IsZero() {
-		left = min(left, s.retry.Sub(now))
-	}
-	if !s.verify.IsZero() {
-		left = min(left, s.verify.Sub(now))
-	}
-	if !s.verifyRetry.IsZero() && !s.verifying {
-		left = min(left, s.verifyRetry.Sub(now))
+	left := checkEvery
+	for _, due := range []time.Time{s.next, s.retry, s.verify, s.verifyRetry} {
+		if !due.IsZero() {
+			left = min(left, due.Sub(now))
+		}
 	}
 	if w := s.d.cfg.Watchdog; w > 0 {
 		left = min(left, w/2) // half, so that a late message is still in time
@@ -127,7 +110,7 @@ func (s *scheduler) untilDue() time.Duration {
 // checkClock starts all jobs that are due.
 func (s *scheduler) checkClock(ctx context.Context) {
 	now := s.d.cfg.Now()
-	s.d.state.update(func(st *state) { st.checkedAt = now })
+	s.d.state.update(func(st *state) { st.CheckedAt = now })
 	if s.d.cfg.Watchdog > 0 {
 		s.d.notifyManager("WATCHDOG=1")
 	}
@@ -191,46 +174,50 @@ func (s *scheduler) recordMissed(reason string, n int) {
 	if n == 0 {
 		return
 	}
-	s.d.state.update(func(st *state) { st.missed[reason] += n })
-	s.d.metrics.missed.WithLabelValues(reason).Add(float64(n))
+	s.d.state.update(func(st *state) { st.Missed[reason] += n })
 	s.d.cfg.Log.Warn("slots missed", "reason", reason, "slots", n)
 }
 
 func (s *scheduler) startNight(ctx context.Context, reason string) {
 	now := s.d.cfg.Now()
 	s.working = true
-	s.d.state.update(func(st *state) { st.running = now })
+	s.d.state.update(func(st *state) { st.Running = now })
 	s.d.cfg.Log.Debug("night started", "reason", reason)
 	jobs := s.d.settings().Jobs
-	go func() {
+	s.runJob(func() func() {
 		night, err := jobs.Night(ctx)
-		s.ended <- ending{night, err}
-	}()
+		return func() { s.endNight(ctx, night, err) }
+	})
 }
 
-// endNight records a night. If it found the lock held, it schedules a retry.
-func (s *scheduler) endNight(e ending) {
+// endNight records a night and starts the work after it. If the night found the lock held,
+// it schedules a retry.
+func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	s.working = false
 	now := s.d.cfg.Now()
-	if errors.As(e.err, new(*warehouse.LockedError)) {
-		e.night.Outcome = ledger.Held
-		s.retry = now.Add(s.d.cfg.HeldRetry)
-		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", e.err)
+	if errors.As(err, new(*warehouse.LockedError)) {
+		night.Outcome = ledger.Held
+		s.retry = now.Add(heldRetry)
+		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", err)
 	}
 	s.d.state.update(func(st *state) {
-		if e.night.EndedAt.IsZero() { // it failed before its ledger entry
-			e.night.StartedAt, e.night.EndedAt = st.running, now
+		if night.EndedAt.IsZero() { // it failed before its ledger entry
+			night.StartedAt, night.EndedAt = st.Running, now
 		}
-		if e.err != nil && e.night.Error == "" {
-			e.night.Error = e.err.Error()
+		if err != nil && night.Error == "" {
+			night.Error = err.Error()
 		}
-		if e.night.Outcome != ledger.Held {
-			st.lastOwn = e.night
+		if night.Outcome != ledger.Held {
+			st.lastOwn = night
 		}
-		st.counts.addRun(e.night)
-		st.running, st.readAt = time.Time{}, time.Time{}
+		st.counts.addRun(night)
+		st.Running, st.readAt = time.Time{}, time.Time{}
 	})
-	if e.night.Outcome != ledger.Held {
-		e.night.LogEnd(s.d.cfg.Log)
+	if night.Outcome != ledger.Held {
+		night.LogEnd(s.d.cfg.Log)
+	}
+	s.startInspect(ctx)
+	if night.IsPublished() {
+		s.startFollow(ctx)
 	}
 }

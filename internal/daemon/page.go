@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"embed"
 	"html/template"
 	"net/http"
@@ -41,14 +40,7 @@ type statusPage struct {
 // serveStatus renders the page without scripts. The browser reloads it, more often while a
 // night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
-	var text bytes.Buffer
-	if err := page.Render(&text, pageTemplate, d.newPage()); err != nil {
-		d.cfg.Log.Error("status page not rendered", "error", err)
-		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
+	writePage(w, d.cfg.Log, pageTemplate, d.newPage())
 }
 
 func (d *Daemon) newPage() statusPage {

@@ -17,7 +17,7 @@ func TestProbe(t *testing.T) {
 	h.set.AuthToken = "opensesame"
 	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", nil)
 	_, port, _ := strings.Cut(strings.TrimPrefix(serve(t, h), "http://"), ":")
-	for _, c := range []struct{ name, listen, question, token, answer, problem string }{
+	for _, c := range []struct{ name, listen, kind, token, answer, problem string }{
 		{"health", "127.0.0.1:" + port, daemon.ProbeHealth, "opensesame", "ok", ""},
 		{"health needs no token", "127.0.0.1:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"all addresses", "0.0.0.0:" + port, daemon.ProbeHealth, "", "ok", ""},
@@ -29,7 +29,7 @@ func TestProbe(t *testing.T) {
 		{"no port", "127.0.0.1", daemon.ProbeHealth, "", "", "missing port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answer, err := daemon.Probe(t.Context(), c.listen, c.question, c.token)
+			answer, err := daemon.Probe(t.Context(), c.listen, c.kind, c.token)
 			if answer != c.answer || (err == nil) != (c.problem == "") {
 				t.Fatalf("the probe of %s returned %q, %v, want %q", c.listen, answer, err, c.answer)
 			}

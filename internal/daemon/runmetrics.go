@@ -199,6 +199,18 @@ func scheduleMetrics() []metric {
 		}
 	}
 	return []metric{
+		{"build_info", "The version, always 1.", []string{"version"}, false, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }},
+		{"missed_slots_total", "Missed slots of the schedule.", []string{"reason"}, true, func(s scrape, emit emitter) {
+			for _, reason := range []string{missedRunning, missedHeld, missedDowntime} {
+				emit(float64(s.Missed[reason]), reason)
+			}
+		}},
+		{"config_reloads_total", "Reloads of the configuration.", []string{"result"}, true, func(s scrape, emit emitter) {
+			emit(float64(s.AppliedReloads), "applied")
+			emit(float64(s.RefusedReloads), "refused")
+		}},
+		{"config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil, false,
+			func(s scrape, emit emitter) { emit(boolValue(!s.ReloadRefused)) }},
 		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
 		{"schedule_interval_seconds", "Time from the last published night to the next one by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At

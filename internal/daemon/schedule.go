@@ -79,13 +79,14 @@ func (s Schedule) instantOf(onWall time.Time) time.Time {
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)
 	begun, ends := at.ZoneBounds()
 	switch shown := wallOf(at); {
-	case shown.After(onWall):
+	case shown.After(onWall): // onWall is in a skipped hour, and at is after the change
 		return begun
-	case shown.Before(onWall):
+	case shown.Before(onWall): // onWall is in a skipped hour, and at is before the change
 		return ends
-	case begun.IsZero():
+	case begun.IsZero(): // there is no earlier change
 		return at
 	}
+	// In a repeated hour, the offset before the change gives the first instant.
 	_, offset := at.Zone()
 	_, earlier := begun.Add(-time.Second).Zone()
 	if first := at.Add(time.Duration(offset-earlier) * time.Second); first.Before(begun) {

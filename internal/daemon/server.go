@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -165,4 +167,23 @@ func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", reportPolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	http.ServeContent(w, r, "", info.ModTime(), file)
+}
+
+// writePage renders the whole page before it responds, because an error has another status.
+func writePage(w http.ResponseWriter, log *slog.Logger, t *template.Template, data any) {
+	var text bytes.Buffer
+	if err := page.Render(&text, t, data); err != nil {
+		log.Error("page not rendered", "error", err)
+		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	// An error means that the client has gone.
+	_, _ = fmt.Fprintln(w, text)
 }

@@ -137,7 +137,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 		}
 		return res.StatusCode
 	}
-	answers := func(host string, want map[string]int) {
+	wantStatuses := func(host string, want map[string]int) {
 		t.Helper()
 		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/held", "/hooks", "/explore", "/explore/catalog", "/nosuch"} {
 			method := http.MethodGet
@@ -153,19 +153,19 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 			}
 		}
 	}
-	all := map[string]int{"*": 421}
+	rejected := map[string]int{"*": 421}
 	served := map[string]int{"*": 200, "/readyz": 503, "/report": 404, "/hooks": 202, "/held": 202, "/explore": 202, "/explore/catalog": 202, "/nosuch": 404}
-	answers("evil.example.com", all)
-	answers("other.example.com:8080", all)
-	answers("status.example.com", served)
-	answers("10.1.2.3:9090", served) // a probe, or Prometheus
-	answers("localhost:8080", served)
+	wantStatuses("evil.example.com", rejected)
+	wantStatuses("other.example.com:8080", rejected)
+	wantStatuses("status.example.com", served)
+	wantStatuses("10.1.2.3:9090", served) // a probe, or Prometheus
+	wantStatuses("localhost:8080", served)
 	hangups <- os.Interrupt
 	<-reloaded
 	hangups <- os.Interrupt // received after the first reload
 	<-reloaded
-	answers("status.example.com", all)
-	answers("other.example.com:8080", served)
+	wantStatuses("status.example.com", rejected)
+	wantStatuses("other.example.com:8080", served)
 }
 
 func TestHooksNeedReceiver(t *testing.T) {
@@ -277,7 +277,7 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.why)
 			}
 			if got := h.metric("ready") == "1"; got != (c.code == 200) {
-				t.Errorf("the metric is %v", got)
+				t.Errorf("the metric ready is %v", got)
 			}
 		})
 	}

@@ -16,24 +16,35 @@ const ledgerAge = 30 * time.Second
 type state struct {
 	d *Daemon
 
-	mu         sync.Mutex
-	next       time.Time // the next slot
-	nextVerify time.Time // zero means never
-	running    time.Time // start of the running night, or zero
-	stopping   bool
-	checkedAt  time.Time // last check of the schedule
-	missed     map[string]int
-	counts     counts
+	mu sync.Mutex
+	status
 	// lastOwn is the last night of this process. It is shown even if a full disk has no
 	// room for its ledger entry.
-	lastOwn    ledger.Run
-	inspection Inspection
-	// stuckSince is the start of an inspection that has been running for too long, or
+	lastOwn ledger.Run
+	readAt  time.Time // of the ledger
+}
+
+// status is the part of the state that is shown.
+type status struct {
+	At         time.Time // when read copied the status
+	Next       time.Time // the next slot
+	NextVerify time.Time // zero means never
+	Running    time.Time // start of the running night, or zero
+	Stopping   bool
+	CheckedAt  time.Time      // last check of the schedule
+	Missed     map[string]int // slots by reason
+	// AppliedReloads and RefusedReloads count the reloads of the configuration.
+	AppliedReloads, RefusedReloads int
+	// ReloadRefused reports whether the last reload was refused.
+	ReloadRefused bool
+	counts        counts
+	entries
+	LedgerErr error
+	// Inspection is zero in a copy if it is older than inspectionAge.
+	Inspection Inspection
+	// StuckSince is the start of an inspection that has been running for too long, or
 	// zero.
-	stuckSince time.Time
-	entries    entries
-	readAt     time.Time
-	readErr    error
+	StuckSince time.Time
 }
 
 // entries is a digest of the ledger.
@@ -76,61 +87,38 @@ func newEntries(all []ledger.Run) entries {
 	return e
 }
 
-// status is a copy of the state at one time.
-type status struct {
-	At            time.Time
-	Next, Running time.Time
-	NextVerify    time.Time
-	Stopping      bool
-	CheckedAt     time.Time
-	Missed        map[string]int
-	entries
-	// Inspection is zero if the last one is older than inspectionAge.
-	Inspection Inspection
-	StuckSince time.Time
-	LedgerErr  error
-	counts     counts
-}
-
-// read copies the state. It reads the ledger if the last reading is older than ledgerAge.
+// read copies the status. It reads the ledger if the last reading is older than ledgerAge.
 func (s *state) read() status {
-	copied, before := s.readLocked()
-	// Logging may be slow, so it is done without the lock.
-	switch {
-	case before == nil && copied.LedgerErr != nil:
-		s.d.cfg.Log.Warn("the ledger cannot be read", "error", copied.LedgerErr)
-	case before != nil && copied.LedgerErr == nil:
-		s.d.cfg.Log.Info("the ledger can be read again")
-	}
-	return copied
-}
-
-// readLocked also returns the error of the ledger before this call.
-func (s *state) readLocked() (copied status, before error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.d.cfg.Now()
-	before = s.readErr
 	if s.readAt.IsZero() || now.Sub(s.readAt) >= ledgerAge || now.Before(s.readAt) {
 		s.readLedger(now)
 	}
-	copied = status{At: now, Next: s.next, Running: s.running, NextVerify: s.nextVerify, Stopping: s.stopping, CheckedAt: s.checkedAt,
-		Missed: maps.Clone(s.missed), entries: s.entries, LedgerErr: s.readErr, counts: s.counts.clone(), StuckSince: s.stuckSince}
-	if now.Sub(s.inspection.At) < inspectionAge {
-		copied.Inspection = s.inspection
+	copied := s.status
+	copied.At, copied.Missed, copied.counts = now, maps.Clone(s.Missed), s.counts.clone()
+	if now.Sub(s.Inspection.At) >= inspectionAge {
+		copied.Inspection = Inspection{}
 	}
 	kinds := s.d.settings().Follows
-	copied.Follows = slices.DeleteFunc(slices.Clone(copied.Follows), func(f ledger.Follow) bool { return !slices.Contains(kinds, f.Last.Kind) })
-	return copied, before
+	copied.Follows = slices.DeleteFunc(slices.Clone(s.Follows), func(f ledger.Follow) bool { return !slices.Contains(kinds, f.Last.Kind) })
+	return copied
 }
 
 // readLedger reads the ledger and counts new entries. After an error the last reading is
 // kept.
 func (s *state) readLedger(now time.Time) {
 	all, err := s.d.cfg.Program.Runs()
-	if s.readAt, s.readErr = now, err; err != nil {
+	before := s.LedgerErr
+	if s.readAt, s.LedgerErr = now, err; err != nil {
 		s.counts.readErrors[SourceLedger]++
+		if before == nil {
+			s.d.cfg.Log.Warn("the ledger cannot be read", "error", err)
+		}
 		return
+	}
+	if before != nil {
+		s.d.cfg.Log.Info("the ledger can be read again")
 	}
 	if s.counts.since.IsZero() {
 		s.counts.skipKilled(all)
@@ -140,12 +128,12 @@ func (s *state) readLedger(now time.Time) {
 		s.counts.addRun(r)
 	}
 	s.entries = newEntries(all)
-	if own := s.lastOwn; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.entries.Nights, s.supersedesOwn) {
-		at := slices.IndexFunc(s.entries.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
+	if own := s.lastOwn; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwn) {
+		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
 		if at < 0 {
-			at = len(s.entries.Nights)
+			at = len(s.Nights)
 		}
-		s.entries.Nights = slices.Insert(s.entries.Nights, at, own)
+		s.Nights = slices.Insert(s.Nights, at, own)
 	}
 }
 

@@ -30,12 +30,6 @@ func verdict(v integrity.VerifyRecord) string {
 	return v.Result
 }
 
-// verification is the end of a call of Jobs.Verify.
-type verification struct {
-	result integrity.VerifyRecord
-	err    error
-}
-
 // scheduleVerify computes the time of the next verification. A verification that waits for
 // another run keeps its retry.
 func (s *scheduler) scheduleVerify(now time.Time) {
@@ -45,7 +39,7 @@ func (s *scheduler) scheduleVerify(now time.Time) {
 	} else {
 		s.verify = schedule.Next(now)
 	}
-	s.d.state.update(func(st *state) { st.nextVerify = s.verify })
+	s.d.state.update(func(st *state) { st.NextVerify = s.verify })
 }
 
 // startVerify starts a verification if it is due and none runs.
@@ -62,26 +56,25 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	s.verifying = true
 	s.d.cfg.Log.Debug("verify started")
 	jobs := s.d.settings().Jobs
-	go func() {
-		v, err := jobs.Verify(ctx)
-		s.verified <- verification{v, err}
-	}()
+	s.runJob(func() func() {
+		found, err := jobs.Verify(ctx)
+		return func() { s.endVerify(ctx, found, err) }
+	})
 }
 
-func (s *scheduler) endVerify(ctx context.Context, v verification) {
+func (s *scheduler) endVerify(ctx context.Context, found integrity.VerifyRecord, err error) {
 	s.verifying = false
 	log := s.d.cfg.Log
-	if errors.As(v.err, new(*warehouse.LockedError)) {
-		s.verifyRetry = s.d.cfg.Now().Add(s.d.cfg.HeldRetry)
-		log.Warn("verify waits for another run", "until", s.verifyRetry, "error", v.err)
+	if errors.As(err, new(*warehouse.LockedError)) {
+		s.verifyRetry = s.d.cfg.Now().Add(heldRetry)
+		log.Warn("verify waits for another run", "until", s.verifyRetry, "error", err)
 		return
 	}
 	s.startInspect(ctx)
-	if v.err != nil {
+	if err != nil {
 		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verify)
 		return
 	}
-	found := v.result
 	level := slog.LevelInfo
 	if verdict(found) != integrity.Whole {
 		level = slog.LevelError
@@ -91,7 +84,7 @@ func (s *scheduler) endVerify(ctx context.Context, v verification) {
 		took := time.Duration(found.Seconds * float64(time.Second))
 		log = log.With("damaged", len(found.Damaged), "files", firstFiles(found.Damaged), "took", took)
 	}
-	log.Log(context.Background(), level, "verify ended", "error", found.Error, "next", s.verify)
+	log.Log(ctx, level, "verify ended", "error", found.Error, "next", s.verify)
 }
 
 // firstFiles lists the first files and the number of the others.

@@ -101,7 +101,7 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 	})
 }
 
-// TestDamageFoundByNightIsShown checks that it is shown next to the last verification.
+// TestDamageFoundByNightIsShown checks that the damage is shown next to the last verification.
 func TestDamageFoundByNightIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
