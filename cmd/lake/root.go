@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -120,9 +119,9 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 // lakeConfig returns the configuration of the lake, with the secrets from their files.
 func (g *globals) lakeConfig() (lake.Config, error) {
 	cfg := g.cfg.Lake
-	password, passwordErr := cfg.ReadPassword(os.ReadFile)
-	token, tokenErr := cfg.REST.ReadToken(os.ReadFile)
-	credential, credentialErr := cfg.REST.ReadCredential(os.ReadFile)
+	password, passwordErr := cfg.ReadPassword()
+	token, tokenErr := cfg.REST.ReadToken()
+	credential, credentialErr := cfg.REST.ReadCredential()
 	if err := errors.Join(passwordErr, tokenErr, credentialErr); err != nil {
 		return lake.Config{}, fmt.Errorf("open the catalog: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -58,7 +57,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}
 	// The first request reports a file that cannot be read.
-	if token, err := cfg.API.ReadToken(os.ReadFile); err == nil && config.TokenDoubt(token) != "" {
+	if token, err := cfg.API.ReadToken(); err == nil && config.TokenDoubt(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenDoubt(token))
 	}
 	if err := errors.Join(checkWatches(ctx, g, cfg), checkAudit(ctx, g, cfg)); err != nil || offline {

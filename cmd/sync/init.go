@@ -197,10 +197,10 @@ func (d *draft) chooseToken(ctx context.Context) error {
 		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
 	}
 	flagged := file != "" || env != ""
-	if _, err := (config.API{Token: d.inline}).ReadToken(nil); err == nil && flagged {
+	if _, err := (config.API{Token: d.inline}).ReadToken(); err == nil && flagged {
 		return command.UsageErr("%s has a token in api.token: nothing was changed; leave out --token-file and --token-env, or remove that token first", d.g.Config)
 	}
-	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(nil); err == nil && !flagged && d.old.API.TokenFile == "" {
+	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(); err == nil && !flagged && d.old.API.TokenFile == "" {
 		return nil
 	}
 	if file == "" && env == "" {
@@ -240,7 +240,7 @@ func (d *draft) useVariable(name string) error {
 
 // useFile uses the file of a token. If the file does not exist, it asks for a token.
 func (d *draft) useFile(ctx context.Context, file string) error {
-	_, err := config.API{TokenFile: file}.ReadToken(os.ReadFile)
+	_, err := config.API{TokenFile: file}.ReadToken()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := d.checkNewToken(file); err != nil {
 			return err
@@ -251,7 +251,7 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.privateWriteHint(file))
 	case errors.Is(err, fs.ErrNotExist):
 		answer, err := d.askFor(ctx, "token (not shown; it is written to a separate file): ", true, func(answer string) error {
-			_, err := config.API{Token: config.Secret(answer)}.ReadToken(nil)
+			_, err := config.API{Token: config.Secret(answer)}.ReadToken()
 			return err
 		})
 		if err != nil {

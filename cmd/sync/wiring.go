@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 
 	"placementsync/internal/command"
@@ -44,7 +43,7 @@ func fetchConfig(c config.Config, lookupEnv func(string) (string, bool)) fetch.C
 	}
 	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent, Proxy: command.ChooseProxy(lookupEnv),
 		Token: func(context.Context) (string, error) {
-			token, err := a.ReadToken(os.ReadFile)
+			token, err := a.ReadToken()
 			return token.Reveal(), err
 		},
 		RequestsPerSecond: a.RequestsPerSecond, Burst: a.Burst, Concurrency: a.Concurrency,

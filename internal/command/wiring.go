@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
@@ -39,7 +38,7 @@ func WarehouseConfig(c config.Config, version string) warehouse.Config {
 
 // BucketConfig returns the options of object storage. It reads the key files.
 func BucketConfig(s3 config.S3) (object.Config, error) {
-	access, secret, err := s3.ReadKeys(os.ReadFile)
+	access, secret, err := s3.ReadKeys()
 	return object.Config{Endpoint: s3.Endpoint, Region: s3.Region, PathStyle: s3.PathStyle,
 		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, err
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -91,7 +90,7 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 	}
 	mapping, ok := node.(ast.MapNode)
 	if !ok {
-		b.addProblem(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shapeName(node), keysOf(path)[0])
+		b.addProblem(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shapeName(node), keysOf(v.Type())[0])
 		return
 	}
 	known := map[string]reflect.Value{}
@@ -103,28 +102,23 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 		entry := entries.KeyValue()
 		key := keyText(entry.Key)
 		keyPath, line := joinPath(path, key), lineOf(entry.Key)
-		field, ok := known[key]
-		first, seen := b.lines[keyPath]
-		switch {
-		case !ok:
-			b.addProblem(line, keyPath, "unknown key: %s", keyHint(path, key))
-		case seen:
-			b.addProblem(line, keyPath, "appears twice, first in line %d: keep one", first)
-		default:
-			b.lines[keyPath] = line
+		if field, ok := known[key]; !ok {
+			b.addProblem(line, keyPath, "unknown key: %s", keyHint(path, v.Type(), key))
+		} else if b.addKey(keyPath, line) {
 			b.bindValue(entry.Value, keyPath, field)
 		}
 	}
 }
 
-func keyHint(section, key string) string {
-	if above, below, dotted := strings.Cut(key, "."); dotted {
-		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
+// addKey records the line of a key. It returns false if the key appeared before.
+func (b *binder) addKey(path string, line int) bool {
+	first, seen := b.lines[path]
+	if seen {
+		b.addProblem(line, path, "appears twice, first in line %d: keep one", first)
+		return false
 	}
-	if near := nearestKey(section, key); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "use one of " + strings.Join(keysOf(section), ", ")
+	b.lines[path] = line
+	return true
 }
 
 func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
@@ -163,14 +157,11 @@ func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 		entry := entries.KeyValue()
 		key := keyText(entry.Key)
 		keyPath := joinPath(path, key)
-		if first, seen := b.lines[keyPath]; seen {
-			b.addProblem(lineOf(entry.Key), keyPath, "appears twice, first in line %d: keep one", first)
-			continue
+		if b.addKey(keyPath, lineOf(entry.Key)) {
+			value := reflect.New(v.Type().Elem()).Elem()
+			b.bindValue(entry.Value, keyPath, value)
+			values.SetMapIndex(reflect.ValueOf(key), value)
 		}
-		b.lines[keyPath] = lineOf(entry.Key)
-		value := reflect.New(v.Type().Elem()).Elem()
-		b.bindValue(entry.Value, keyPath, value)
-		values.SetMapIndex(reflect.ValueOf(key), value)
 	}
 	v.Set(values)
 }
@@ -184,13 +175,8 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 		return
 	}
 	isSecret := v.Type() == reflect.TypeFor[Secret]()
-	expanded, messages := expandVariables(text, b.lookupEnv, func(file string) {
-		b.files = append(b.files, variableFile{lineOf(node), path, file, isSecret})
-	})
-	for _, message := range messages {
-		b.addProblem(lineOf(node), path, "%s", message)
-	}
-	if len(messages) > 0 {
+	expanded, ok := b.expandVariables(text, lineOf(node), path, isSecret)
+	if !ok {
 		return
 	}
 	shown := strconv.Quote(text)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"net/url"
 	"regexp"
 	"strings"
 )
@@ -56,23 +55,15 @@ func (v *validator) checkBucket(path, address string) {
 	}
 }
 
-// checkS3 shows only scheme and host of an invalid endpoint. The rest may contain
-// credentials.
 func (v *validator) checkS3(s S3) {
 	const path = "s3.endpoint"
-	u, err := url.Parse(s.Endpoint)
-	switch {
-	case s.Endpoint == "":
-	case err != nil || !isWeb(u):
-		v.addProblem(path, "is not an absolute http or https address: write one such as https://s3.example.com")
-	case u.User != nil:
-		v.addProblem(path, "contains credentials: remove them and use s3.access_key_file and s3.secret_key_file")
-	case strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#"):
-		v.addProblem(path, "%s is followed by a path, query or fragment: end it with the host, and name the bucket where it is used",
-			v.showValue(path, u.Scheme+"://"+u.Host))
-	case u.Scheme == "http" && !s.AllowInsecure && !isLoopback(u.Hostname()):
-		v.addProblem(path, "%s would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true",
-			v.showValue(path, u.Scheme+"://"+u.Host))
+	if s.Endpoint != "" {
+		u, origin := v.checkAddress(webAddress{path: path, text: s.Endpoint, example: "https://s3.example.com",
+			credentials: "remove them and use s3.access_key_file and s3.secret_key_file", insecure: s.AllowInsecure,
+			plain: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
+		if u != nil && (strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#")) {
+			v.addProblem(path, "%s is followed by a path, query or fragment: end it with the host, and name the bucket where it is used", origin)
+		}
 	}
 	if !regionName.MatchString(s.Region) {
 		v.addProblem("s3.region", "%s is not a region: write one such as eu-central-1", v.showValue("s3.region", s.Region))

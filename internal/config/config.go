@@ -70,7 +70,7 @@ type API struct {
 }
 
 // Retry is the retry rule (spec section 8): before attempt n+1 the client waits
-// min(Max, Base*2^n) plus up to Jitter of that. Max also caps Retry-After.
+// min(Max, Base*2^n) plus up to the share Jitter of it. Max also caps Retry-After.
 type Retry struct {
 	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`
@@ -198,7 +198,8 @@ type Serve struct {
 	// InboxMax limits the size of the webhook inbox, such as 500MB. Empty means 1GB or
 	// a tenth of the free space on its disk, whichever is less.
 	InboxMax string `yaml:"inbox_max"`
-	// RefreshOnEvent publishes a small version after a status change.
+	// RefreshOnEvent reads the records of a status change at once and publishes a version
+	// with them.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
 	// SQL allows typed SQL in the workbench of serve and explore.
 	SQL bool `yaml:"sql"`
@@ -235,7 +236,7 @@ type Checks struct {
 	// Dir is a folder of own checks, files in the form of those under queries/checks,
 	// relative to the folder of the config file. Empty means no own checks.
 	Dir string `yaml:"dir"`
-	// Timeout is how long one check may run. Defaults to 30s.
+	// Timeout is how long one check may run.
 	Timeout time.Duration `yaml:"timeout"`
 	// Rules change checks by their name.
 	Rules map[string]CheckRule `yaml:"rules"`

@@ -470,21 +470,21 @@ func TestReadKeys(t *testing.T) {
 		return path
 	}
 	s := config.S3{AccessKeyFile: write("access", "AKIA\n"), SecretKeyFile: write("secret", "hunter2 \n")}
-	access, secret, err := s.ReadKeys(os.ReadFile)
+	access, secret, err := s.ReadKeys()
 	if err != nil || access.Reveal() != "AKIA" || secret.Reveal() != "hunter2" {
 		t.Errorf("ReadKeys returned keys of %d and %d bytes (%v), want AKIA and hunter2", len(access), len(secret), err)
 	}
 	for _, text := range []string{"", "  \n", "aws_secret_access_key = hunter2", "hunter2\nhunter2"} {
 		s.SecretKeyFile = write("bad", text)
-		if _, _, err := s.ReadKeys(os.ReadFile); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, _, err := s.ReadKeys(); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("key file %q: got %v, want an error without the secret", text, err)
 		}
 	}
 	s.SecretKeyFile = filepath.Join(dir, "none")
-	if _, _, err := s.ReadKeys(os.ReadFile); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := s.ReadKeys(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing key file: got %v, want os.ErrNotExist", err)
 	}
-	if access, secret, err := (config.S3{}).ReadKeys(os.ReadFile); access != "" || secret != "" || err != nil {
+	if access, secret, err := (config.S3{}).ReadKeys(); access != "" || secret != "" || err != nil {
 		t.Errorf("no key files: got keys of %d and %d bytes (%v), want none", len(access), len(secret), err)
 	}
 }

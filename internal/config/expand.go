@@ -12,12 +12,11 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expandVariables replaces ${VAR} and $$ in text, and returns a message for each
-// reference that cannot be replaced. Values from the environment are not expanded
-// again; any other dollar sign is kept. It calls opened with the path of each file that
-// it reads.
-func expandVariables(text string, lookupEnv func(string) (string, bool), opened func(file string)) (string, []string) {
-	var messages []string
+// expandVariables replaces ${VAR} and $$ in the text of the value at path. Values from the
+// environment are not expanded again; any other dollar sign is kept. ok is false if a
+// reference cannot be replaced, which is added as a problem.
+func (b *binder) expandVariables(text string, line int, path string, isSecret bool) (expanded string, ok bool) {
+	ok = true
 	replace := func(match string) string {
 		if match == "$$" {
 			return "$"
@@ -25,19 +24,21 @@ func expandVariables(text string, lookupEnv func(string) (string, bool), opened 
 		name, closed := strings.CutSuffix(strings.TrimPrefix(match, "${"), "}")
 		if !closed || !variableName.MatchString(name) {
 			// The text is not shown: it may be a secret that contains a dollar sign.
-			messages = append(messages, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
+			b.addProblem(line, path, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
+			ok = false
 			return ""
 		}
-		value, ok, message := readVariable(name, lookupEnv, opened)
-		if !ok && message == "" {
-			message = fmt.Sprintf("the environment variable %s is not set: set it, or write the value here", name)
+		value, isSet, err := b.readVariable(name, variableFile{line: line, key: path, isSecret: isSecret})
+		if err == nil && !isSet {
+			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
 		}
-		if message != "" {
-			messages = append(messages, message)
+		if err != nil {
+			b.addProblem(line, path, "%v", err)
+			ok = false
 		}
 		return value
 	}
-	return dollars.ReplaceAllStringFunc(text, replace), messages
+	return dollars.ReplaceAllStringFunc(text, replace), ok
 }
 
 // fileSuffix marks a variable that contains the path of a file with the value. Users who
@@ -45,26 +46,26 @@ func expandVariables(text string, lookupEnv func(string) (string, bool), opened 
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by
-// NAME_FILE; it calls opened with the path of that file. A message that is not empty is
-// the reason of a failure; it never quotes the file.
-func readVariable(name string, lookupEnv func(string) (string, bool), opened func(file string)) (value string, ok bool, message string) {
-	value, ok = lookupEnv(name)
-	path, named := lookupEnv(name + fileSuffix)
+// NAME_FILE, which it adds to b.files with the use of the variable. The error never quotes
+// the file.
+func (b *binder) readVariable(name string, use variableFile) (value string, isSet bool, err error) {
+	value, isSet = b.lookupEnv(name)
+	path, named := b.lookupEnv(name + fileSuffix)
 	if !named || path == "" || strings.HasSuffix(name, fileSuffix) {
-		return value, ok, ""
+		return value, isSet, nil
 	}
-	if ok {
-		return "", false, fmt.Sprintf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
+	if isSet {
+		return "", false, fmt.Errorf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
 	}
-	opened(path)
+	use.path = path
+	b.files = append(b.files, use)
 	data, err := os.ReadFile(path)
-	switch text := strings.TrimSpace(string(data)); {
-	case err != nil:
-		return "", false, fmt.Sprintf("the file that %s%s names cannot be read: %v: give the path of a file that this user can read",
-			name, fileSuffix, err)
-	case len(text) > maxTokenSize || text == "":
-		return "", false, fmt.Sprintf("the file that %s%s names has %d bytes: give a file that contains only the value", name, fileSuffix, len(data))
-	default:
-		return text, true, ""
+	if err != nil {
+		return "", false, fmt.Errorf("the file that %s%s names cannot be read: %w: give the path of a file that this user can read", name, fileSuffix, err)
 	}
+	value = strings.TrimSpace(string(data))
+	if len(value) > maxTokenSize || value == "" {
+		return "", false, fmt.Errorf("the file that %s%s names has %d bytes: give a file that contains only the value", name, fileSuffix, len(data))
+	}
+	return value, true, nil
 }

@@ -50,7 +50,7 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.API.ReadToken(os.ReadFile)
+	token, err := c.API.ReadToken()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -53,33 +52,18 @@ type LakeREST struct {
 
 // ReadPassword returns the content of PostgresPasswordFile, or "" if no file is set. The
 // error never contains the password.
-func (l Lake) ReadPassword(readFile func(string) ([]byte, error)) (Secret, error) {
-	return readSecret("lake.postgres_password_file", l.PostgresPasswordFile, readFile)
+func (l Lake) ReadPassword() (Secret, error) {
+	return readSecret("lake.postgres_password_file", l.PostgresPasswordFile)
 }
 
 // ReadToken returns the content of TokenFile, see [Lake.ReadPassword].
-func (r LakeREST) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
-	return readSecret("lake.rest.token_file", r.TokenFile, readFile)
+func (r LakeREST) ReadToken() (Secret, error) {
+	return readSecret("lake.rest.token_file", r.TokenFile)
 }
 
 // ReadCredential returns the content of CredentialFile, see [Lake.ReadPassword].
-func (r LakeREST) ReadCredential(readFile func(string) ([]byte, error)) (Secret, error) {
-	return readSecret("lake.rest.credential_file", r.CredentialFile, readFile)
-}
-
-func readSecret(path, file string, readFile func(string) ([]byte, error)) (Secret, error) {
-	if file == "" {
-		return "", nil
-	}
-	data, err := readFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", path, err)
-	}
-	secret := Secret(strings.TrimSpace(string(data)))
-	if secret == "" || len(secret) > maxTokenSize {
-		return "", fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", path, file)
-	}
-	return secret, nil
+func (r LakeREST) ReadCredential() (Secret, error) {
+	return readSecret("lake.rest.credential_file", r.CredentialFile)
 }
 
 // joinSQLite resolves a relative FILE of sqlite:FILE against dir.
@@ -142,20 +126,13 @@ func checkPostgres(address string) error {
 }
 
 func (v *validator) checkLakeREST(r LakeREST) {
-	for _, key := range []struct {
-		path, address string
-		required      bool
-	}{{"lake.rest.uri", r.URI, true}, {"lake.rest.oauth_uri", r.OAuthURI, false}} {
-		u, err := url.Parse(key.address)
-		switch {
-		case key.address == "" && !key.required:
-		case err != nil || !isWeb(u):
-			v.addProblem(key.path, "is not an absolute http or https address: write one such as https://catalog.example.com")
-		case u.User != nil:
-			v.addProblem(key.path, "contains credentials: remove them, and use lake.rest.token_file or lake.rest.credential_file")
-		case u.Scheme == "http" && !isLoopback(u.Hostname()):
-			v.addProblem(key.path, "%s would send credentials unencrypted: use https", v.showValue(key.path, u.Scheme+"://"+u.Host))
-		}
+	address := webAddress{path: "lake.rest.uri", text: r.URI, example: "https://catalog.example.com",
+		credentials: "remove them, and use lake.rest.token_file or lake.rest.credential_file",
+		plain:       "would send credentials unencrypted: use https"}
+	v.checkAddress(address)
+	if r.OAuthURI != "" {
+		address.path, address.text = "lake.rest.oauth_uri", r.OAuthURI
+		v.checkAddress(address)
 	}
 	if r.TokenFile != "" && r.CredentialFile != "" {
 		v.addProblem("lake.rest.credential_file", "is set, and lake.rest.token_file too: keep one of the two")

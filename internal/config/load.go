@@ -53,15 +53,11 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	key, ok, message := readVariable(HashKeyVar, lookupEnv, func(file string) {
-		b.files = append(b.files, variableFile{0, "privacy.hash", file, true})
-	})
-	if message != "" {
-		b.addProblem(0, "privacy.hash", "%s", message)
+	key, _, err := b.readVariable(HashKeyVar, variableFile{key: "privacy.hash", isSecret: true})
+	if err != nil {
+		b.addProblem(0, "privacy.hash", "%v", err)
 	}
-	if ok {
-		cfg.Privacy.HashKey = Secret(key)
-	}
+	cfg.Privacy.HashKey = Secret(key)
 	v := validator{broken: b.broken, written: b.written}
 	v.checkConfig(cfg)
 	// Under cron or systemd the working directory is not the folder of the file.

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -48,7 +49,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // (syntax, an unknown key), or nil if there are none. An analyst's query, for example,
 // needs the warehouse but not the token.
 func (e *Error) Within(sections ...string) error {
-	others := slices.DeleteFunc(keysOf(""), func(key string) bool { return slices.Contains(sections, key) })
+	others := slices.DeleteFunc(keysOf(reflect.TypeFor[Config]()), func(key string) bool { return slices.Contains(sections, key) })
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
 		section := p.Path
 		if end := strings.IndexAny(section, ".["); end >= 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -116,7 +117,6 @@ func TestMarshaledDefaultsAreReadBack(t *testing.T) {
 }
 
 func TestReadToken(t *testing.T) {
-	api := config.API{TokenFile: "token"}
 	for name, test := range map[string]struct{ text, want, fault string }{
 		"white space around it": {"  pc_hunter2\r\n", "pc_hunter2", ""},
 		"another prefix":        {"hunter2", "hunter2", ""},
@@ -127,7 +127,11 @@ func TestReadToken(t *testing.T) {
 		"a header value":        {"Bearer hunter2", "", "contains white space"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := api.ReadToken(func(string) ([]byte, error) { return []byte(test.text), nil })
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("token", []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := config.API{TokenFile: "token"}.ReadToken()
 			if got.Reveal() != test.want {
 				t.Errorf("got %q, want %q", got.Reveal(), test.want)
 			}
@@ -140,16 +144,14 @@ func TestReadToken(t *testing.T) {
 
 func TestReadTokenReportsAMissingFile(t *testing.T) {
 	api := config.API{TokenFile: "gone"}
-	_, err := api.ReadToken(func(name string) ([]byte, error) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	})
+	_, err := api.ReadToken()
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "api.token_file: open gone") {
 		t.Errorf("got %v, want fs.ErrNotExist with key and path", err)
 	}
 }
 
 func TestReadTokenWithoutAFileReturnsToken(t *testing.T) {
-	got, err := config.API{Token: secret}.ReadToken(nil)
+	got, err := config.API{Token: secret}.ReadToken()
 	if got != secret || err != nil {
 		t.Errorf("got %v, %v, want the token", got.Reveal(), err)
 	}

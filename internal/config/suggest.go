@@ -1,46 +1,45 @@
 package config
 
 import (
-	"math"
+	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"placementsync/internal/nearest"
 )
 
-// index matches the index of a list item in a path. keyPaths writes [] instead.
-var index = regexp.MustCompile(`\[[0-9]+\]`)
-
-// ruleName is the name of a check in a path; keyPaths has * there.
-var ruleName = regexp.MustCompile(`^(checks\.rules\.)[^.]+`)
-
-// generalPath is a path as keyPaths has it.
-func generalPath(path string) string {
-	return ruleName.ReplaceAllString(index.ReplaceAllString(path, "[]"), "${1}*")
-}
-
-// nearestKey returns the path of the known key that is most similar to an unknown
-// key of section, or "". Between two equally similar keys it prefers the key of the section.
-func nearestKey(section, unknown string) string {
-	best, least := "", math.MaxInt
-	general := generalPath(section)
-	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
-		edits, near := nearest.CountEdits(lastSegment(path), unknown)
-		rank := 2 * edits
-		if parentPath(path) != general {
-			rank++
-		} else {
-			path = joinPath(section, lastSegment(path))
-		}
-		if near && rank < least {
-			best, least = path, rank
+// keyHint returns advice about an unknown key of a section. t is the struct of the section.
+func keyHint(section string, t reflect.Type, unknown string) string {
+	if above, below, dotted := strings.Cut(unknown, "."); dotted {
+		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
+	}
+	// Of equally similar keys, the first is suggested, which may be in this section.
+	var paths []string
+	for _, key := range keysOf(t) {
+		paths = append(paths, joinPath(section, key))
+	}
+	best, least := "", 0
+	for _, path := range append(paths, keyPaths(reflect.TypeFor[Config](), "")...) {
+		edits, near := nearest.CountEdits(path[strings.LastIndexByte(path, '.')+1:], unknown)
+		if near && (best == "" || edits < least) {
+			best, least = path, edits
 		}
 	}
-	return best
+	if best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "use one of " + strings.Join(keysOf(t), ", ")
 }
 
-func lastSegment(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+// keysOf lists the keys of a section without those of its subsections.
+func keysOf(t reflect.Type) (keys []string) {
+	for field := range t.Fields() {
+		if key := field.Tag.Get("yaml"); key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
 
 // keyPaths lists the path of every key below t, sections included.
 func keyPaths(t reflect.Type, prefix string) []string {
@@ -62,16 +61,4 @@ func keyPaths(t reflect.Type, prefix string) []string {
 		}
 	}
 	return paths
-}
-
-// keysOf lists the keys of the section at path. The path "" means the top level.
-func keysOf(path string) []string {
-	var keys []string
-	path = generalPath(path)
-	for _, known := range keyPaths(reflect.TypeFor[Config](), "") {
-		if parentPath(known) == path {
-			keys = append(keys, lastSegment(known))
-		}
-	}
-	return keys
 }

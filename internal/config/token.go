@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"unicode"
 )
@@ -17,14 +18,14 @@ const maxTokenSize = 8 << 10
 // ReadToken returns the trimmed content of TokenFile, or Token. After a response 401 the
 // caller calls it again, because operators rotate a token by replacing the content of the
 // file. The error never contains the token.
-func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
+func (a API) ReadToken() (Secret, error) {
 	token, place := a.Token, "api.token"
 	if a.TokenFile != "" {
-		data, err := readFile(a.TokenFile)
-		if err != nil {
-			return "", fmt.Errorf("read api.token_file: %w: give the path of a file that this user can read", err)
+		var err error
+		if token, err = readTrimmed("api.token_file", a.TokenFile); err != nil {
+			return "", err
 		}
-		token, place = Secret(strings.TrimSpace(string(data))), fmt.Sprintf("api.token_file %q", a.TokenFile)
+		place = fmt.Sprintf("api.token_file %q", a.TokenFile)
 	}
 	if fault := tokenFault(token); fault != "" {
 		return "", errors.New(place + " " + fault)
@@ -34,7 +35,7 @@ func (a API) ReadToken(readFile func(string) ([]byte, error)) (Secret, error) {
 
 // ReadKeys returns the contents of AccessKeyFile and SecretKeyFile. Both keys are empty if
 // no files are set. The error never contains a key.
-func (s S3) ReadKeys(readFile func(string) ([]byte, error)) (access, secret Secret, err error) {
+func (s S3) ReadKeys() (access, secret Secret, err error) {
 	for _, key := range []struct {
 		path, file string
 		value      *Secret
@@ -42,16 +43,37 @@ func (s S3) ReadKeys(readFile func(string) ([]byte, error)) (access, secret Secr
 		if key.file == "" {
 			continue
 		}
-		data, err := readFile(key.file)
-		if err != nil {
-			return "", "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", key.path, err)
+		if *key.value, err = readTrimmed(key.path, key.file); err != nil {
+			return "", "", err
 		}
-		*key.value = Secret(strings.TrimSpace(string(data)))
 		if text := key.value.Reveal(); text == "" || len(text) > maxTokenSize || strings.ContainsFunc(text, unfitForHeader) {
 			return "", "", fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", key.path, key.file)
 		}
 	}
 	return access, secret, nil
+}
+
+// readSecret returns the content of the secret file of a key, or "" if no file is set.
+func readSecret(key, file string) (Secret, error) {
+	if file == "" {
+		return "", nil
+	}
+	secret, err := readTrimmed(key, file)
+	if err == nil && (secret == "" || len(secret) > maxTokenSize) {
+		err = fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", key, file)
+	}
+	if err != nil {
+		return "", err
+	}
+	return secret, nil
+}
+
+func readTrimmed(key, file string) (Secret, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", key, err)
+	}
+	return Secret(strings.TrimSpace(string(data))), nil
 }
 
 // tokenFault returns the reason why token cannot be sent in a header, or "".

@@ -147,9 +147,12 @@ func (v *validator) checkPatterns(at string, patterns []string) {
 
 var sizeText = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
-// parseSize returns a number of bytes, or 0 if text is not a size. As in DuckDB, 1 MB is
-// 1,000,000 bytes and 1 MiB is 1,048,576 bytes.
-func parseSize(text string) float64 {
+// maxSize is an upper limit of sizes in bytes. Its double is an int64 too.
+const maxSize = 1 << 60
+
+// parseSize returns a number of bytes up to maxSize, or 0 if text is not a size. As in DuckDB,
+// 1 MB is 1,000,000 bytes and 1 MiB is 1,048,576 bytes.
+func parseSize(text string) int64 {
 	match := sizeText.FindStringSubmatch(text)
 	if match == nil {
 		return 0
@@ -162,14 +165,14 @@ func parseSize(text string) float64 {
 	if match[3] != "" {
 		unit = 1024
 	}
-	return number * math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2]))))
+	return int64(min(number*math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2])))), maxSize))
 }
 
 // MaxBodyBytes returns MaxBody in bytes, or 0 if it is not a size.
-func (a API) MaxBodyBytes() int64 { return int64(min(parseSize(a.MaxBody), math.MaxInt64/2)) }
+func (a API) MaxBodyBytes() int64 { return parseSize(a.MaxBody) }
 
 // MemoryBytes returns MemoryLimit in bytes.
-func (w Warehouse) MemoryBytes() int64 { return int64(min(parseSize(w.MemoryLimit), math.MaxInt64/4)) }
+func (w Warehouse) MemoryBytes() int64 { return parseSize(w.MemoryLimit) }
 
 // minMemory is the memory that DuckDB needs for a night of all streams, even of a small
 // catalog.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -23,24 +22,51 @@ func (a API) CheckBaseURL() error {
 	return newError("", v.problems)
 }
 
-// checkBaseURL shows only scheme and host of an invalid address. The rest may contain
-// credentials.
 func (v *validator) checkBaseURL(a API) {
 	const path = "api.base_url"
-	u, err := url.Parse(a.BaseURL)
-	switch {
-	case a.BaseURL == "":
+	if a.BaseURL == "" {
 		v.addProblem(path, "is empty: give the address of the service, such as https://api.example.com")
-	case err != nil || !isWeb(u):
-		v.addProblem(path, "is not an absolute http or https address: write one such as https://api.example.com")
-	case u.User != nil:
-		v.addProblem(path, "contains credentials: remove them and use api.token")
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#"):
-		v.addProblem(path, "%s ends with a query or fragment: end it with the path", v.showValue(path, u.Scheme+"://"+u.Host))
-	case u.Scheme == "http" && !a.AllowInsecure && !isLoopback(u.Hostname()):
-		v.addProblem(path, "%s would send the token unencrypted: use https, or set api.allow_insecure: true",
-			v.showValue(path, u.Scheme+"://"+u.Host))
+		return
 	}
+	u, origin := v.checkAddress(webAddress{path: path, text: a.BaseURL, example: "https://api.example.com",
+		credentials: "remove them and use api.token", insecure: a.AllowInsecure,
+		plain: "would send the token unencrypted: use https, or set api.allow_insecure: true"})
+	if u != nil && (u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#")) {
+		v.addProblem(path, "%s ends with a query or fragment: end it with the path", origin)
+	}
+}
+
+// webAddress is the http or https address of a key, with its rules.
+type webAddress struct {
+	path, text, example string
+	// credentials is the advice against credentials in the address. Empty means that the
+	// address is a secret, which may contain credentials and is not shown.
+	credentials string
+	// plain is the problem of plain http to hosts other than loopback. insecure allows it.
+	plain    string
+	insecure bool
+}
+
+// checkAddress returns the parsed address, or nil after a problem. origin is its scheme and
+// host as they are shown; the rest may contain credentials.
+func (v *validator) checkAddress(a webAddress) (u *url.URL, origin string) {
+	u, err := url.Parse(a.text)
+	if err != nil || !isWeb(u) {
+		v.addProblem(a.path, "is not an absolute http or https address: write one such as %s", a.example)
+		return nil, ""
+	}
+	if a.credentials != "" {
+		origin = v.showValue(a.path, u.Scheme+"://"+u.Host)
+	}
+	switch {
+	case u.User != nil && a.credentials != "":
+		v.addProblem(a.path, "contains credentials: %s", a.credentials)
+	case u.Scheme == "http" && !a.insecure && !isLoopback(u.Hostname()):
+		v.addProblem(a.path, "%s", strings.TrimSpace(origin+" "+a.plain))
+	default:
+		return u, origin
+	}
+	return nil, ""
 }
 
 func isWeb(u *url.URL) bool {
@@ -121,7 +147,7 @@ func (v *validator) checkServe(s Serve) {
 }
 
 // InboxMaxBytes returns InboxMax in bytes, or 0 if it is empty.
-func (s Serve) InboxMaxBytes() int64 { return int64(min(parseSize(s.InboxMax), math.MaxInt64/2)) }
+func (s Serve) InboxMaxBytes() int64 { return parseSize(s.InboxMax) }
 
 func (v *validator) checkSecretText(path string, secret Secret) {
 	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {
@@ -130,10 +156,7 @@ func (v *validator) checkSecretText(path string, secret Secret) {
 }
 
 func (v *validator) checkNotifyURL(path string, address Secret) {
-	if address == "" {
-		return
-	}
-	if u, err := url.Parse(address.Reveal()); err != nil || !isWeb(u) {
-		v.addProblem(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
+	if address != "" {
+		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", insecure: true})
 	}
 }

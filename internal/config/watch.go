@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/mail"
-	"net/url"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -58,11 +57,11 @@ const (
 )
 
 // ReadPassword returns the content of PasswordFile, or Password.
-func (s SMTP) ReadPassword(readFile func(string) ([]byte, error)) (Secret, error) {
+func (s SMTP) ReadPassword() (Secret, error) {
 	if s.PasswordFile == "" {
 		return s.Password, nil
 	}
-	return readSecret("notify.channels.smtp.password_file", s.PasswordFile, readFile)
+	return readSecret("notify.channels.smtp.password_file", s.PasswordFile)
 }
 
 // Watch is a query that runs after each night and whose findings are sent to channels.
@@ -135,7 +134,8 @@ func (v *validator) checkChannels(channels []Channel) []string {
 		checkOneOf(v, at+".type", c.Type, ChannelWebhook, ChannelSlack, ChannelEmail)
 		switch c.Type {
 		case ChannelWebhook, ChannelSlack:
-			v.checkChannelURL(at+".url", c.URL)
+			v.checkAddress(webAddress{path: at + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc",
+				plain: "would send findings unencrypted: use https"})
 			if c.SMTP.Host != "" {
 				v.addProblem(at+".smtp.host", "is for type: email: remove it, or correct the type")
 			}
@@ -148,16 +148,6 @@ func (v *validator) checkChannels(channels []Channel) []string {
 		}
 	}
 	return names
-}
-
-func (v *validator) checkChannelURL(path string, address Secret) {
-	u, err := url.Parse(address.Reveal())
-	switch {
-	case err != nil || !isWeb(u):
-		v.addProblem(path, "is not an absolute http or https address: write one such as https://hooks.example.com/abc")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		v.addProblem(path, "would send findings unencrypted: use https")
-	}
 }
 
 func (v *validator) checkAddresses(at string, c Channel) {
