@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -54,25 +53,6 @@ func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	}
 	pages.Wait()
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries are still running after their time limit")
-	for explorer.Stuck() > 0 {
-		_, _, err := s.fetch(t.Context(), "/snapshot")
-		fatal(t, err)
-	}
-	s.get(t, "/snapshot", http.StatusOK)
-}
-
-// TestUninterruptibleQueryOfASecondSession checks that an uninterruptible query of the second
-// session of a request is counted, and that the request ends.
-func TestUninterruptibleQueryOfASecondSession(t *testing.T) {
-	t.Parallel()
-	s, explorer := newOwnSite(t, 3*time.Second, nil)
-	s.askUntil(t, "/snapshot", http.StatusOK, "") // the snapshot is open
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	err := explorer.AskSecond(ctx, "SELECT levenshtein(repeat('a', 40000), repeat('b', 40000)) AS n")
-	if stuck := explorer.Stuck(); err == nil || stuck != 1 {
-		t.Errorf("%d queries are stuck after %v, want 1", stuck, err)
-	}
 	for explorer.Stuck() > 0 {
 		_, _, err := s.fetch(t.Context(), "/snapshot")
 		fatal(t, err)

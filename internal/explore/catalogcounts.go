@@ -86,8 +86,8 @@ func (s *catalogState) countStatement(b *binder) string {
 }
 
 // countListings returns the counts of an address, from the cache if possible.
-func countListings(v *visit, ix *index, s *catalogState) (counts, error) {
-	filter := s.filters().Encode()
+func countListings(v *visit, s *catalogState) (counts, error) {
+	ix, filter := &v.snapshot.index, s.filters().Encode()
 	if known, ok := ix.cachedCounts(filter); ok {
 		return known, nil
 	}

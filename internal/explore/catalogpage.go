@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
@@ -39,25 +37,23 @@ type catalogView struct {
 	Order string
 }
 
-// facetView is a facet with its counts.
+// facetView is a facet with its counts. More contains the values after the first ones. Cut is true
+// if not all values were counted.
 type facetView struct {
-	Key, Label string
-	Values     []valueView
-	Chosen     int
-	// Few is the number of values before "more". Cut is true if not all values were counted.
-	Few int
-	Cut bool
-	// Counted is false if the page has no counts.
-	Counted bool
+	Key, Label   string
+	Values, More []valueView
+	Cut          bool
+	// Empty is shown if there are no values.
+	Empty string
 }
 
-// valueView is one value of a facet.
+// valueView is one value of a facet. Key and Value are its parameter in the address.
 type valueView struct {
-	// Value is the value in the address.
-	Value, Label string
-	N            int64
-	Chosen       bool
-	Counted      bool
+	Key, Value, Label string
+	N                 int64
+	Chosen            bool
+	// Counted is false if the page has no counts.
+	Counted bool
 }
 
 // spanView is a range in the form.
@@ -82,16 +78,22 @@ func showCatalog(v *visit) (reply, error) {
 	if err != nil {
 		return view.refuse(v, err)
 	}
-	ix, err := v.snapshot.useIndex(v.Context(), indexWait)
+	err = v.snapshot.index.wait(v.Context(), v.snapshot.db, indexWait)
 	if errors.Is(err, errNotReady) {
 		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page reloads automatically."
-		view.Facets, view.Spans, view.Choosers = facetViewsOf(&s, counts{}), spanViewsOf(&s), choosersOf(&s)
-		return htmlPage{Heading: "Catalog", Template: "catalog", Data: view, Status: http.StatusServiceUnavailable, Reload: 2}, nil
+		view.addForm(counts{})
+		p := newPage("Catalog", "catalog", view)
+		p.Status, p.Refresh = http.StatusServiceUnavailable, 2
+		return p, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, rows, err := s.countAndRead(v, ix)
+	c, err := countListings(v, &s)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.readRows(v)
 	if err != nil {
 		return nil, err
 	}
@@ -104,29 +106,7 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.Sources = query.DescribeSources(sources)
 	view.fill(c, rows)
-	return htmlPage{Heading: "Catalog", Template: "catalog", Data: view}, nil
-}
-
-// countAndRead counts the listings of an address and reads one page of them. It does both
-// concurrently if another session is idle.
-func (s *catalogState) countAndRead(v *visit, ix *index) (c counts, rows []listing, err error) {
-	other := v.snapshot.borrowIdle()
-	if other == nil {
-		if c, err = countListings(v, ix, s); err == nil {
-			rows, err = s.readRows(v)
-		}
-		return c, rows, err
-	}
-	defer v.pool.releaseIdle(v.snapshot, other)
-	var reading errgroup.Group
-	reading.Go(func() (err error) {
-		second := *v
-		second.db = other
-		rows, err = s.readRows(&second)
-		return err
-	})
-	c, err = countListings(v, ix, s)
-	return c, rows, errors.Join(err, reading.Wait())
+	return newPage("Catalog", "catalog", view), nil
 }
 
 // findOutlets finds outlets by the words of the search, including outlets without listings.
@@ -143,7 +123,7 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)), b.values)
 	var outlets []page.Cell
 	for _, r := range found.Rows {
-		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: outletLink(r.Get("id").Text)})
+		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
 	}
 	return outlets, err
 }
@@ -159,18 +139,20 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	possible := *s
 	possible.Ranges = maps.Clone(s.Ranges)
 	possible.dropPrices()
-	if ix, err := v.snapshot.useIndex(v.Context(), indexWait); err == nil && possible.check() == nil {
-		if c, err = countListings(v, ix, &possible); err != nil {
+	if err := v.snapshot.index.wait(v.Context(), v.snapshot.db, indexWait); err == nil && possible.check() == nil {
+		if c, err = countListings(v, &possible); err != nil {
 			return nil, err
 		}
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
-	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
+	view.addForm(c)
 	for i := range view.Spans { // keep the typed texts, which may not be numbers
 		r := &view.Spans[i]
 		r.Min, r.Max = v.params.Get(r.Key+"_min"), v.params.Get(r.Key+"_max")
 	}
-	return htmlPage{Heading: "Catalog", Template: "catalog", Data: *view, Status: wrong.status}, nil
+	p := newPage("Catalog", "catalog", *view)
+	p.Status = wrong.status
+	return p, nil
 }
 
 // sendCatalog returns a handler that sends all rows of an address as a file.
@@ -191,7 +173,7 @@ func sendCatalog(f query.Format) func(v *visit) (reply, error) {
 func (view *catalogView) fill(c counts, rows []listing) {
 	s := view.State
 	view.Total = c.Total
-	view.Facets, view.Spans, view.Choosers = facetViewsOf(s, c), spanViewsOf(s), choosersOf(s)
+	view.addForm(c)
 	view.Chips = s.chips()
 	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
 	for _, col := range s.shownColumns() {
@@ -278,7 +260,7 @@ type listing map[string]query.Value
 // main.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{values: map[string]string{}}
-	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
+	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
 	found, err := v.run(b.query(text), b.values)
 	if err != nil || len(found.Rows) == 0 {
 		return nil, err
@@ -287,9 +269,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	for _, c := range s.shownColumns() {
 		for _, name := range c.plain {
 			switch name {
-			case "price", "tier", "tags":
-			case "outlet_name":
-				columns = append(columns, "coalesce(l.outlet_name, (SELECT o.name FROM main.outlets AS o WHERE o.id = l.outlet_id)) AS outlet_name")
+			case "price", "tier", "tags", "outlet_name": // not in this table, or without all names
 			default:
 				columns = append(columns, "l."+name)
 			}
@@ -311,7 +291,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	rows := make([]listing, len(found.Rows))
 	byRank := map[string]listing{}
 	for i, r := range found.Rows {
-		rows[i] = listing{}
+		rows[i] = listing{"outlet_name": r.Get("outlet_name")}
 		for _, c := range full.Columns {
 			rows[i][c.Name] = bySource[r.Get("source").Text].Get(c.Name)
 		}
@@ -361,37 +341,48 @@ func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked stri
 	return nil
 }
 
-// facetViewsOf combines counts and chosen values. A chosen value that no listing has is shown
-// with the count 0.
-func facetViewsOf(s *catalogState, c counts) []facetView {
-	const few = 8
-	var views []facetView
+// addForm adds the facets, the ranges and the choice of columns.
+func (view *catalogView) addForm(c counts) {
+	s := view.State
 	for _, f := range facets() {
-		chosen := slices.Clone(s.Chosen[f.key])
-		view := facetView{Key: f.key, Label: f.label, Chosen: len(chosen), Few: few, Cut: len(c.Facets[f.key]) >= maxValues, Counted: c.Facets != nil}
-		for _, one := range c.Facets[f.key] {
-			at := slices.Index(chosen, one.choice)
-			if at >= 0 {
-				chosen = slices.Delete(chosen, at, at+1)
-			}
-			view.Values = append(view.Values, newValueView(f, one, at >= 0, true))
-		}
-		for _, missing := range chosen {
-			view.Values = append(view.Values, newValueView(f, count{missing, 0}, true, view.Counted))
-		}
-		// Chosen values are first, so that they can be removed easily.
-		slices.SortStableFunc(view.Values, func(a, b valueView) int {
-			switch {
-			case a.Chosen == b.Chosen:
-				return int(min(1, max(-1, b.N-a.N)))
-			case a.Chosen:
-				return -1
-			}
-			return 1
-		})
-		views = append(views, view)
+		view.Facets = append(view.Facets, s.viewFacet(f, c))
 	}
-	return views
+	for _, r := range spans() {
+		view.Spans = append(view.Spans, spanView{r.key, r.label, s.Ranges[r.key].Min, s.Ranges[r.key].Max})
+	}
+	shown := s.shownColumns()
+	for _, c := range catalogColumns()[1:] { // the first one is always shown
+		view.Choosers = append(view.Choosers, chooser{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
+	}
+}
+
+// viewFacet combines counts and chosen values. A chosen value that no listing has is shown with
+// the count 0.
+func (s *catalogState) viewFacet(f facet, c counts) facetView {
+	const few = 8
+	isCounted := c.Facets != nil
+	chosen := slices.Clone(s.Chosen[f.key])
+	view := facetView{Key: f.key, Label: f.label, Cut: len(c.Facets[f.key]) >= maxValues, Empty: "none"}
+	if !isCounted {
+		view.Empty = "not counted"
+	}
+	// Chosen values are first, so that they can be removed easily.
+	var others []valueView
+	for _, one := range c.Facets[f.key] {
+		if at := slices.Index(chosen, one.choice); at >= 0 {
+			chosen = slices.Delete(chosen, at, at+1)
+			view.Values = append(view.Values, newValueView(f, one, true, true))
+		} else {
+			others = append(others, newValueView(f, one, false, true))
+		}
+	}
+	for _, missing := range chosen {
+		view.Values = append(view.Values, newValueView(f, count{missing, 0}, true, isCounted))
+	}
+	view.Values = append(view.Values, others...)
+	first := min(few, len(view.Values))
+	view.Values, view.More = view.Values[:first], view.Values[first:]
+	return view
 }
 
 func newValueView(f facet, c count, chosen, counted bool) valueView {
@@ -409,26 +400,7 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 	if slices.Contains([]string{"channel", "placement", "tier"}, f.key) {
 		label = wordsOf(label)
 	}
-	return valueView{c.encode(), label, c.N, chosen, counted}
-}
-
-func spanViewsOf(s *catalogState) []spanView {
-	var views []spanView
-	for _, r := range spans() {
-		views = append(views, spanView{r.key, r.label, s.Ranges[r.key].Min, s.Ranges[r.key].Max})
-	}
-	return views
-}
-
-func choosersOf(s *catalogState) []chooser {
-	shown := s.shownColumns()
-	var all []chooser
-	for _, c := range catalogColumns() {
-		if c.key != "name" {
-			all = append(all, chooser{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
-		}
-	}
-	return all
+	return valueView{f.key, c.encode(), label, c.N, chosen, counted}
 }
 
 // head returns the header of a column. Its link sorts numbers in descending order first, and
@@ -455,13 +427,13 @@ func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 	cell := page.Cell{Text: value.Text}
 	switch c.key {
 	case "name":
-		cell.Link = listingLink(r["id"].Text)
+		cell.Link = linkTo("listings", r["id"].Text)
 		if value.Null {
 			cell.Text, missing = r["id"].Text, false
 		}
 	case "outlet":
 		if !r["outlet_id"].Null {
-			cell.Link = outletLink(r["outlet_id"].Text)
+			cell.Link = linkTo("outlets", r["outlet_id"].Text)
 		}
 	case "website":
 		cell.Address = webLink(value.Text)

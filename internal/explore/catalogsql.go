@@ -22,7 +22,7 @@ type catalogTables struct {
 }
 
 func mainTables() catalogTables {
-	named := "(SELECT * REPLACE (coalesce(outlet_name, (SELECT o.name FROM main.outlets AS o WHERE o.id = outlet_id)) AS outlet_name) FROM main.product_listings)"
+	named := "(\n" + string(catalogSQL.Render("named_listings", outletNames())) + "\n)"
 	return catalogTables{named, "main.product_listing_prices", "main.product_listing_tags",
 		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
 }

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -106,21 +105,4 @@ func labelOf(column string) string {
 		return label
 	}
 	return strings.ToUpper(label[:1]) + label[1:]
-}
-
-// links creates links to pages of the same snapshot.
-type links struct{ asOf string }
-
-// linkRecord returns the address of a record of a kind, such as listing.
-func (l links) linkRecord(kind, id string) string { return l.keepAsOf(linkTo(kind+"s", id)) }
-
-// linkQuestion returns the address of a named query.
-func (l links) linkQuestion(name string) string { return l.keepAsOf(questionLink(name)) }
-
-// keepAsOf adds as_of to an address.
-func (l links) keepAsOf(address string) string {
-	if l.asOf == "" {
-		return address
-	}
-	return address + "?" + url.Values{asOfKey: {l.asOf}}.Encode()
 }

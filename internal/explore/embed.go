@@ -8,7 +8,9 @@ import (
 
 var (
 	//go:embed sql/record.sql
-	recordSQL sqltext.File // for all kinds of records
+	recordSQL sqltext.File
+	//go:embed sql/catalog.sql
+	catalogSQL sqltext.File
 	//go:embed sql/listing.sql
 	listingSQL sqltext.File
 	//go:embed sql/outlet.sql
@@ -22,3 +24,8 @@ var (
 	//go:embed sql/profile.sql
 	profileSQL sqltext.File
 )
+
+// outletNames fills {names} of a statement with the names of outlets from all tables.
+func outletNames() sqltext.Values {
+	return sqltext.Values{"names": recordSQL.Render("outlet_names", nil)}
+}

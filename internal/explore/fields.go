@@ -127,7 +127,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 		f := fieldView{Label: labelOf(r.Name), About: about[r.Name]}
 		for i := len(spans) - 1; i >= 0; i-- {
 			s := spans[i]
-			d, since := r.showField(s.value, b.links), clockOf(s.from)
+			d, since := r.showField(s.value, b.links()), clockOf(s.from)
 			if i == 0 {
 				since += earlier
 			}

@@ -2,13 +2,37 @@ package explore
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
-func listingLink(id string) string { return linkTo("listings", id) }
-func outletLink(id string) string  { return linkTo("outlets", id) }
+// links creates links to pages of the same snapshot. AsOf is the parameter as_of of the address.
+type links struct{ AsOf string }
 
-func questionLink(name string) string { return linkTo("questions", name) }
+func (v *visit) links() links { return links{v.params.Get(asOfKey)} }
+
+// linkRecord returns the address of a record of a kind, such as listing.
+func (l links) linkRecord(kind, id string) string { return l.keepAsOf(linkTo(kind+"s", id)) }
+
+// linkQuestion returns the address of a named query.
+func (l links) linkQuestion(name string) string { return l.keepAsOf(linkTo("questions", name)) }
+
+// linkWriter returns the address of the articles of a writer. Writers have no page of their own.
+func (l links) linkWriter(name string) string {
+	return l.keepAsOf(base + "/articles?" + url.Values{isKey + "writer": {choice{Text: name}.encode()}}.Encode())
+}
+
+// keepAsOf adds as_of to an address, unless its page shows only the newest snapshot.
+func (l links) keepAsOf(address string) string {
+	if l.AsOf == "" || slices.ContainsFunc(routes(), func(r route) bool { return r.newest && address == base+r.path }) {
+		return address
+	}
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	return address + separator + url.Values{asOfKey: {l.AsOf}}.Encode()
+}
 
 // linkTo escapes an id, which may be any text, as one segment of a path. Segments of dots only
 // would be relative.

@@ -31,6 +31,7 @@ func TestOwnQueries(t *testing.T) {
 		"mixed":   "-- title: Mixed\nSELECT * FROM (VALUES ('a', 10, 'USD'), ('b', 12, 'EUR')) AS t(what, list_now, list_currency)",
 		"zero":    "-- title: Zero\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
 		"sales":   "-- title: Sales\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, i AS orders, i * 1000.125 AS sale_total FROM range(150) AS t(i)",
+		"lines":   "-- title: Lines\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
@@ -66,8 +67,7 @@ func TestOwnQueries(t *testing.T) {
 	if strings.Contains(zero, "data-chart") {
 		t.Error("a chart without values is drawn")
 	}
-	// The chart shows the amounts of all pages of the table by month, and links each bar to its
-	// rows.
+	// The chart shows the amounts of all pages of the table by month. Each bar links to its row.
 	sales := html.UnescapeString(s.get(t, "/questions/sales", http.StatusOK))
 	for _, want := range []string{"Sale total by month", `"2026-08","2026-09"`, `"1,000.13","2,000.25"`, `"texts":["0.00"`, `"2039-01"]`, `"?max.month=2026-09-01&min.month=2026-09-01#table"`} {
 		if !strings.Contains(sales, want) {
@@ -75,6 +75,11 @@ func TestOwnQueries(t *testing.T) {
 		}
 	}
 	wantTexts(t, s.get(t, "/questions/sales?max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 1 1,000.13")
+	lines := html.UnescapeString(s.get(t, "/questions/lines", http.StatusOK))
+	if want := `"?is.outlet=site+1&max.month=2026-09-01&min.month=2026-09-01#table"`; !strings.Contains(lines, want) {
+		t.Errorf("the chart lacks %s:\n%s", want, lines)
+	}
+	wantTexts(t, s.get(t, "/questions/lines?is.outlet=site+1&max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 site 1 3")
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows, 1 to 100")
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,17 +48,12 @@ type openSnapshot struct {
 	Outcome   string
 	Standings []standingCount
 
-	version   Version
-	asOf      string
-	file      os.FileInfo
-	db        *query.DB
-	idle      chan *query.DB
-	building  sync.Mutex // guards index, stopIndex, failures and retryAt
-	index     *index
-	stopIndex context.CancelFunc
-	// failures counts the failed attempts to build the index, retryAt is the time of the next.
-	failures int
-	retryAt  time.Time
+	version Version
+	asOf    string
+	file    os.FileInfo
+	db      *query.DB
+	idle    chan *query.DB
+	index   catalogIndex
 	// borrowed counts requests. A dropped snapshot is closed when its last request ends.
 	borrowed int
 	dropped  bool
@@ -196,11 +190,7 @@ func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf strin
 
 // readFacts reads the fields for the footer of all pages.
 func (s *openSnapshot) readFacts(ctx context.Context) error {
-	text, err := statements.ReadFile("sql/facts.sql")
-	if err != nil {
-		return err
-	}
-	facts, err := s.db.Collect(ctx, query.Text(string(text)), nil, maxRows)
+	facts, err := s.db.Collect(ctx, query.Text(string(recordSQL.Render("facts", nil))), nil, maxRows)
 	if err != nil {
 		return err
 	}
@@ -242,29 +232,6 @@ func (p *pool) release(s *openSnapshot, db *query.DB) {
 	}()
 }
 
-// borrowIdle returns a second handle for a request, or nil if none is idle. The caller returns
-// it with releaseIdle.
-func (s *openSnapshot) borrowIdle() *query.DB {
-	select {
-	case db := <-s.idle:
-		return db
-	default:
-		return nil
-	}
-}
-
-// releaseIdle returns the second handle of a request.
-func (p *pool) releaseIdle(s *openSnapshot, db *query.DB) {
-	if db.Abandoned() == nil {
-		s.idle <- db
-		return
-	}
-	p.turn <- struct{}{}
-	s.borrowed++ // until the running query has ended
-	p.unlock()
-	p.release(s, db)
-}
-
 func (p *pool) giveBack(s *openSnapshot, db *query.DB) {
 	if db != nil {
 		s.idle <- db
@@ -295,7 +262,7 @@ func (p *pool) closeUnused(s *openSnapshot) {
 	if !s.dropped || s.borrowed > 0 {
 		return
 	}
-	s.stopBuilding()
+	s.index.stop()
 	if err := s.db.Close(); err != nil {
 		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
 	}

@@ -91,3 +91,22 @@ func testQuestionCharts(t *testing.T, s *site) {
 		}
 	}
 }
+
+// testGroupLinks checks that the groups of a question link to their records.
+func testGroupLinks(t *testing.T, s *site) {
+	for address, link := range map[string]string{
+		"margins?p.by=outlet":                   "/explore/outlets/O1",
+		"margins?p.by=profile":                  "/explore/profiles/P1",
+		"margins?p.by=product":                  "/explore/listings/L1",
+		"margins?p.by=writer":                   "/explore/articles?is.writer=Ann&#43;Author",
+		"refunds_and_addons":                    "/explore/outlets/O1",
+		"refunds_and_addons?as_of=2026-11-02":   "/explore/outlets/O1?as_of=2026-11-02",
+		"delivery?p.by=writer&as_of=2026-11-03": "/explore/articles?is.writer=Ann&#43;Author&amp;as_of=2026-11-03",
+	} {
+		wantLinks(t, s.get(t, "/questions/"+address, http.StatusOK), link)
+	}
+	wantTexts(t, s.get(t, "/articles?is.writer=Ann+Author", http.StatusOK), "1 row", "Ten facts")
+	if body := s.get(t, "/questions/margins?p.by=month", http.StatusOK); strings.Contains(body, `<td class="s"><a `) {
+		t.Error("a month links to a record")
+	}
+}

@@ -167,7 +167,7 @@ func (q *question) splitSeries(a query.Result, first, column columnRole) (names 
 			date, value := r.Get(first.Name), r.Get(column.Name)
 			at, ok := dateOf(date)
 			if _, isNumber := value.Number(); ok && isNumber {
-				points = append(points, point{at, value, first.buildCell(date).Text, q.linkToRows(first, date) + "#table"})
+				points = append(points, point{at, value, first.buildCell(date).Text, q.linkToRows(first, second, r)})
 			}
 		}
 		slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
@@ -181,13 +181,20 @@ func (q *question) splitSeries(a query.Result, first, column columnRole) (names 
 	return names, series
 }
 
-// linkToRows returns the address of the rows with a date.
-func (q *question) linkToRows(r columnRole, date query.Value) string {
-	if !isTime(r.Column) {
-		return q.addressWith(pair{isKey + r.Name, date.Text})
+// linkToRows returns the address of the rows with the date of a row and, if the chart has several
+// lines, with its value of the second column.
+func (q *question) linkToRows(first, second columnRole, row query.Record) string {
+	date := row.Get(first.Name).Text
+	filters := []pair{{isKey + first.Name, date}}
+	if isTime(first.Column) {
+		day := date[:min(len(date), len(time.DateOnly))]
+		filters = []pair{{minKey + first.Name, day}, {maxKey + first.Name, day}}
 	}
-	day := date.Text[:min(len(date.Text), len(time.DateOnly))]
-	return q.addressWith(pair{minKey + r.Name, day}, pair{maxKey + r.Name, day})
+	if second.Name != "" {
+		v := row.Get(second.Name)
+		filters = append(filters, pair{isKey + second.Name, choice{v.Text, v.Null}.encode()})
+	}
+	return q.addressWith(filters...) + "#table"
 }
 
 func dateOf(c query.Value) (at time.Time, ok bool) {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func showQuestions(v *visit) (reply, error) {
 	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
 		view.Problems, err = faulty.Problems, nil
 	}
-	return htmlPage{Heading: "Questions", Template: "questions", Data: view}, err
+	return newPage("Questions", "questions", view), err
 }
 
 func firstSentence(text string) string {
@@ -116,10 +117,12 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := htmlPage{Heading: q.query.Title, Template: "question", Data: q.view, Status: status}
+	var scripts []string
 	if q.view.Chart != nil {
-		p.More = page.ChartScripts()
+		scripts = page.ChartScripts()
 	}
+	p := newPage(q.query.Title, "question", q.view, scripts...)
+	p.Status = status
 	return p, nil
 }
 
@@ -216,9 +219,16 @@ func (q *question) addResult() error {
 		if rows.Result, err = q.db.Ask(q.Context(), q.query, q.values, maxRows); err != nil {
 			return err
 		}
-		q.view.Table = &tableView{Table: buildTable(q.query.Title, rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", Sources: query.DescribeSources(rows.Sources)}
-	} else if q.view.Table, rows, err = t.show(q.query.Title, questionLink(q.query.Name)+"/"); err != nil {
-		return err
+		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", Sources: query.DescribeSources(rows.Sources)}
+	} else {
+		for i := range t.roles {
+			if r := &t.roles[i]; r.id == "group_id" {
+				r.kind = q.groupKind()
+			}
+		}
+		if q.view.Table, rows, err = t.show(q.query.Title, linkTo("questions", q.query.Name)+"/"); err != nil {
+			return err
+		}
 	}
 	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
 		unknown, err := q.db.UnknownValues(q.Context(), q.query, q.values)
@@ -238,6 +248,19 @@ func (q *question) addResult() error {
 	return nil
 }
 
+// groupKind returns the kind of record by which the rows are grouped. It is empty for other groups,
+// such as months.
+func (q *question) groupKind() string {
+	p, _ := q.query.Param("by")
+	switch by := cmp.Or(q.values["by"], p.Default); by {
+	case "outlet", "profile", "writer":
+		return by
+	case "product":
+		return "listing"
+	}
+	return ""
+}
+
 // placeProblem adds a problem to its field in the form.
 func (q *question) placeProblem(problem string) {
 	for i := range q.view.Fields {
@@ -254,7 +277,7 @@ func (q *question) placeProblem(problem string) {
 // commandLine returns the command that runs the same query.
 func (q *question) commandLine() string {
 	words := []string{q.program}
-	if asOf := q.links().asOf; asOf != "" {
+	if asOf := q.links().AsOf; asOf != "" {
 		words = append(words, "--as-of "+page.ShellWord(asOf))
 	}
 	words = append(words, page.ShellWord(q.query.Name))

@@ -32,6 +32,7 @@ func TestPages(t *testing.T) {
 			"questions are listed":          testQuestionsAreListed,
 			"questions as of a snapshot":    testQuestionsAsOf,
 			"charts of questions":           testQuestionCharts,
+			"links of groups":               testGroupLinks,
 			"report equals its file":        testReportEqualsFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){

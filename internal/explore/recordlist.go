@@ -1,14 +1,22 @@
 package explore
 
 import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
-// listView is a list of all records of a kind.
+// listView is a page with a table: the list of all records of a kind, or a table of a record's page.
 type listView struct {
 	Title, About string
-	Table        *tableView
-	AsOf         asOfView
+	// Of is the record of the table. It is nil in a list.
+	Of    *page.Cell
+	Table *tableView
+	AsOf  asOfView
 }
 
 // searchColumn is the column of a list with the text to search.
@@ -16,7 +24,7 @@ const searchColumn = "search_text"
 
 // openList opens the list of a kind of record.
 func (v *visit) openList(kind recordKind) (*table, error) {
-	b := &recordBuilder{visit: v, kind: kind, links: v.links()}
+	b := &recordBuilder{visit: v, kind: kind}
 	return v.openTable(b.queryOf(kind.sql.Render("list", nil)), nil, searchColumn)
 }
 
@@ -27,18 +35,24 @@ func showRecords(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		view := listView{Title: kind.label + "s", About: kind.order}
-		if view.Table, _, err = t.show(view.Title, base+"/"+kind.name+"s."); err != nil {
-			return nil, err
-		}
-		if view.Table.Empty = "No records found."; view.Table.Sources != "" && len(view.Table.Chips) == 0 {
-			view.Table.Empty = "" // unread records may exist
-		}
-		if view.AsOf, err = v.listSnapshots(); err != nil {
-			return nil, err
-		}
-		return htmlPage{Heading: view.Title, Template: "records", Data: view}, nil
+		return t.showList(listView{Title: kind.label + "s", About: kind.order}, "No records found.", base+"/"+kind.name+"s.")
 	}
+}
+
+// showList shows the table on a page of its own. empty is shown if it has no rows. files is the
+// address of a download without its format.
+func (t *table) showList(view listView, empty, files string) (reply, error) {
+	var err error
+	if view.Table, _, err = t.show(view.Title, files); err != nil {
+		return nil, err
+	}
+	if view.Table.Empty = empty; view.Table.Sources != "" && len(view.Table.Chips) == 0 {
+		view.Table.Empty = "" // unread records may exist
+	}
+	if view.AsOf, err = t.listSnapshots(); err != nil {
+		return nil, err
+	}
+	return newPage(view.Title, "records", view), nil
 }
 
 // sendRecords returns the handler that sends the list of a kind of record as a file.
@@ -50,5 +64,35 @@ func sendRecords(kind recordKind, f query.Format) func(v *visit) (reply, error) 
 		}
 		q, values := t.whole()
 		return download{Query: q, Values: values, Name: kind.name + "s", Format: f}, nil
+	}
+}
+
+// showSection returns the handler for a table of a record's page on a page of its own, or for the
+// table as a file if the address has a format.
+func showSection(kind recordKind) func(v *visit) (reply, error) {
+	return func(v *visit) (reply, error) {
+		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}
+		name := v.PathValue("section")
+		at := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.form == asTable })
+		if at < 0 {
+			return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", kind.name, name), "The page of the record links to its tables."}
+		}
+		s := kind.sections[at]
+		head, err := b.readHead()
+		if err != nil {
+			return nil, err
+		}
+		q, values := b.queryByID(name)
+		t, err := v.openTable(q, values, "")
+		if err != nil {
+			return nil, err
+		}
+		if format := v.PathValue("format"); format != "" {
+			q, values := t.whole()
+			return download{Query: q, Values: values, Name: kind.name + "_" + name, Format: query.Format(format)}, nil
+		}
+		address := linkTo(kind.name+"s", b.id)
+		of := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
+		return t.showList(listView{Title: s.title, About: s.about, Of: of}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
 	}
 }

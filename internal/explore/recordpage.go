@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -85,9 +86,11 @@ type fact struct {
 type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
-	Spans            []periodView
-	Prices           []priceView
-	Talk             []comment
+	// Link is the address of the page of the table, which sorts and filters it.
+	Link   string
+	Spans  []periodView
+	Prices []priceView
+	Talk   []comment
 	// Empty is shown if there are no rows. Sources is a note about source tables that are not
 	// proven.
 	Empty, Sources string
@@ -98,49 +101,34 @@ type sectionView struct {
 // recordBuilder builds the page of a record.
 type recordBuilder struct {
 	*visit
-	kind  recordKind
-	id    string
-	links links
+	kind recordKind
+	id   string
 }
 
 // showRecord returns the handler for the pages of a kind of record.
 func showRecord(kind recordKind) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
-		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id"), links: v.links()}
+		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}
 		view, err := b.buildRecord()
 		if err != nil {
 			return nil, err
 		}
-		p := htmlPage{Heading: view.Title, Template: "record", Data: view}
-		if view.hasCharts() {
-			p.More = page.ChartScripts()
+		var scripts []string
+		if slices.ContainsFunc(view.Sections, func(s sectionView) bool { return len(s.Prices) > 0 }) {
+			scripts = page.ChartScripts()
 		}
-		return p, nil
+		return newPage(view.Title, "record", view, scripts...), nil
 	}
 }
-
-func (view recordView) hasCharts() bool {
-	return slices.ContainsFunc(view.Sections, func(s sectionView) bool {
-		return slices.ContainsFunc(s.Prices, func(p priceView) bool { return p.Chart != nil })
-	})
-}
-
-func (v *visit) links() links { return links{asOf: v.params.Get(asOfKey)} }
 
 // buildRecord builds the page of a record. It returns an error if no table contains the id.
 func (b *recordBuilder) buildRecord() (recordView, error) {
 	view := recordView{Kind: b.kind.name, Label: b.kind.label, ID: b.id}
-	head, err := b.askByID("head", 1)
+	head, err := b.readHead()
 	if err != nil {
 		return view, err
 	}
-	if len(head.Rows) == 0 {
-		return view, b.missingErr(head)
-	}
-	if view.Title = head.Rows[0].Get("title").Text; view.Title == "" {
-		view.Title = b.kind.label + " " + b.id
-	}
-	view.Facts = factsOf(head, b.links)
+	view.Title, view.Facts = head.Rows[0].Get("title").Text, factsOf(head, b.links())
 	if view.AsOf, err = b.listSnapshots(); err != nil {
 		return view, err
 	}
@@ -159,6 +147,22 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 	return view, b.addRejects(&view)
 }
 
+// readHead reads the row with the title and the facts of the record. It returns an error if no table
+// contains the id.
+func (b *recordBuilder) readHead() (query.Result, error) {
+	head, err := b.askByID("head", 1)
+	if err != nil {
+		return head, err
+	}
+	if len(head.Rows) == 0 {
+		return head, b.missingErr(head)
+	}
+	if title := &head.Rows[0].Values[slices.IndexFunc(head.Columns, func(c query.Column) bool { return c.Name == "title" })]; title.Text == "" {
+		title.Text = b.kind.label + " " + b.id
+	}
+	return head, b.fillOutletNames(rolesOf(head.Columns), head.Rows)
+}
+
 // runStatement runs a statement and binds all values.
 func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
 	return b.run(b.queryOf(statement, slices.Sorted(maps.Keys(values))...), values)
@@ -173,9 +177,14 @@ func (b *recordBuilder) queryOf(statement sqltext.SQL, params ...string) query.Q
 	return q
 }
 
+func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
+	return b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}
+}
+
 // askByID runs a statement with the id of the record. The result lists its source tables.
 func (b *recordBuilder) askByID(statement string, most int) (query.Result, error) {
-	return b.db.Ask(b.Context(), b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}, most)
+	q, values := b.queryByID(statement)
+	return b.db.Ask(b.Context(), q, values, most)
 }
 
 // factsOf returns the known values of the head except for its title.
@@ -220,16 +229,35 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	}
 	switch s.form {
 	case asPeriods:
-		v.Spans = buildPeriods(a, b.links)
+		v.Spans = buildPeriods(a, b.links())
 	case asPrices:
 		v.Prices = buildPrices(a.Rows, b.snapshot.At)
 	case asComments:
 		v.Talk = buildComments(a.Rows)
 	default:
-		v.Table = buildTable(s.title, a, b.links)
+		roles := rolesOf(a.Columns)
+		if err := b.fillOutletNames(roles, a.Rows); err != nil {
+			return nil, err
+		}
+		v.Table = buildTable(s.title, roles, a, b.links())
 		addBars(v.Table, a.Rows, s.bars)
+		b.linkTable(v, roles)
 	}
 	return v, nil
+}
+
+// linkTable links the headers of a table to the page of the table, sorted by the column.
+func (b *recordBuilder) linkTable(v *sectionView, roles []columnRole) {
+	if len(v.Table.Rows) < 2 {
+		return
+	}
+	address := linkTo(b.kind.name+"s", b.id) + "/" + v.ID
+	v.Link = b.links().keepAsOf(address)
+	for i := range v.Table.Heads {
+		h := &v.Table.Heads[i]
+		r := roles[slices.IndexFunc(roles, func(r columnRole) bool { return r.Name == h.Name })]
+		h.Link = b.links().keepAsOf(address + "?" + url.Values{sortKey: {r.usualOrder()}}.Encode())
+	}
 }
 
 // addRejects adds the values of the record that did not fit their columns.
@@ -244,7 +272,7 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 	}
 	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Rejected values",
 		About: "Original values of this record that did not fit their column in a night. The column is NULL as long as the value does not fit.",
-		Table: buildTable("Rejected values", a, b.links)})
+		Table: buildTable("Rejected values", rolesOf(a.Columns), a, b.links())})
 	return nil
 }
 

@@ -13,7 +13,9 @@ func recordRoutes() []route {
 		if kind.order == "" {
 			tab = "Catalog"
 		}
-		all = append(all, route{path: list + "/{id}", tab: tab, show: showRecord(kind)})
+		all = append(all, route{path: list + "/{id}", tab: tab, show: showRecord(kind)},
+			route{path: list + "/{id}/{section}", tab: tab, show: showSection(kind), keys: tableKeys()},
+			route{path: list + "/{id}/{section}/{format}", tab: tab, show: showSection(kind), keys: tableKeys(), slow: true})
 		if kind.order == "" {
 			continue
 		}

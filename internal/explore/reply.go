@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -31,19 +30,29 @@ type reply interface {
 	send(e *Explorer, w http.ResponseWriter, v *visit) error
 }
 
-// htmlPage is a page with the template assets/<Template>.html and its data.
+// htmlPage is a page with the template assets/<Template>.html and its data. It is also the data of
+// the templates.
 type htmlPage struct {
-	// Heading is part of the window title.
-	Heading, Template string
-	Data              any
+	page.Frame
+	Template string
+	Data     any
 	// Status is the HTTP status. Defaults to 200.
 	Status int
-	// Reload is the number of seconds after which the browser reloads the page. 0 means never.
-	Reload int
-	// More lists scripts in addition to the common scripts of all pages.
-	More []string
 	// Nonce allows styles that a script adds with this nonce. Empty means that none are allowed.
 	Nonce string
+	// Links creates links to pages of the same snapshot.
+	Links links
+	// Snapshot is the snapshot of the page. It is nil if none could be opened.
+	Snapshot *openSnapshot
+	// Newest is the address of the page for the newest snapshot.
+	Newest string
+}
+
+// newPage returns a page that loads scripts in addition to the common ones. Its send fills in the
+// other fields.
+func newPage(title, template string, data any, scripts ...string) htmlPage {
+	return htmlPage{Template: template, Data: data, Frame: page.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
+		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}
 }
 
 // download is a query result as a file.
@@ -140,46 +149,23 @@ func (b *downloadWriter) end() (hasBegun bool) {
 	return b.begin == nil
 }
 
-// frame is the data of all templates.
-type frame struct {
-	page.Frame
-	htmlPage
-	// Snapshot is the snapshot of the page. It is nil if none could be opened.
-	Snapshot *openSnapshot
-	// AsOf is the parameter as_of of the address.
-	AsOf string
-	// Newest is the address of the page for the newest snapshot.
-	Newest string
-}
-
-// Link adds as_of to the address of a page, unless the page shows only the newest snapshot.
-func (f frame) Link(to string) string {
-	newestOnly := func(r route) bool { return r.newest && to == base+r.path }
-	if f.AsOf == "" || slices.ContainsFunc(routes(), newestOnly) {
-		return to
-	}
-	separator := "?"
-	if strings.Contains(to, "?") {
-		separator = "&"
-	}
-	return to + separator + url.Values{asOfKey: {f.AsOf}}.Encode()
-}
+// Link keeps the snapshot of the page in the address of another one.
+func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	t := e.templates[p.Template]
 	if t == nil {
 		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
-	f := frame{htmlPage: p, Snapshot: v.snapshot, AsOf: v.params.Get(asOfKey), Newest: v.newestAddress(),
-		Frame: page.Frame{Title: p.Heading + " – placementsync", Name: "workbench", Refresh: p.Reload, AssetPath: assetFolder, Scripts: append([]string{"page.js", "htmx.min.js"}, p.More...)}}
+	p.Links, p.Snapshot, p.Newest = v.links(), v.snapshot, v.newestAddress()
 	for _, t := range tabs() {
 		if t.Path == sqlPath && e.cfg.Child == nil {
 			continue
 		}
-		f.Tabs = append(f.Tabs, page.Tab{Name: t.Name, Link: f.Link(t.Path), Current: t.Name == v.route.tab})
+		p.Tabs = append(p.Tabs, page.Tab{Name: t.Name, Link: p.Link(t.Path), Current: t.Name == v.route.tab})
 	}
 	var text bytes.Buffer
-	if err := page.Render(&text, t, f); err != nil {
+	if err := page.Render(&text, t, p); err != nil {
 		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -227,8 +213,8 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
-	p := htmlPage{Heading: "Error", Template: "error", Status: shown.status,
-		Data: map[string]any{"Heading": headingOf(shown.status), "Problem": query.OnScreen(shown.problem), "Advice": shown.advice}}
+	p := newPage("Error", "error", map[string]any{"Heading": headingOf(shown.status), "Problem": query.OnScreen(shown.problem), "Advice": shown.advice})
+	p.Status = shown.status
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}

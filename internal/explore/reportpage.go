@@ -11,7 +11,7 @@ import (
 // showReport shows the report, which placementsync report writes to a file.
 func showReport(v *visit) (reply, error) {
 	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, Questions: base + "/questions/"})
-	return htmlPage{Heading: "Report", Template: "report", Data: content, More: report.Scripts()}, err
+	return newPage("Report", "report", content, report.Scripts()...), err
 }
 
 // askReport runs a query of the report on the newest or on an earlier snapshot.

@@ -89,7 +89,7 @@ func showSchema(v *visit) (reply, error) {
 			m.Boxes[n].Link = v.editorLink(m.Boxes[n].Name)
 		}
 	}
-	return htmlPage{Heading: "Schema", Template: "schema", Data: map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}}, nil
+	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}), nil
 }
 
 // editorLink returns the address of the editor with a statement that reads a table. It is empty

@@ -32,14 +32,14 @@ func showSnapshot(v *visit) (reply, error) {
 			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
 		}
 	}
-	view := snapshotView{Grades: buildTable("Streams", grades, v.links())}
+	view := snapshotView{Grades: buildTable("Streams", rolesOf(grades.Columns), grades, v.links())}
 	checks, err := v.runNamed("check_results", nil)
 	if query.IsMissing(err) || err == nil && len(checks.Rows) == 0 {
 		err = nil
 	} else if err == nil {
 		err = view.addChecks(checks, v.links())
 	}
-	return htmlPage{Heading: "Snapshot", Template: "snapshot", Data: view}, err
+	return newPage("Snapshot", "snapshot", view), err
 }
 
 // addChecks adds the results of the checks, with the samples in tables of their own.
@@ -55,7 +55,7 @@ func (view *snapshotView) addChecks(checks query.Result, l links) error {
 		}
 		*sample = query.Value{Null: true}
 	}
-	view.Checks = buildTable("Checks", checks, l)
+	view.Checks = buildTable("Checks", rolesOf(checks.Columns), checks, l)
 	view.Checks.Blank = nil
 	at := slices.IndexFunc(view.Checks.Heads, func(h page.Head) bool { return h.Name == "outcome" })
 	for i, r := range checks.Rows {

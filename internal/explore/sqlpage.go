@@ -92,8 +92,9 @@ func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
 }
 
 func (view sqlView) page(status int) htmlPage {
-	return htmlPage{Heading: "SQL", Template: "sql", Data: view, Status: status, Nonce: view.Nonce,
-		More: append(page.ChartScripts(), "editor.min.js", "sql.js")}
+	p := newPage("SQL", "sql", view, append(page.ChartScripts(), "editor.min.js", "sql.js")...)
+	p.Status, p.Nonce = status, view.Nonce
+	return p
 }
 
 // runSQL shows the result of a statement, or sends it as a file.

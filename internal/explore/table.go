@@ -8,14 +8,15 @@ import (
 	"placementsync/internal/page"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 )
 
 // columnRole is the meaning of a column of a result, from its name, its type and its neighbors.
 type columnRole struct {
 	query.Column
 	hidden bool
-	// id is the column with the id of the record in the values, kind the kind of record. The
-	// values link to records of a known kind.
+	// id is the column with the id of the record in the values, kind the kind of record, or writer.
+	// The values link to records of a known kind.
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string
@@ -87,10 +88,10 @@ func rolesOf(columns []query.Column) []columnRole {
 
 // buildTable returns the table of a result. Ids become links of names, and currencies become units
 // of amounts. If the result is complete, columns without values are only listed.
-func buildTable(caption string, a query.Result, l links) *page.Table {
+func buildTable(caption string, roles []columnRole, a query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(a.Rows))
-	roles := slices.DeleteFunc(rolesOf(a.Columns), func(r columnRole) bool {
+	roles = slices.DeleteFunc(slices.Clone(roles), func(r columnRole) bool {
 		blank := n > 0 && n == a.Total && !slices.ContainsFunc(a.Rows, func(one query.Record) bool { return !one.Get(r.Name).Null || r.id != "" && !one.Get(r.id).Null })
 		if blank && !r.hidden {
 			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
@@ -121,7 +122,10 @@ func (r columnRole) showValue(one query.Record, l links) page.Cell {
 		if v.Null {
 			d = buildCell(r.Column, one.Get(r.id))
 		}
-		if r.kind != "" {
+		switch {
+		case r.kind == "writer" && !v.Null:
+			d.Link = l.linkWriter(v.Text)
+		case r.kind != "" && r.kind != "writer":
 			d.Link = l.linkRecord(r.kind, one.Get(r.id).Text)
 		}
 	}
@@ -135,3 +139,46 @@ func (r columnRole) showValue(one query.Record, l links) page.Cell {
 
 // noCurrency is the unit of an amount whose currency the service does not give.
 const noCurrency = "(no currency)"
+
+// fillOutletNames fills in the missing names of outlets, also of the outlets of listings, from all
+// tables that contain names.
+func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
+	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
+	name := indexOf(func(r columnRole) bool {
+		return r.kind == "outlet" && r.Name != r.id || r.Name == "outlet" || r.Name == "outlet_name"
+	})
+	if name < 0 {
+		return nil
+	}
+	id := indexOf(func(r columnRole) bool { return r.Name == roles[name].id })
+	wanted := "SELECT id, id AS outlet_id FROM (SELECT unnest([%s]) AS id)"
+	if id < 0 {
+		id = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.id })
+		wanted = "SELECT id, outlet_id FROM main.product_listings WHERE id IN (%s)"
+	}
+	b := &binder{values: map[string]string{}}
+	var ids []string
+	var missing []query.Record
+	for _, one := range rows {
+		if id >= 0 && one.Values[name].Null && !one.Values[id].Null {
+			missing, ids = append(missing, one), append(ids, b.text(one.Values[id].Text))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	values := outletNames()
+	values["wanted"] = sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))
+	found, err := v.run(b.query(string(recordSQL.Render("names_of", values))), b.values)
+	if query.IsMissing(err) { // an earlier version of the program created the snapshot
+		return nil
+	}
+	for _, r := range found.Rows {
+		for _, one := range missing {
+			if r.Get("id").Text == one.Values[id].Text {
+				one.Values[name] = r.Get("name")
+			}
+		}
+	}
+	return err
+}

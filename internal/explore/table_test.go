@@ -225,10 +225,50 @@ func TestQuestionTables(t *testing.T) {
 	testOutletNames(t, s)
 }
 
-// testOutletNames checks that the pages show the names of outlets that only the table outlets has.
+// testOutletNames checks that all pages and the download of the catalog show the names of outlets
+// that only other tables have.
 func testOutletNames(t *testing.T, s *site) {
 	t.Helper()
-	for _, address := range []string{"/questions/find_placements?p.top=1000&q=Listing+35", "/questions/best_value?p.top=1000&q=Listing+35"} {
-		wantTexts(t, s.get(t, address, http.StatusOK), "Outlet 5")
+	for address, want := range map[string]string{
+		"/questions/find_placements?p.top=1000&q=Listing+35": "Outlet 5",
+		"/questions/best_value?p.top=1000&q=Listing+35":      "Outlet 5",
+		"/listings/L35":               "Outlet Outlet 5",
+		"/orders/R0":                  "L35 Outlet 5",
+		"/listings/LX":                "Outlet Only in orders",
+		"/outlets/OX":                 "Only in orders",
+		"/catalog?q=only+in+orders":   "Unnamed – – Only in orders",
+		"/catalog?q=unnamed&col=name": "Unnamed",
+	} {
+		wantTexts(t, s.get(t, address, http.StatusOK), want)
 	}
+	records := s.csv(t, "/catalog.csv?q=only+in+orders&col=outlet")
+	if want := [][]string{{"id", "name", "outlet_id", "outlet_name"}, {"LX", "Unnamed", "OX", "Only in orders"}}; !cmp.Equal(want, records) {
+		t.Errorf("the CSV has %v, want %v", records, want)
+	}
+	if diff := cmp.Diff(records, s.sql(t, shownStatement(t, s.get(t, "/catalog?q=only+in+orders&col=outlet", http.StatusOK)))); diff != "" {
+		t.Errorf("the statement of the page has other rows (-CSV +SQL):\n%s", diff)
+	}
+}
+
+// TestSectionsAreTables sorts, filters and downloads a table of a record's page.
+func TestSectionsAreTables(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "tables.sql")
+	wantLinks(t, s.get(t, "/profiles/P0", http.StatusOK), "/explore/profiles/P0/orders", "/explore/profiles/P0/orders?sort=-total", "/explore/profiles/P0/orders?sort=status")
+	const address = "is.status=paid&min.total=100&sort=-total"
+	want := column(s.sql(t, "SELECT order_id FROM ("+ordersList+") WHERE profile = 'Acme' AND status = 'paid' AND total >= 100 ORDER BY total DESC, ordered DESC, order_id"), 0)
+	body := s.get(t, "/profiles/P0/orders?"+address, http.StatusOK)
+	if diff := cmp.Diff(want, orderIDs(body)); diff != "" {
+		t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
+	}
+	wantTexts(t, body, "Acme Orders", "Status: Paid")
+	wantLinks(t, body, "/explore/profiles/P0")
+	if diff := cmp.Diff(want, column(s.csv(t, "/profiles/P0/orders/csv?"+address), 1)); diff != "" {
+		t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
+	}
+	wantTexts(t, s.get(t, "/profiles/none/orders", http.StatusNotFound), `this snapshot has no profile with the id "none"`)
+	for _, section := range []string{"goals", "none"} {
+		wantTexts(t, s.get(t, "/profiles/P0/"+section, http.StatusNotFound), fmt.Sprintf("the page of a profile has no table %q", section))
+	}
+	wantTexts(t, s.get(t, "/profiles/P0/orders/xls", http.StatusBadRequest), "unknown format")
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"placementsync/internal/page"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
-	"placementsync/internal/sqltext"
 )
 
 // tableView shows one page of a table with its filters, totals and downloads.
@@ -66,14 +64,14 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	if err != nil {
 		return nil, rows, err
 	}
-	if err := t.resolveNames(rows.Rows); err != nil {
+	if err := t.fillOutletNames(t.roles, rows.Rows); err != nil {
 		return nil, rows, err
 	}
 	rows.Sources, err = t.db.Sources(t.Context(), t.base, t.values)
 	if err != nil {
 		return nil, rows, err
 	}
-	view := &tableView{Table: buildTable(caption, rows.Result, t.links()), Search: t.state.Search, Order: t.params.Get(sortKey), Sources: query.DescribeSources(rows.Sources)}
+	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, Order: t.params.Get(sortKey), Sources: query.DescribeSources(rows.Sources)}
 	view.Table.ID, view.Table.More = "table", ""
 	t.addOrder(view.Table)
 	t.addTotals(view, rows.Sums)
@@ -95,20 +93,32 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	return view, rows, nil
 }
 
-// addOrder links each header to the order by its column. Numbers and times are sorted in
+// usualOrder returns the parameter that sorts by the column. Numbers and times are sorted in
 // descending order first.
+func (r columnRole) usualOrder() string {
+	if r.Numeric || isTime(r.Column) {
+		return "-" + r.Name
+	}
+	return r.Name
+}
+
+// addOrder links each header to the order by its column, and reverses that of the sorted column.
 func (t *table) addOrder(shown *page.Table) {
 	for i := range shown.Heads {
 		h := &shown.Heads[i]
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == h.Name })]
-		down := r.Numeric || isTime(r.Column)
-		if t.state.Sort == h.Name {
-			h.Sorted, down = map[bool]string{true: "descending", false: "ascending"}[t.state.Down], !t.state.Down
+		order := r.usualOrder()
+		switch {
+		case t.state.Sort != h.Name:
+		case t.state.Down:
+			h.Sorted, order = "descending", h.Name
+		default:
+			h.Sorted, order = "ascending", "-"+h.Name
 		}
 		if r.unit != "" {
 			h.About = "Sorted within each currency."
 		}
-		h.Link = t.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + h.Name})
+		h.Link = t.addressWith(pair{sortKey, order})
 	}
 }
 
@@ -225,43 +235,4 @@ func (t *table) addPages(view *tableView, rows tableRows) {
 	if last >= first && last < rows.Total {
 		view.Next = t.addressWith(pair{pageKey, fmt.Sprint(t.state.Page + 1)})
 	}
-}
-
-// resolveNames fills in the missing names of outlets, also of the outlets of listings, from all
-// tables that contain names.
-func (t *table) resolveNames(rows []query.Record) error {
-	indexOf := func(name string) int {
-		return slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == name })
-	}
-	name := max(indexOf("outlet"), indexOf("outlet_name"))
-	if name < 0 {
-		return nil
-	}
-	id, keys := indexOf(t.roles[name].id), sqltext.SQL("SELECT id, id AS outlet_id FROM names")
-	if id < 0 {
-		id = slices.IndexFunc(t.roles, func(r columnRole) bool { return r.kind == "listing" && r.Name == r.id })
-		keys = "SELECT id, outlet_id FROM main.product_listings"
-	}
-	missing := slices.DeleteFunc(slices.Clone(rows), func(one query.Record) bool { return id < 0 || !one.Values[name].Null || one.Values[id].Null })
-	if len(missing) == 0 {
-		return nil
-	}
-	b := &binder{values: map[string]string{}}
-	var ids []string
-	for _, one := range missing {
-		ids = append(ids, b.text(one.Values[id].Text))
-	}
-	text := recordSQL.Render("outlet_names", sqltext.Values{"keys": keys, "ids": sqltext.SQL(strings.Join(ids, ", "))})
-	found, err := t.run(b.query(string(text)), b.values)
-	if err != nil {
-		return err
-	}
-	for _, one := range missing {
-		for _, r := range found.Rows {
-			if r.Get("id").Text == one.Values[id].Text {
-				one.Values[name] = r.Get("name")
-			}
-		}
-	}
-	return nil
 }

@@ -1,16 +1,12 @@
 package explore
 
 import (
-	"embed"
 	"math"
 	"net/http"
 	"net/url"
 
 	"placementsync/internal/query"
 )
-
-//go:embed sql
-var statements embed.FS
 
 // maxRows is the maximum number of rows that a page keeps of one result.
 const maxRows = 1000

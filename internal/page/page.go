@@ -122,7 +122,6 @@ func funcs() template.FuncMap {
 		"bytes": plural.FormatBytes, "share": Share, "span": Duration, "clock": Clock,
 		"ago":      func(from, to time.Time) string { return Duration(to.Sub(from)) },
 		"standing": ledger.StandingOf, "tone": Tone,
-		"pair": func(key string, value any) map[string]any { return map[string]any{"Key": key, "Value": value} },
 	}
 }
 

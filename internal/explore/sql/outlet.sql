@@ -12,7 +12,7 @@ WITH sources AS (
     UNION ALL
     SELECT 5, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE outlet_id = $id
 )
-SELECT name AS title, website_url AS website, concat_ws(', ', city, state, country) AS place, is_indexed AS indexed
+SELECT coalesce(name, (SELECT arg_min(name, (rank, -epoch_us(valid_from))) FROM sources)) AS title, website_url AS website, concat_ws(', ', city, state, country) AS place, is_indexed AS indexed
 FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 
 -- name: tags

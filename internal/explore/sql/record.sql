@@ -1,5 +1,13 @@
--- Statements for the pages of all records. {table} is a table of main, {key} the column with
--- the id of the record, {columns} the columns of the table.
+-- Statements for several pages. {table} is a table of main, {key} its column with the id of a
+-- record, {columns} its columns.
+
+-- name: facts
+-- The snapshot and the grades of its streams, the worst grade first.
+SELECT n.run_id, n.snapshot_at, r.outcome, s.grade, s.reason
+FROM mart.snapshot AS n
+LEFT JOIN meta.runs AS r ON r.run_id = n.run_id AND r.snapshot_at = n.snapshot_at
+LEFT JOIN meta.streams AS s ON s.run_id = n.run_id
+ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0);
 
 -- name: versions
 -- The newest versions of one record, oldest first.
@@ -39,22 +47,22 @@ SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
 
 -- name: outlet_names
--- The names of outlets from any table that has them. {keys} selects ids with the ids of their
--- outlets, {ids} are the ids to find.
-WITH names AS (
-    SELECT 1 AS rank, id, name FROM main.outlets
-    UNION ALL
-    SELECT 2, outlet_id, outlet_name FROM main.product_listings
-    UNION ALL
-    SELECT 3, outlet_id, outlet_name FROM main.outlet_listings
-    UNION ALL
-    SELECT 4, outlet_id, outlet_name FROM main.order_items
-    UNION ALL
-    SELECT 5, outlet_id, outlet_name FROM main.order_line_items
-),
-wanted AS MATERIALIZED (SELECT DISTINCT id, outlet_id FROM ({keys}) WHERE id IN ({ids}))
+-- The names of outlets in all tables that contain names. Of several names, the page shows the one
+-- with the lowest rank.
+SELECT 1 AS rank, id, name FROM main.outlets
+UNION ALL
+SELECT 2, outlet_id, outlet_name FROM main.product_listings
+UNION ALL
+SELECT 3, outlet_id, outlet_name FROM main.outlet_listings
+UNION ALL
+SELECT 4, outlet_id, outlet_name FROM main.order_items
+UNION ALL
+SELECT 5, outlet_id, outlet_name FROM main.order_line_items;
+
+-- name: names_of
+-- The names of some outlets. {wanted} selects ids with the ids of their outlets, {names} is the
+-- statement outlet_names.
 SELECT w.id, arg_min(n.name, n.rank) AS name
-FROM wanted AS w
-JOIN names AS n ON n.id = w.outlet_id
-WHERE n.name IS NOT NULL
+FROM ({wanted}) AS w
+JOIN ({names}) AS n ON n.id = w.outlet_id
 GROUP BY w.id;

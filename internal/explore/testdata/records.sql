@@ -48,8 +48,8 @@ INSERT INTO main.campaigns (id, name, profile_id, profile_name, status, budget, 
 INSERT INTO main.questionnaires (id, campaign_id, objectives, tone) VALUES ('Q1', 'C1', 'Be read', 'dry');
 INSERT INTO main.campaign_status_counts (campaign_id, id, name, prefix, count) VALUES ('C1', 's1', 'Published', 'published', 1);
 INSERT INTO main.campaign_articles (id, name, campaign_id, order_item_id, created_at) VALUES ('A1', 'Ten facts', 'C1', 'I1', '2026-10-02 10:00:00+00');
-INSERT INTO main.articles (id, name, campaign_id, product_id, profile_id, live_url, draft_doc_url, writer_first_name, writer_last_name, status_name, status_prefix, expected_completion_date) VALUES
-	('A1', 'Ten facts', 'C1', 'L1', 'P1', 'https://www.morning.example/ten-facts', 'data:text/html,x', 'Ann', 'Author', 'Published', 'published', '2026-10-20 00:00:00+00');
+INSERT INTO main.articles (id, name, campaign_id, product_id, profile_id, live_url, draft_doc_url, writer_id, writer_first_name, writer_last_name, status_name, status_prefix, expected_completion_date) VALUES
+	('A1', 'Ten facts', 'C1', 'L1', 'P1', 'https://www.morning.example/ten-facts', 'data:text/html,x', 'W1', 'Ann', 'Author', 'Published', 'published', '2026-10-20 00:00:00+00');
 INSERT INTO main.article_statuses (article_id, position, effective_at, name, prefix, notes) VALUES
 	('A1', 1, '2026-10-02 10:00:00+00', 'Writing', 'writing', NULL), ('A1', 2, '2026-10-12 10:00:00+00', 'Published', 'published', '<b>at last</b>');
 INSERT INTO main.article_comments (article_id, id, content, author_name, created_at, parent_comment_id) VALUES

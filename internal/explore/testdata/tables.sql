@@ -14,3 +14,7 @@ SELECT 'L' || i, 'Listing ' || i, 'O' || i % 10, CASE WHEN i % 10 < 5 THEN 'Outl
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier)
 SELECT 'L' || i, p, 10 + i % 13 + p * 0.125, CASE p WHEN 1 THEN 'USD' WHEN 2 THEN 'EUR' END, CASE p WHEN 1 THEN 'black_friday' ELSE 'pro' END
 FROM range(120) AS t(i), range(1, 4) AS u(p) WHERE i % 4 >= p - 1;
+-- A listing whose outlet has a name only in a line item, and an item without the name of its outlet.
+INSERT INTO main.product_listings (id, name, outlet_id) VALUES ('LX', 'Unnamed', 'OX');
+INSERT INTO main.order_line_items (order_id, position, product_id, outlet_id, outlet_name) VALUES ('R0', 1, 'LX', 'OX', 'Only in orders');
+INSERT INTO main.order_items (id, order_id, product_id, outlet_id) VALUES ('I0', 'R0', 'L35', 'O5');

@@ -1,9 +1,15 @@
--- The narrow in-memory tables of the catalog page. They have the table and column names of
--- main, so that a filter has the same text for both. The id of a listing is its rank among the
--- ids in main, so that joins and sorts compare integers.
+-- The catalog page.
+
+-- name: tables
+-- The narrow in-memory tables of the page. They have the table and column names of main, so that
+-- a filter has the same text for both. The id of a listing is its rank among the ids in main, so
+-- that joins and sorts compare integers.
 CREATE OR REPLACE TABLE derived.ranks AS
 SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
 FROM main.product_listings;
+
+CREATE OR REPLACE TABLE derived.outlet_names AS
+SELECT id, arg_min(name, rank) AS name FROM ({names}) GROUP BY id;
 
 CREATE OR REPLACE TABLE derived.product_listings AS
 SELECT
@@ -24,7 +30,7 @@ SELECT
     l.created_at
 FROM main.product_listings AS l
 JOIN derived.ranks AS r ON r.source = l.rowid
-LEFT JOIN main.outlets AS o ON o.id = l.outlet_id;
+LEFT JOIN derived.outlet_names AS o ON o.id = l.outlet_id;
 
 -- The lowest price of a listing for a currency and a tier, for a currency in any tier, and
 -- for a tier in any currency.
@@ -48,6 +54,13 @@ JOIN derived.ranks AS r ON r.listing_id = t.product_listing_id
 WHERE t.name IS NOT NULL;
 
 DROP TABLE derived.ranks;
+DROP TABLE derived.outlet_names;
 
 -- In-memory tables are compressed only by a checkpoint.
 CHECKPOINT derived;
+
+-- name: named_listings
+-- main.product_listings with the names of outlets from other tables.
+SELECT l.* REPLACE (coalesce(l.outlet_name, o.name) AS outlet_name)
+FROM main.product_listings AS l
+LEFT JOIN (SELECT id, arg_min(name, rank) AS name FROM ({names}) GROUP BY id) AS o ON o.id = l.outlet_id;
