@@ -3,9 +3,11 @@ package sim_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"placementsync/internal/sim"
@@ -134,15 +136,13 @@ func TestWritesAreRejectedAndCounted(t *testing.T) {
 		}
 	}
 	s.get("/campaigns?limit=2")
-	stats := s.service.Stats()
-	for _, method := range append(writing, http.MethodGet) {
-		if stats.Methods[method] != 1 {
-			t.Errorf("%s counted %d times", method, stats.Methods[method])
-		}
+	var want []sim.Request
+	for _, method := range writing {
+		want = append(want, sim.Request{Method: method, Path: "/campaigns", Route: "/campaigns", Status: 405})
 	}
-	want := sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200}
-	if log := s.service.Requests(); len(log) != 5 || log[4] != want {
-		t.Errorf("the request log is %+v", log)
+	want = append(want, sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200})
+	if log := s.service.Requests(); !slices.Equal(log, want) || s.service.Stats().Total != 5 {
+		t.Errorf("the request log is %+v, want %+v", log, want)
 	}
 	s.service.ResetRequests()
 	if got := s.service.Stats().Total; got != 0 {
@@ -151,25 +151,28 @@ func TestWritesAreRejectedAndCounted(t *testing.T) {
 }
 
 func TestRateLimitSendsRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	s := serve(t, sim.Options{RateLimit: 0.5, RateBurst: 2, Clock: func() time.Time { return now }})
-	var got []int
-	for range 4 {
-		got = append(got, s.get("/tags").status)
-	}
-	if want := []int{200, 200, 429, 429}; !slices.Equal(got, want) {
-		t.Fatalf("statuses %v, want %v", got, want)
-	}
-	if retry := s.get("/tags").header.Get("Retry-After"); retry != "2" {
-		t.Errorf("Retry-After %q, want 2", retry)
-	}
-	if throttled := s.service.Stats().Throttled; throttled != 3 {
-		t.Errorf("%d throttled, want 3", throttled)
-	}
-	now = now.Add(2 * time.Second)
-	if status := s.get("/tags").status; status != http.StatusOK {
-		t.Errorf("status %d after the wait", status)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		service := sim.New(sim.Options{RateLimit: 0.5, RateBurst: 2})
+		get := func() *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodGet, "/tags", nil)
+			r.Header.Set("Authorization", "Bearer pc_demo")
+			w := httptest.NewRecorder()
+			service.ServeHTTP(w, r)
+			return w
+		}
+		for i, want := range []int{200, 200, 429, 429} {
+			if got := get().Code; got != want {
+				t.Fatalf("request %d: status %d, want %d", i+1, got, want)
+			}
+		}
+		if retry := get().Header().Get("Retry-After"); retry != "2" {
+			t.Errorf("Retry-After %q, want 2", retry)
+		}
+		time.Sleep(2 * time.Second)
+		if status := get().Code; status != http.StatusOK {
+			t.Errorf("status %d after the wait", status)
+		}
+	})
 }
 
 func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {

@@ -56,20 +56,12 @@ type article struct {
 func (a *article) status() int       { return a.history[len(a.history)-1].status }
 func (a *article) isPublished() bool { return a.status() == stepPublished }
 
-// articles contains the articles and their comments. Campaigns create articles, but
-// articles do not refer to the campaigns' state.
+// articles contains the articles and their comments.
 type articles struct {
-	calendar     *calendar
-	seed         seed
-	outlets      *outlets
-	products     *products
-	orders       *orders
-	items        *items
-	files        *files
-	silentChange float64 // share of published articles per day whose change no list shows
-	all          []article
-	open         []uint32 // unpublished articles
-	published    []uint32
+	*world
+	all       []article
+	open      []uint32 // unpublished articles
+	published []uint32
 }
 
 // newArticle creates the article of an order item within a campaign.
@@ -100,7 +92,7 @@ func (s *articles) stepDay(r *rand.Rand) {
 		}
 		return a.isPublished()
 	})
-	for range roundByChance(r, s.silentChange*float64(len(s.published))) {
+	for range roundByChance(r, s.opts.SilentChange*float64(len(s.published))) {
 		a := &s.all[s.published[r.IntN(len(s.published))]]
 		a.edits++
 		a.updated = s.calendar.drawLater(r, a.updated)

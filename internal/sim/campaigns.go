@@ -31,17 +31,11 @@ type campaign struct {
 
 // campaigns contains the campaigns and creates their articles.
 type campaigns struct {
-	calendar  *calendar
-	seed      seed
-	files     *files
-	items     *items
-	articles  *articles
-	expected  int // campaigns on day 0
+	*world
 	all       []campaign
 	list      list       // GET /campaigns
 	byProfile [][]uint32 // campaigns of each profile, oldest first
 	open      []uint32   // campaigns that are not completed
-	hidden    bool       // whether the lists omit the articles
 }
 
 // newCampaign creates a campaign for a random profile, at wish or later. Three of four have
@@ -67,7 +61,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, wish int64) uint32 {
 // stepDay creates the campaigns of the day, starts articles of open ones, and completes
 // campaigns whose articles are all published.
 func (s *campaigns) stepDay(r *rand.Rand) {
-	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
+	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Campaigns)-len(s.all)) {
 		s.newCampaign(r, wish)
 	}
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
@@ -121,7 +115,7 @@ func campaignName(s seed, n, profile uint32) string {
 func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.begin(kindCampaign, n)
 	s.writeFields(e, &s.all[n])
-	if !s.hidden {
+	if !s.opts.HiddenDetail {
 		s.writeArticles(e, &s.all[n])
 	}
 	if oneIn(e.record, 2) {
@@ -241,30 +235,8 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	e.end()
 }
 
-// insertCampaign creates a campaign outside of the daily schedule.
-func (s *campaigns) insertCampaign(r *rand.Rand) {
-	if len(s.byProfile) > 0 {
-		s.newCampaign(r, s.calendar.now().Unix())
-	}
-}
-
-func (s *campaigns) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindCampaign, render: s.renderRow,
-		sortKeys: map[string]func(a, b uint32) int{
-			"created_at": byKey(func(n uint32) int64 { return s.all[n].created }),
-			"updated_at": byKey(func(n uint32) int64 { return s.all[n].updated }),
-			"name":       byKey(func(n uint32) string { return campaignName(s.seed, n, s.all[n].profile) }),
-		},
-		filters: map[string]func(n uint32) []string{
-			"status":     func(n uint32) []string { return []string{s.all[n].status} },
-			"profile_id": func(n uint32) []string { return []string{s.seed.id(kindProfile, s.all[n].profile)} },
-		},
-	}
-}
-
 func (s *campaigns) profileView(n uint32) view {
-	return s.listView().with(s.list.newestFirst(s.byProfile[n]))
+	return view{order: s.list.newestFirst(s.byProfile[n]), kind: kindCampaign, render: s.renderRow}
 }
 
 // articleView returns the articles of a campaign, newest first.

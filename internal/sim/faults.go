@@ -30,7 +30,7 @@ const (
 	FaultEmpty
 	// FaultSlow sends the body in eight parts, with Delay before each.
 	FaultSlow
-	// FaultRedirect answers 302 to Location.
+	// FaultRedirect answers 302 to a host that does not exist.
 	FaultRedirect
 	// FaultEndlessPages never sends null as next_page. Pages beyond the end have no
 	// records.
@@ -47,7 +47,7 @@ const (
 // Fault is a rule: which requests are affected, and how. Random choices depend only on the
 // seed and the number of matching requests.
 type Fault struct {
-	// Path is the prefix of the affected paths, without the base path. Empty means all.
+	// Path is the prefix of the affected paths. Empty means all.
 	Path string
 	// Route is the affected route, as returned by Service.Routes; it can separate a list
 	// from its details. Empty means all paths, including unknown ones.
@@ -67,8 +67,6 @@ type Fault struct {
 	RetryAfter string
 	// Delay is the delay for FaultSlow, before each part.
 	Delay time.Duration
-	// Location is the target of FaultRedirect. Empty means a host that does not exist.
-	Location string
 	// Delta is the number of records for FaultTotals.
 	Delta int
 	// Rewrite is the function for FaultRewrite. It may modify the body in place. Nil means
@@ -78,11 +76,11 @@ type Fault struct {
 
 // faults chooses the fault of each request.
 type faults struct {
-	mu      sync.Mutex // guards the rest
-	rules   []Fault    // never modified, because replies refer to them
-	matched []int      // number of requests that each rule matched
-	spoilt  []int      // number of requests that each rule affected
-	seen    int        // number of all requests
+	mu       sync.Mutex // guards the rest
+	rules    []Fault    // never modified, because replies refer to them
+	matched  []int      // number of requests that each rule matched
+	affected []int      // number of requests that each rule affected
+	seen     int        // number of all requests
 }
 
 // setRules replaces the rules and resets the counts.
@@ -90,12 +88,12 @@ func (f *faults) setRules(rules []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rules = slices.Clone(rules)
-	f.matched, f.spoilt = make([]int, len(rules)), make([]int, len(rules))
+	f.matched, f.affected = make([]int, len(rules)), make([]int, len(rules))
 }
 
 // chooseFault returns the fault for a request, or nil. The first rule that applies is used.
 // Later rules do not count the request.
-func (f *faults) chooseFault(opts Options, r *http.Request, path string, rt *route) *Fault {
+func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen++
@@ -106,18 +104,18 @@ func (f *faults) chooseFault(opts Options, r *http.Request, path string, rt *rou
 	}
 	for i := range f.rules {
 		rule := &f.rules[i]
-		if !strings.HasPrefix(path, rule.Path) || rule.Route != "" && (rt == nil || rt.pattern != rule.Route) {
+		if !strings.HasPrefix(r.URL.Path, rule.Path) || rule.Route != "" && (rt == nil || rt.pattern != rule.Route) {
 			continue
 		}
 		f.matched[i]++
-		if f.matched[i] <= rule.Skip || rule.Times > 0 && f.spoilt[i] >= rule.Times {
+		if f.matched[i] <= rule.Skip || rule.Times > 0 && f.affected[i] >= rule.Times {
 			continue
 		}
 		draw := seed(opts.Seed).roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
 		if rule.Probability > 0 && float64(draw) >= rule.Probability*math.MaxUint64 {
 			continue
 		}
-		f.spoilt[i]++
+		f.affected[i]++
 		return rule
 	}
 	return nil
@@ -134,7 +132,7 @@ func (f *Fault) replaceAnswer() (reply, bool) {
 	case FaultEmpty:
 		return reply{status: http.StatusOK, mime: jsonMime}, true
 	case FaultRedirect:
-		return reply{status: http.StatusFound, location: cmp.Or(f.Location, "http://elsewhere.invalid/")}, true
+		return reply{status: http.StatusFound, location: "http://elsewhere.invalid/"}, true
 	case FaultStatus:
 		out := errorReply(cmp.Or(f.Status, http.StatusInternalServerError), "an injected fault")
 		out.retryAfter = f.RetryAfter

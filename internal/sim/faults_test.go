@@ -46,9 +46,9 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 			func(got answer) bool { return got.status == 200 && json.Valid(got.body) },
 		},
 		"redirect": {
-			sim.Fault{Kind: sim.FaultRedirect, Location: "http://127.0.0.1:1/x"},
+			sim.Fault{Kind: sim.FaultRedirect},
 			func(got answer) bool {
-				return got.status == 302 && got.header.Get("Location") == "http://127.0.0.1:1/x"
+				return got.status == 302 && got.header.Get("Location") == "http://elsewhere.invalid/"
 			},
 		},
 		"rewrite": {
@@ -127,9 +127,6 @@ func TestFaultRulesSelectRequests(t *testing.T) {
 	}
 	if got := s.get("/tags").status; got != 501 {
 		t.Errorf("status %d of another path", got)
-	}
-	if got := s.service.Stats().Spoilt; got != 3 {
-		t.Errorf("%d requests with a fault, want 3", got)
 	}
 }
 

@@ -23,19 +23,17 @@ type folder struct {
 
 // files contains the uploads and their folders.
 type files struct {
-	calendar   *calendar
-	seed       seed
-	expected   int // files created until day 0
+	*world
 	all        []file
 	folders    []folder
 	list       list // GET /files
 	folderList list // GET /folders
 }
 
-func newFiles(calendar *calendar, seed seed, opts Options) *files {
-	s := &files{calendar: calendar, seed: seed, expected: opts.Files}
-	for n := range opts.Folders {
-		s.newFolder(calendar.birth + int64(n)*daySeconds)
+func newFiles(w *world) *files {
+	s := &files{world: w}
+	for n := range w.opts.Folders {
+		s.newFolder(w.calendar.birth + int64(n)*daySeconds)
 	}
 	return s
 }
@@ -69,7 +67,7 @@ func (s *files) drawFolder(r *rand.Rand) int64 {
 // stepDay uploads the files of the day. It occasionally moves or deletes a file, and rarely
 // renames a folder.
 func (s *files) stepDay(r *rand.Rand) {
-	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
+	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Files)-len(s.all)) {
 		s.newFile(r, wish)
 	}
 	if len(s.list.order) > 0 && r.IntN(5) == 0 {
@@ -141,38 +139,6 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	}
 	e.writeUnknown()
 	e.end()
-}
-
-// insertFile uploads a file outside of the daily schedule.
-func (s *files) insertFile(r *rand.Rand) { s.newFile(r, s.calendar.now().Unix()) }
-
-func (s *files) insertFolder(*rand.Rand) { s.newFolder(s.calendar.now().Unix()) }
-
-func (s *files) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindFile, render: s.renderFile,
-		sortKeys: map[string]func(a, b uint32) int{
-			"created_at": byKey(func(n uint32) int64 { return s.all[n].created }),
-			"updated_at": byKey(func(n uint32) int64 { return s.all[n].updated }),
-			"name":       byKey(func(n uint32) string { return fileName(s.seed, n) }),
-			"size":       byKey(func(n uint32) int64 { return s.all[n].size }),
-		},
-		filters: map[string]func(n uint32) []string{"folder_id": func(n uint32) []string {
-			if s.all[n].folder < 0 {
-				return nil
-			}
-			return []string{s.seed.id(kindFolder, uint32(s.all[n].folder))}
-		}},
-	}
-}
-
-// folderView returns the folders, which have no filters.
-func (s *files) folderView() view {
-	created := byKey(func(n uint32) int64 { return s.folders[n].created })
-	return view{
-		order: s.folderList.order, toHead: true, kind: kindFolder, render: s.renderFolder,
-		sortKeys: map[string]func(a, b uint32) int{"created_at": created},
-	}
 }
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

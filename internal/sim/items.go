@@ -39,11 +39,7 @@ type item struct {
 
 // items contains the order items and their commissions.
 type items struct {
-	calendar   *calendar
-	seed       seed
-	outlets    *outlets
-	products   *products
-	orders     *orders
+	*world
 	all        []item
 	list       list       // GET /order-items
 	byProfile  [][]uint32 // items of each profile, oldest first
@@ -269,39 +265,9 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.end()
 }
 
-// insertItem pays a new order with one line outside of the daily schedule.
-func (s *items) insertItem(r *rand.Rand) {
-	if !s.orders.canOrder() {
-		return
-	}
-	o := s.orders.newSingleLine(r, s.calendar.now().Unix())
-	s.payOrder(r, o, o.created+1)
-}
-
-// listView returns the items in the order of their payments.
-func (s *items) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindItem, render: s.renderRow,
-		sortKeys: map[string]func(a, b uint32) int{
-			"created_at":        byKey(func(n uint32) int64 { return s.all[n].created }),
-			"updated_at":        byKey(func(n uint32) int64 { return s.all[n].updated }),
-			"commission_amount": byKey(func(n uint32) micros { return s.all[n].commission }),
-		},
-		filters: map[string]func(n uint32) []string{
-			"commission_status": func(n uint32) []string { return []string{s.all[n].status} },
-			"product_ids": func(n uint32) []string {
-				it := &s.all[n]
-				return []string{s.seed.id(kindProduct, s.orders.all[it.order].lines[it.line].product)}
-			},
-		},
-	}
-}
-
 // profileView returns items in the form ProfileOrderItem of the spec.
 func (s *items) profileView(n uint32) view {
-	v := s.listView()
-	v.render = s.renderProfileRow
-	return v.with(s.list.newestFirst(s.byProfile[n]))
+	return view{order: s.list.newestFirst(s.byProfile[n]), kind: kindItem, render: s.renderProfileRow}
 }
 
 // payOrder creates the order items, with the time of the payment.

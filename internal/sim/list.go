@@ -14,9 +14,7 @@ type list struct {
 	// newest is the latest created_at so far. Each new record gets a later time, so that
 	// the order of numbers is the order of time.
 	newest int64
-	// scattered means that new records are inserted anywhere.
-	scattered bool
-	// rng chooses the positions of scattered records.
+	// rng chooses the positions of new records. Nil means that they are appended.
 	rng *rand.Rand
 
 	removed map[uint32]bool // deleted records
@@ -35,7 +33,7 @@ func (l *list) stamp(wish int64) int64 {
 
 // add adds a record as the newest one.
 func (l *list) add(n uint32) {
-	if !l.scattered {
+	if l.rng == nil {
 		l.order = append(l.order, n)
 		return
 	}
@@ -76,7 +74,7 @@ func (l *list) newestFirst(numbers []uint32) []uint32 {
 
 // scatter puts the list into a stable pseudorandom order.
 func (l *list) scatter(r *rand.Rand) {
-	l.scattered, l.rng = true, r
+	l.rng = r
 	r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
 }
 
@@ -88,11 +86,6 @@ func (l *list) mark() {
 	}
 }
 
-// byKey returns a comparison of records by a key.
-func byKey[K cmp.Ordered](key func(n uint32) K) func(a, b uint32) int {
-	return func(a, b uint32) int { return cmp.Compare(key(a), key(b)) }
-}
-
 // countTo returns 0, 1, 2 up to count-1.
 func countTo(count int) []uint32 {
 	out := make([]uint32, count)
@@ -102,36 +95,12 @@ func countTo(count int) []uint32 {
 	return out
 }
 
-// churn changes the list while it is walked: in each interval of requests it inserts a record
-// and deletes another. The seed determines when the two happen, so that the total sometimes
-// does not change.
-func (l *list) churn(s seed, interval int, insert func(r *rand.Rand), remove func(n uint32)) {
-	phase := uint64(l.requests % interval)
-	l.requests++
-	// Each event has its own random source.
-	source := func() *rand.Rand { return s.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
-	if phase == s.roll(kindRoute, 0, 1)%uint64(interval) {
-		insert(source())
-		l.inserted++
-	}
-	if phase == s.roll(kindRoute, 0, 2)%uint64(interval) && len(l.order) > 1 {
-		remove(l.order[source().IntN(len(l.order))])
-		l.deleted++
-	}
-}
-
-// view is the content of a list at the time of a request: numbers in listing order, and how
-// to sort, filter and render them.
+// view is the content of a list at the time of a request.
 type view struct {
-	order  []uint32
-	toHead bool // order is reversed, as in list
+	order  []uint32 // numbers of the records
+	toHead bool     // order is reversed, as in list
 	kind   kind
 	render func(e *enc, n uint32)
-	// sortKeys are comparisons by the name of a sort_by field.
-	sortKeys map[string]func(a, b uint32) int
-	// filters return the values of a record by the key of a filter. Unknown keys are
-	// ignored.
-	filters map[string]func(n uint32) []string
 }
 
 // len returns the number of records before paging.
@@ -143,19 +112,4 @@ func (v view) at(i int) uint32 {
 		return v.order[len(v.order)-1-i]
 	}
 	return v.order[i]
-}
-
-// numbers returns a copy of the numbers in listing order.
-func (v view) numbers() []uint32 {
-	out := slices.Clone(v.order)
-	if v.toHead {
-		slices.Reverse(out)
-	}
-	return out
-}
-
-// with returns a view of other numbers in listing order.
-func (v view) with(order []uint32) view {
-	v.order, v.toHead = order, false
-	return v
 }

@@ -50,14 +50,14 @@ type Options struct {
 	Listings int
 	// Profiles is the number of profiles, which is constant. Defaults to 12.
 	Profiles int
-	// Campaigns is the number of campaigns on day 0. More start at the same daily rate.
-	// Defaults to 40.
+	// Campaigns is the number of campaigns on day 0. Later days add campaigns at the average
+	// rate of the history. Defaults to 40.
 	Campaigns int
-	// Orders is the number of orders on day 0. More are made at the same daily rate.
-	// Defaults to 200.
+	// Orders is the number of orders on day 0. Later days add orders at the average rate of
+	// the history. Defaults to 200.
 	Orders int
-	// Files is the number of files on day 0, without deleted ones. More follow at the same
-	// daily rate, and a few are deleted. Defaults to 60.
+	// Files is the number of files uploaded until day 0, a few of which were deleted. Later
+	// days add files at the average rate of the history. Defaults to 60.
 	Files int
 	// Folders is the number of folders, which is constant. Defaults to 8.
 	Folders int
@@ -65,15 +65,15 @@ type Options struct {
 	// ListingChange is the share of listings whose row changes per day, by price or by
 	// authority. Defaults to 0.06.
 	ListingChange float64
-	// ListingTurnover is the share of listings withdrawn per day. As many are added.
-	// Defaults to 0.01.
+	// ListingTurnover is the share of listings withdrawn per day. The same number is
+	// added. Defaults to 0.01.
 	ListingTurnover float64
-	// SilentChange is the share of outlets and of published articles per day whose detail
-	// changes although no list shows it. Defaults to 0.002.
+	// SilentChange is the share of outlets and published articles per day that change in
+	// their detail only: no list shows the change. Defaults to 0.002.
 	SilentChange float64
-	// HiddenDetail gives details fields that their list rows do not have: campaign rows
-	// omit the articles, and the outlet in an order's line has the field revision, which
-	// SilentChange increases. Otherwise list rows contain both like the details.
+	// With HiddenDetail, details have fields that their list rows lack: campaign rows omit
+	// the articles, and in the detail of an order each outlet has the field revision, which
+	// SilentChange increases.
 	HiddenDetail bool
 
 	// Token is the accepted token. A token that does not begin with pc_ is never accepted
@@ -88,22 +88,20 @@ type Options struct {
 	// does not show its scope. Otherwise articles.read is enough.
 	ArticleNeedsFullAccess bool
 
-	// BasePath is a prefix of every path, such as /v1.
-	BasePath string
 	// PageCap is the maximal page size. Higher limits are lowered silently. Defaults to
 	// 100.
 	PageCap int
 	// Envelope is the format of endpoints whose envelope the spec does not show. Defaults
 	// to EnvelopeMixed.
 	Envelope Envelope
-	// PageUntotalled also pages the arrays and records objects of these endpoints, without
-	// totals. Otherwise they contain all records.
+	// PageUntotalled applies limit and page also to the arrays and records objects of these
+	// endpoints, which have no totals. Otherwise such a response contains all records.
 	PageUntotalled bool
 
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
 	// Others are ignored. Empty means that all responses are plain.
 	Encodings []string
-	// PackedBytes is the size of a cache of compressed responses, in bytes, so that
+	// PackedBytes is the maximal size of a cache of compressed responses, in bytes, so that
 	// benchmarks do not measure the compression of the service. 0 means no cache.
 	PackedBytes int64
 
@@ -119,8 +117,6 @@ type Options struct {
 	// RateBurst is the number of requests answered at once. Defaults to RateLimit, at least
 	// 1.
 	RateBurst int
-	// Clock is the clock of the rate limiter. Defaults to time.Now.
-	Clock func() time.Time
 
 	// ValueFaults are wrong values in records. Each applies on its day.
 	ValueFaults []ValueFault
@@ -154,9 +150,6 @@ func (o Options) withDefaults() Options {
 	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
 	o.Scopes = slices.Clone(o.Scopes)
 	o.PageCap = max(1, optionValue(o.PageCap, 100))
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 	if o.RateBurst <= 0 {
 		o.RateBurst = max(1, int(o.RateLimit))
 	}
@@ -164,9 +157,9 @@ func (o Options) withDefaults() Options {
 }
 
 // optionValue returns a count or share: the default for 0, and 0 for a negative number.
-func optionValue[N int | float64](n, otherwise N) N {
+func optionValue[N int | float64](n, fallback N) N {
 	if n == 0 {
-		return otherwise
+		return fallback
 	}
 	return max(n, 0)
 }

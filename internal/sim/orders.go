@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math/rand/v2"
-	"net/url"
 	"slices"
 )
 
@@ -39,20 +38,13 @@ type line struct {
 // salePrice returns the price of the line for the client.
 func (l line) salePrice() micros { return l.price * micros(l.quantity) }
 
-// orders contains the orders. It does not refer to their items, which the function passed
-// to stepDay creates on payment.
+// orders contains the orders.
 type orders struct {
-	calendar  *calendar
-	seed      seed
-	outlets   *outlets
-	products  *products
-	listings  *listings
-	expected  int // orders on day 0
+	*world
 	all       []order
 	list      list       // GET /orders
 	byProfile [][]uint32 // orders of each profile, oldest first
 	open      []uint32   // orders with a future event
-	hidden    bool       // whether details contain the revision of outlets, which rows lack
 }
 
 // newOrder creates an order at wish or later.
@@ -104,11 +96,11 @@ func (o *order) computeAmounts(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepDay creates the orders of the day and advances open ones: by a payment, for which it
-// calls pay, a fulfilment, or the cancellation of an unpaid order.
-func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64)) {
+// stepDay creates the orders of the day and advances open ones: by a payment, a
+// fulfilment, or the cancellation of an unpaid order.
+func (s *orders) stepDay(r *rand.Rand) {
 	if len(s.listings.onSale.order) > 0 {
-		for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.expected)-len(s.all)) {
+		for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Orders)-len(s.all)) {
 			s.newOrder(r, wish)
 		}
 	}
@@ -127,7 +119,7 @@ func (s *orders) stepDay(r *rand.Rand, pay func(r *rand.Rand, o *order, at int64
 		case o.status == orderPaid:
 			o.status, o.updated = orderFulfilled, at
 		case o.pays:
-			pay(r, o, at)
+			s.items.payOrder(r, o, at)
 			o.next = s.calendar.drawDay(r, 15, 30)
 			s.open = append(s.open, n)
 		default:
@@ -156,9 +148,8 @@ func (s *orders) renderRow(e *enc, n uint32) {
 }
 
 // renderDetail writes GET /orders/{order_id}: with name and email at top level, and without
-// team. The query may request the outlets of the lines.
-func (s *orders) renderDetail(e *enc, n uint32, query url.Values) {
-	full := query.Get("include_outlets_data")
+// team.
+func (s *orders) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
 	e.begin(kindOrder, n)
 	o.writeFields(e)
@@ -167,7 +158,7 @@ func (s *orders) renderDetail(e *enc, n uint32, query url.Values) {
 	}
 	e.str("name", teamName)
 	e.str("email", teamEmail)
-	s.writeLines(e, o, full != "true" && full != "1")
+	s.writeLines(e, o, !e.fullOutlets)
 	e.writeUnknown()
 	e.end()
 }
@@ -248,7 +239,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		e.str("product_type_name", kind.name)
 		e.id("type_id", kindProductType, uint32(t.kind))
 		e.str("product_type_prefix", kind.prefix)
-		if s.hidden && !lean {
+		if s.opts.HiddenDetail && !lean {
 			s.outlets.writeRevisedRef(e, t.outlet)
 		} else {
 			s.outlets.writeRef(e, t.outlet, lean)
@@ -262,16 +253,6 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.close(']')
 }
 
-// canOrder reports whether there are products and profiles.
-func (s *orders) canOrder() bool { return len(s.products.all) > 0 && len(s.byProfile) > 0 }
-
-// insertOrder creates an order outside of the daily schedule.
-func (s *orders) insertOrder(r *rand.Rand) {
-	if s.canOrder() {
-		s.newOrder(r, s.calendar.now().Unix())
-	}
-}
-
 // newSingleLine creates an order with one line, which the caller pays at once.
 func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
 	o := &s.all[s.newOrder(r, wish)]
@@ -281,30 +262,8 @@ func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
 	return o
 }
 
-// listView returns GET /orders. profileView returns the same records for one profile.
-func (s *orders) listView() view {
-	return view{
-		order: s.list.order, toHead: true, kind: kindOrder, render: s.renderRow,
-		sortKeys: map[string]func(a, b uint32) int{
-			"created_at": byKey(func(n uint32) int64 { return s.all[n].created }),
-			"updated_at": byKey(func(n uint32) int64 { return s.all[n].updated }),
-			"total":      byKey(func(n uint32) micros { return s.all[n].total }),
-		},
-		filters: map[string]func(n uint32) []string{
-			"status":     func(n uint32) []string { return []string{s.all[n].status} },
-			"profile_id": func(n uint32) []string { return []string{s.seed.id(kindProfile, s.all[n].profile)} },
-			"product_ids": func(n uint32) (ids []string) {
-				for _, l := range s.all[n].lines {
-					ids = append(ids, s.seed.id(kindProduct, l.product))
-				}
-				return ids
-			},
-		},
-	}
-}
-
 func (s *orders) profileView(n uint32) view {
-	return s.listView().with(s.list.newestFirst(s.byProfile[n]))
+	return view{order: s.list.newestFirst(s.byProfile[n]), kind: kindOrder, render: s.renderRow}
 }
 
 func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

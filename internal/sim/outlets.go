@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math/rand/v2"
-	"net/url"
 	"strconv"
 	"strings"
 )
@@ -38,15 +37,13 @@ type outlet struct {
 
 // outlets contains the publications and their channels.
 type outlets struct {
-	calendar     *calendar
-	seed         seed
-	silentChange float64 // share of details per day whose change no list shows
-	all          []outlet
+	*world
+	all []outlet
 }
 
-func newOutlets(calendar *calendar, seed seed, opts Options) *outlets {
-	s := &outlets{calendar: calendar, seed: seed, silentChange: opts.SilentChange}
-	for n := range opts.Outlets {
+func newOutlets(w *world) *outlets {
+	s := &outlets{world: w}
+	for n := range w.opts.Outlets {
 		s.all = append(s.all, s.newOutlet(uint32(n)))
 	}
 	return s
@@ -289,7 +286,7 @@ func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 		o.updated = s.calendar.drawSecond(r)
 		s.renderParts(o)
 	}
-	for range roundByChance(r, s.silentChange*float64(len(s.all))) {
+	for range roundByChance(r, s.opts.SilentChange*float64(len(s.all))) {
 		o := &s.all[r.IntN(len(s.all))]
 		o.edits++
 		o.updated = s.calendar.drawSecond(r)
@@ -298,8 +295,8 @@ func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 
 // locationsOf returns one of the three location lists: each distinct value once, as text or
 // as an object with a name.
-func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, string, url.Values) bool {
-	return func(e *enc, _ string, _ url.Values) bool {
+func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, string) bool {
+	return func(e *enc, _ string) bool {
 		seen := map[string]bool{"": true}
 		e.b = append(e.b, '{')
 		e.arr(key)

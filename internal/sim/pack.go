@@ -20,9 +20,8 @@ const minPacked = 256
 type packer struct {
 	codings []string
 	// limit is the maximal size of stored, in bytes.
-	limit   int64
-	zstd    *zstd.Encoder
-	writers sync.Pool // of *gzip.Writer
+	limit int64
+	zstd  *zstd.Encoder
 
 	mu     sync.Mutex // guards the rest
 	stored map[storedKey][]byte
@@ -48,7 +47,6 @@ func newPacker(opts Options) *packer {
 		// synctest bubble of a later caller.
 		p.zstd.EncodeAll([]byte{0}, nil)
 	}
-	p.writers.New = func() any { return gzip.NewWriter(nil) }
 	return p
 }
 
@@ -65,7 +63,7 @@ func (p *packer) choose(accepted []string) string {
 // accepts reports whether an Accept-Encoding header includes an encoding (RFC 9110,
 // 12.5.3).
 func accepts(header, coding string) bool {
-	other := false
+	byWildcard := false
 	for part := range strings.SplitSeq(header, ",") {
 		name, weight, weighted := strings.Cut(part, ";")
 		name = strings.TrimSpace(name)
@@ -78,9 +76,9 @@ func accepts(header, coding string) bool {
 		if strings.EqualFold(name, coding) {
 			return wanted
 		}
-		other = other || name == "*" && wanted
+		byWildcard = byWildcard || name == "*" && wanted
 	}
-	return other
+	return byWildcard
 }
 
 // pack compresses the body of a reply, unless it is short. The compressed body belongs to
@@ -121,9 +119,7 @@ func (p *packer) compress(body []byte, coding string) []byte {
 		return p.zstd.EncodeAll(body, nil)
 	}
 	var out bytes.Buffer
-	w := p.writers.Get().(*gzip.Writer)
-	defer p.writers.Put(w)
-	w.Reset(&out)
+	w := gzip.NewWriter(&out)
 	_, _ = w.Write(body) // a buffer accepts all writes
 	_ = w.Close()
 	return out.Bytes()

@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"errors"
 	"net/url"
-	"regexp"
-	"slices"
 	"strconv"
 )
 
@@ -31,9 +28,9 @@ func parsePage(query url.Values, limitCap int) (page, error) {
 }
 
 // parsePositive parses a positive integer. An empty text means the default.
-func parsePositive(text string, otherwise int) (int, error) {
+func parsePositive(text string, fallback int) (int, error) {
 	if text == "" {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -51,62 +48,12 @@ func (p page) bounds(total int) (from, to int) {
 	return from, min(from+p.limit, total)
 }
 
-// filterName matches a filter parameter: filters[key] or filters[key][0].
-var filterName = regexp.MustCompile(`^filters\[([^\]]*)\](\[\d{1,9}\])?$`)
-
-// parseFilters parses filters[key]=v and filters[key][0]=v. Empty brackets, and list-valued
-// keys without an index, are ignored silently.
-func parseFilters(query url.Values) map[string][]string {
-	lists := []string{"disclaimer_ids", "placement_types", "channel_types", "tags", "product_ids"}
-	filters := map[string][]string{}
-	for name, values := range query {
-		match := filterName.FindStringSubmatch(name)
-		if match == nil || match[2] == "" && slices.Contains(lists, match[1]) {
-			continue
-		}
-		filters[match[1]] = append(filters[match[1]], values...)
-	}
-	return filters
-}
-
-// filterAndSort applies the requested filters and order, with ties sorted by id. Without a
-// known field the default order applies; order_by=asc reverses it.
-func (v view) filterAndSort(query url.Values, s seed) view {
-	for key, values := range parseFilters(query) {
-		if of := v.filters[key]; of != nil {
-			v = v.with(slices.DeleteFunc(v.numbers(), func(n uint32) bool {
-				return !slices.ContainsFunc(of(n), func(value string) bool { return slices.Contains(values, value) })
-			}))
-		}
-	}
-	byID := func(a, b uint32) int { return cmp.Compare(s.id(v.kind, a), s.id(v.kind, b)) }
-	field, ascending := query.Get("sort_by"), query.Get("order_by") == "asc"
-	compare := v.sortKeys[field]
-	switch {
-	case field == "id":
-		compare = byID
-	case compare == nil:
-		v.toHead = v.toHead != ascending
-		return v
-	}
-	order := v.numbers()
-	slices.SortFunc(order, func(a, b uint32) int {
-		by := compare(a, b)
-		if !ascending {
-			by = -by
-		}
-		return cmp.Or(by, byID(a, b))
-	})
-	return v.with(order)
-}
-
 // writeList writes the response to a list request.
 func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts *Options) error {
 	p, err := parsePage(query, opts.PageCap)
 	if err != nil {
 		return err
 	}
-	v = v.filterAndSort(query, e.s)
 	shape := rt.shape
 	if rt.open && opts.Envelope != EnvelopeMixed {
 		shape = opts.Envelope

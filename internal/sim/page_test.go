@@ -1,11 +1,8 @@
 package sim_test
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -131,91 +128,6 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 	}
 	if ties == 0 {
 		t.Error("no records with equal created_at found")
-	}
-}
-
-func TestSortByAndOrderBy(t *testing.T) {
-	s := serve(t, sim.Options{})
-	for _, field := range []string{"id", "created_at", "updated_at"} {
-		for _, direction := range []string{"asc", "desc"} {
-			page := s.page(fmt.Sprintf("/orders?limit=100&sort_by=%s&order_by=%s", field, direction))
-			sorted := slices.IsSortedFunc(page.Records, func(a, b json.RawMessage) int {
-				by := compareField(t, field, a, b)
-				if direction == "desc" {
-					by = -by
-				}
-				return by
-			})
-			if !sorted && !(field == "id" && direction == "desc") {
-				t.Errorf("sort_by=%s, order_by=%s is not sorted", field, direction)
-			}
-		}
-	}
-	newest := s.page("/orders?limit=100").Records
-	if got := s.page("/orders?limit=100&sort_by=no_such_field").Records; !sameBytes(newest, got) {
-		t.Error("an unknown sort field changes the order")
-	}
-}
-
-func compareField(t *testing.T, field string, a, b json.RawMessage) int {
-	t.Helper()
-	if field == "id" {
-		pair := ids(t, []json.RawMessage{a, b})
-		return cmp.Compare(pair[0], pair[1])
-	}
-	swap := func(raw json.RawMessage) json.RawMessage {
-		out, err := json.Marshal(map[string]any{"created_at": record(t, raw)[field]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	return createdAt(t, swap(a)).Compare(createdAt(t, swap(b)))
-}
-
-func TestFilters(t *testing.T) {
-	s := serve(t, sim.Options{})
-	listings := s.service.Records("/products/listings")
-	some := record(t, listings[0])["id"].(string)
-	disclaimer := record(t, s.service.Records("/outlet-disclaimers")[0])["id"].(string)
-	for name, tc := range map[string]struct {
-		query string
-		all   bool // whether all records match
-	}{
-		"a scalar":                        {"filters[country]=Germany", false},
-		"one value":                       {"filters[channel_types][0]=NEWSLETTER", false},
-		"two values":                      {"filters[placement_types][0]=QUOTE&filters[placement_types][1]=MENTION", false},
-		"a tag":                           {"filters[tags][0]=" + url.QueryEscape("Crypto/Web3"), false},
-		"a product":                       {"filters[product_ids][0]=" + some, false},
-		"a disclaimer":                    {"filters[disclaimer_ids][0]=" + disclaimer, false},
-		"bare brackets are ignored":       {"filters[country][]=Germany&filters[tags][]=Food", true},
-		"a list without index is ignored": {"filters[tags]=Food", true},
-		"an unknown key is ignored":       {"filters[colour]=red", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, path := range []string{"/outlets", "/products/listings"} {
-				all := len(s.service.Records(path))
-				got := s.page(path + "?" + tc.query).TotalRecords
-				if tc.all != (got == all) {
-					t.Errorf("%s: %d of %d", path, got, all)
-				}
-			}
-		})
-	}
-}
-
-func TestFilteredRecordsMatch(t *testing.T) {
-	s := serve(t, sim.Options{})
-	got := s.page("/products/listings?limit=100&filters[country]=Germany&filters[channel_types][0]=NEWSLETTER&filters[channel_types][1]=PODCAST")
-	want := 0
-	for _, raw := range s.service.Records("/products/listings") {
-		row := record(t, raw)
-		if row["country"] == "Germany" && slices.Contains([]any{"NEWSLETTER", "PODCAST"}, row["channel_type"]) {
-			want++
-		}
-	}
-	if want == 0 || got.TotalRecords != want || len(got.Records) != want {
-		t.Errorf("%d records, want %d", got.TotalRecords, want)
 	}
 }
 

@@ -29,11 +29,9 @@ type traits struct {
 
 // products contains all products that were ever on sale.
 type products struct {
-	calendar *calendar
-	seed     seed
-	words    words
-	outlets  *outlets
-	all      []product
+	*world
+	words words
+	all   []product
 }
 
 // addProduct adds a product created at a Unix time.
@@ -185,10 +183,10 @@ func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
 	}
 	e.b = append(e.b, ',')
 	if roll>>34%40 > 0 {
-		e.word("currency", currency)
+		e.str("currency", currency)
 	}
 	if roll>>41%40 > 0 {
-		e.word("pricing_tier", tier)
+		e.str("pricing_tier", tier)
 	} else {
 		e.null("pricing_tier")
 	}
@@ -213,11 +211,11 @@ func (s *products) writeIncludeList(e *enc, roll uint64) {
 	for i := range roll >> 8 % 4 {
 		e.b = append(e.b, '{')
 		if i == 0 {
-			e.word("channel_type", "WEBSITE")
+			e.str("channel_type", "WEBSITE")
 		} else {
-			e.word("channel_type", "NEWSLETTER")
+			e.str("channel_type", "NEWSLETTER")
 		}
-		e.word("placement_type", pick(s.words.placements, roll>>i))
+		e.str("placement_type", pick(s.words.placements, roll>>i))
 		e.end()
 	}
 	e.close(']')

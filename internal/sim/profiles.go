@@ -19,16 +19,15 @@ type profile struct {
 
 // profiles contains the clients.
 type profiles struct {
-	calendar *calendar
-	seed     seed
-	all      []profile
+	*world
+	all []profile
 }
 
 // newProfiles creates the profiles, which are older than the first simulated day.
-func newProfiles(calendar *calendar, seed seed, opts Options) *profiles {
-	s := &profiles{calendar: calendar, seed: seed}
-	for n := range uint32(opts.Profiles) {
-		created := calendar.birth + int64(n)*daySeconds + int64(seed.roll(kindProfile, n, 2)%daySeconds)
+func newProfiles(w *world) *profiles {
+	s := &profiles{world: w}
+	for n := range uint32(w.opts.Profiles) {
+		created := w.calendar.birth + int64(n)*daySeconds + int64(w.seed.roll(kindProfile, n, 2)%daySeconds)
 		s.all = append(s.all, profile{n: n, created: created, updated: created})
 	}
 	return s

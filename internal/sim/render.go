@@ -1,10 +1,14 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // enc appends JSON without reflection. It writes a comma after every value, and removes the
@@ -17,6 +21,8 @@ type enc struct {
 	record uint64
 	// escape makes strings ASCII only.
 	escape bool
+	// fullOutlets means that the query requests the outlets of an order with all fields.
+	fullOutlets bool
 }
 
 // renderPart renders into a separate string.
@@ -25,9 +31,6 @@ func (e *enc) renderPart(write func()) string {
 	write()
 	return string(e.b)
 }
-
-// reset clears the encoder but keeps its buffer.
-func (e *enc) reset() { *e = enc{b: e.b[:0], s: e.s} }
 
 // begin opens a top-level record and sets its roll.
 func (e *enc) begin(k kind, n uint32) {
@@ -91,14 +94,6 @@ func (e *enc) null(key string) { e.raw(key, "null") }
 func (e *enc) str(key, value string) {
 	e.key(key)
 	e.value(value)
-}
-
-// word writes a string field that needs no escapes.
-func (e *enc) word(key, value string) {
-	e.key(key)
-	e.b = append(e.b, '"')
-	e.b = append(e.b, value...)
-	e.b = append(e.b, '"', ',')
 }
 
 // strOrNull writes a string field, or null for an empty string.
@@ -207,48 +202,24 @@ func (e *enc) writeUnknown() {
 // appendString appends a JSON string. With ascii all non-ASCII characters and slashes are
 // escaped.
 func appendString(b []byte, s string, ascii bool) []byte {
-	b = append(b, '"')
-	copied := 0
-	for i := 0; i < len(s); {
-		if !needsEscape(s[i], ascii) {
-			i++
-			continue
+	if !ascii {
+		b, _ = jsontext.AppendQuote(b, s) // the vocabulary is valid UTF-8
+		return b
+	}
+	quoted, _ := jsontext.AppendQuote(nil, s)
+	for _, r := range string(quoted) {
+		switch {
+		case r == '/':
+			b = append(b, '\\', '/')
+		case r < utf8.RuneSelf:
+			b = append(b, byte(r))
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				b = fmt.Appendf(b, `\u%04x`, unit)
+			}
 		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		b = append(b, s[copied:i]...)
-		b = appendEscaped(b, r)
-		i += size
-		copied = i
 	}
-	b = append(b, s[copied:]...)
-	return append(b, '"')
-}
-
-// needsEscape reports whether a character is escaped, by its first byte.
-func needsEscape(c byte, ascii bool) bool {
-	return c < ' ' || c == '"' || c == '\\' || ascii && (c == '/' || c >= utf8.RuneSelf)
-}
-
-// appendEscaped appends the shortest escape of a character.
-func appendEscaped(b []byte, r rune) []byte {
-	switch {
-	case r == '/' || r == '"' || r == '\\':
-		return append(b, '\\', byte(r))
-	case r == '\n':
-		return append(b, '\\', 'n')
-	case r == '\t':
-		return append(b, '\\', 't')
-	case r > 0xffff:
-		r -= 0x10000
-		return appendUnit(appendUnit(b, 0xd800+r>>10), 0xdc00+r&0x3ff)
-	}
-	return appendUnit(b, r)
-}
-
-// appendUnit appends the escape of a UTF-16 unit.
-func appendUnit(b []byte, r rune) []byte {
-	const digits = "0123456789abcdef"
-	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+	return b
 }
 
 // appendTime appends a Unix time as a JSON string in one of the ISO 8601 formats: with Z,

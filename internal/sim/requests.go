@@ -24,15 +24,11 @@ type Request struct {
 type Stats struct {
 	// Total counts all requests.
 	Total int
-	// Throttled counts the responses 429 of the rate limit. A 429 of a fault does not count.
-	Throttled int
-	// Spoilt counts the requests with a fault.
-	Spoilt int
 	// Bytes counts the bytes of all bodies, compressed if they were, and including the
 	// missing parts of truncated bodies.
 	Bytes int64
-	// Routes counts by pattern of spec 4.2, and Methods by HTTP method.
-	Routes, Methods map[string]int
+	// Routes counts by pattern of spec 4.2.
+	Routes map[string]int
 }
 
 // requestLog lists and counts the requests.
@@ -43,7 +39,7 @@ type requestLog struct {
 }
 
 // logRequest counts a request and adds it to the list, up to maxLogged.
-func (q *requestLog) logRequest(request Request, bytes int, throttled, spoilt bool) {
+func (q *requestLog) logRequest(request Request, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.log) < maxLogged {
@@ -51,15 +47,8 @@ func (q *requestLog) logRequest(request Request, bytes int, throttled, spoilt bo
 	}
 	q.stats.Total++
 	q.stats.Bytes += int64(bytes)
-	q.stats.Methods[request.Method]++
 	if request.Route != "" {
 		q.stats.Routes[request.Route]++
-	}
-	if throttled {
-		q.stats.Throttled++
-	}
-	if spoilt {
-		q.stats.Spoilt++
 	}
 }
 
@@ -75,7 +64,7 @@ func (q *requestLog) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := q.stats
-	out.Routes, out.Methods = maps.Clone(out.Routes), maps.Clone(out.Methods)
+	out.Routes = maps.Clone(out.Routes)
 	return out
 }
 
@@ -84,5 +73,5 @@ func (q *requestLog) ResetRequests() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.log = nil
-	q.stats = Stats{Routes: map[string]int{}, Methods: map[string]int{}}
+	q.stats = Stats{Routes: map[string]int{}}
 }

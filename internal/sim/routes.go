@@ -1,14 +1,13 @@
 package sim
 
 import (
-	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strings"
 )
 
 // route is an endpoint of spec 4.2 that answers GET with a list or an object.
 type route struct {
+	// pattern is the path in the spec. A parameter is its second segment.
 	pattern string
 	// scopes are all required (spec section 5). Nil means that any valid token is enough.
 	// The default token has the scopes of all routes.
@@ -22,31 +21,26 @@ type route struct {
 	// list returns a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
 	// object writes an object. It returns false if the object does not exist.
-	object func(e *enc, id string, query url.Values) bool
-	// top is the list of an endpoint without a parent. insert and remove change it while it
-	// is walked.
-	top    *list
-	insert func(r *rand.Rand)
-	remove func(n uint32)
+	object func(e *enc, id string) bool
+	// top is the list of an endpoint without a parent, which can change while it is walked.
+	top *list
 	// binary marks the endpoint whose response is not JSON.
 	binary bool
 }
 
-// routes returns all endpoints that answer GET.
+// routes returns all endpoints that answer GET. Paths without a parameter precede the
+// patterns that also match them.
 func (w *world) routes() []route {
 	return slices.Concat(w.marketRoutes(), w.orderRoutes(), w.contentRoutes())
 }
 
-// marketRoutes returns the routes of the market. Literal location paths must precede the
-// pattern with a parameter that also matches them.
 func (w *world) marketRoutes() []route {
 	read, readProducts := []string{"outlets.read"}, []string{"products.read"}
 	return []route{
 		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, shape: EnvelopePaginated,
-			list: topLevelList(w.listings.outletRowView), top: &w.listings.outletRows,
-			insert: w.listings.insertOutletRow, remove: w.listings.removeProduct,
+			list: wholeList(&w.listings.outletRows, kindProduct, w.listings.renderOutletRow), top: &w.listings.outletRows,
 		},
 		{
 			pattern: "/outlets/locations/countries", scopes: read,
@@ -59,36 +53,32 @@ func (w *world) marketRoutes() []route {
 			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, open: true,
 			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: topLevelList(tagView)},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: withoutParent(tagView)},
 		{
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, open: true,
-			list: topLevelList(disclaimerView),
+			list: withoutParent(disclaimerView),
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, shape: EnvelopePaginated,
-			list: topLevelList(w.listings.listingView), top: &w.listings.onSale,
-			insert: w.listings.insertListing, remove: w.listings.removeProduct,
+			list: wholeList(&w.listings.onSale, kindProduct, w.listings.renderListing), top: &w.listings.onSale,
 		},
-		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: topLevelList(w.listings.categoryView)},
+		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: withoutParent(w.listings.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }
 
-// orderRoutes returns the routes of orders and profiles.
 func (w *world) orderRoutes() []route {
 	lists := []string{"orders.lists"}
 	return []route{
 		{
 			pattern: "/orders", scopes: lists, shape: EnvelopePaginated,
-			list: topLevelList(w.orders.listView), top: &w.orders.list,
-			insert: w.orders.insertOrder, remove: w.orders.list.remove,
+			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), top: &w.orders.list,
 		},
 		{
 			pattern: "/order-items", scopes: lists, shape: EnvelopePaginated, open: true,
-			list: topLevelList(w.items.listView), top: &w.items.list,
-			insert: w.items.insertItem, remove: w.items.list.remove,
+			list: wholeList(&w.items.list, kindItem, w.items.renderRow), top: &w.items.list,
 		},
-		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byIDWithQuery(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
+		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
 			pattern: "/profiles/{id}/orders", scopes: lists, shape: EnvelopePaginated, open: true,
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.orders.profileView),
@@ -115,8 +105,7 @@ func (w *world) contentRoutes() []route {
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, open: true,
-			list: topLevelList(w.campaigns.listView), top: &w.campaigns.list,
-			insert: w.campaigns.insertCampaign, remove: w.campaigns.list.remove,
+			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), top: &w.campaigns.list,
 		},
 		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
@@ -137,21 +126,23 @@ func (w *world) contentRoutes() []route {
 		},
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, open: true,
-			list: topLevelList(w.files.listView), top: &w.files.list,
-			insert: w.files.insertFile, remove: w.files.list.remove,
+			list: wholeList(&w.files.list, kindFile, w.files.renderFile), top: &w.files.list,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, open: true,
-			list: topLevelList(w.files.folderView), top: &w.files.folderList,
-			insert: w.files.insertFolder, remove: w.files.folderList.remove,
+			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), top: &w.files.folderList,
 		},
 	}
 }
 
-// topLevelList returns the list function of an endpoint without a parent.
-func topLevelList(of func() view) func(string) (view, bool) {
+// wholeList returns the list function of an endpoint without a parent.
+func wholeList(l *list, k kind, render func(e *enc, n uint32)) func(string) (view, bool) {
+	return withoutParent(func() view { return view{order: l.order, toHead: true, kind: k, render: render} })
+}
+
+func withoutParent(of func() view) func(string) (view, bool) {
 	return func(string) (view, bool) { return of(), true }
 }
 
@@ -166,23 +157,18 @@ func (w *world) listBelow(k kind, has func(n uint32) bool, of func(n uint32) vie
 }
 
 // byID returns the object function of an endpoint for single records.
-func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint32)) func(*enc, string, url.Values) bool {
-	return w.byIDWithQuery(k, has, func(e *enc, n uint32, _ url.Values) { render(e, n) })
-}
-
-// byIDWithQuery is like byID, for an endpoint with query parameters.
-func (w *world) byIDWithQuery(k kind, has func(n uint32) bool, render func(e *enc, n uint32, query url.Values)) func(*enc, string, url.Values) bool {
-	return func(e *enc, id string, query url.Values) bool {
+func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint32)) func(*enc, string) bool {
+	return func(e *enc, id string) bool {
 		n, ok := w.seed.serial(k, id)
 		if ok = ok && has(n); ok {
-			render(e, n, query)
+			render(e, n)
 		}
 		return ok
 	}
 }
 
 // renderToken writes GET /auth/token. The spec does not show some of its types.
-func (w *world) renderToken(e *enc, _ string, _ url.Values) bool {
+func (w *world) renderToken(e *enc, _ string) bool {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")
 	e.id("team_id", kindTeam, 0)
@@ -197,54 +183,20 @@ func (w *world) renderToken(e *enc, _ string, _ url.Values) bool {
 	return true
 }
 
-// router finds the route of a path.
-type router struct {
-	routes   []route
-	segments [][]string
-}
-
-// newRouter splits the patterns.
-func newRouter(routes []route) router {
-	r := router{routes: routes}
-	for i := range routes {
-		r.segments = append(r.segments, strings.Split(routes[i].pattern, "/"))
-	}
-	return r
-}
-
-// allScopes returns the scopes of all routes without duplicates.
-func (r router) allScopes() []string {
-	var scopes []string
-	for _, rt := range r.routes {
-		for _, scope := range rt.scopes {
-			if !slices.Contains(scopes, scope) {
-				scopes = append(scopes, scope)
-			}
-		}
-	}
-	return scopes
-}
-
-// find returns the route of a path and the value of its parameter. If several match, the
-// first is returned, so routes without parameters come first.
-func (r router) find(path string) (found *route, id string) {
+// findRoute returns the first route that matches a path, or nil, and the value of its
+// parameter.
+func (s *Service) findRoute(path string) (found *route, id string) {
 	parts := strings.Split(path, "/")
-	for i, pattern := range r.segments {
+	for i := range s.routes {
+		pattern := strings.Split(s.routes[i].pattern, "/")
 		if len(pattern) != len(parts) {
 			continue
 		}
-		fits := true
-		id = ""
-		for j, segment := range pattern {
-			if strings.HasPrefix(segment, "{") {
-				id = parts[j]
-			} else if segment != parts[j] {
-				fits = false
-				break
-			}
+		if len(pattern) > 2 && strings.HasPrefix(pattern[2], "{") {
+			id, pattern[2] = parts[2], parts[2]
 		}
-		if fits {
-			return &r.routes[i], id
+		if slices.Equal(pattern, parts) {
+			return &s.routes[i], id
 		}
 	}
 	return nil, ""

@@ -159,16 +159,6 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestBasePath(t *testing.T) {
-	s := serve(t, sim.Options{BasePath: "/api/v2"})
-	if got := s.get("/api/v2/tags").status; got != http.StatusOK {
-		t.Errorf("below the base path: status %d", got)
-	}
-	if got := s.get("/tags").status; got != http.StatusNotFound {
-		t.Errorf("outside the base path: status %d", got)
-	}
-}
-
 func TestOutletBlocksAreLeanByDefault(t *testing.T) {
 	s := serve(t, sim.Options{})
 	full := 0

@@ -22,51 +22,42 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return
 	}
-	e := s.buffers.Get().(*enc)
-	defer s.buffers.Put(e)
-	e.reset()
-
-	path, under := strings.CutPrefix(r.URL.Path, s.opts.BasePath)
-	rt, id := s.router.find(path)
-	if !under {
-		rt = nil
-	}
-	fault := s.faults.chooseFault(s.opts, r, path, rt)
-	out, throttled := s.answerRequest(e, r, rt, id, fault)
+	rt, id := s.findRoute(r.URL.Path)
+	fault := s.faults.chooseFault(s.opts, r, rt)
+	out := s.answerRequest(r, rt, id, fault)
 	out = s.packer.pack(out, s.packer.choose(r.Header.Values("Accept-Encoding")))
 	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}
 	if rt != nil {
 		request.Route = rt.pattern
 	}
-	s.logRequest(request, len(out.body), throttled, fault != nil)
+	s.logRequest(request, len(out.body))
 	out.send(rw, r)
 }
 
-// answerRequest returns the reply. Its body may be in the buffer of e.
-func (s *Service) answerRequest(e *enc, r *http.Request, rt *route, id string, fault *Fault) (out reply, throttled bool) {
+func (s *Service) answerRequest(r *http.Request, rt *route, id string, fault *Fault) reply {
 	if r.Method != http.MethodGet {
-		return errorReply(http.StatusMethodNotAllowed, "this service is read only"), false
+		return errorReply(http.StatusMethodNotAllowed, "this service is read only")
 	}
 	if fault == nil {
 		fault = &Fault{}
 	} else if out, ok := fault.replaceAnswer(); ok {
-		return out, false
+		return out
 	}
 	if retry, limited := s.reserveTurn(); limited {
-		out = errorReply(http.StatusTooManyRequests, "slow down")
+		out := errorReply(http.StatusTooManyRequests, "slow down")
 		out.retryAfter = retry
-		return out, true
+		return out
 	}
 	out, rejected := s.rejectRequest(r, rt)
 	if !rejected {
-		out = s.renderAnswer(e, r.URL.Query(), rt, id, fault)
+		out = s.renderAnswer(r.URL.Query(), rt, id, fault)
 		if rt.top != nil && s.opts.ChurnEvery > 0 {
 			s.mu.Lock()
-			rt.top.churn(s.world.seed, s.opts.ChurnEvery, rt.insert, rt.remove)
+			s.world.churn(rt.top)
 			s.mu.Unlock()
 		}
 	}
-	return fault.spoilReply(out), false
+	return fault.spoilReply(out)
 }
 
 // reserveTurn reserves a request of the rate limit. If the limit is reached, it returns the
@@ -75,7 +66,7 @@ func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	if s.limiter == nil {
 		return "", false
 	}
-	now := s.opts.Clock()
+	now := time.Now()
 	turn := s.limiter.ReserveN(now, 1)
 	delay := turn.DelayFrom(now)
 	if delay <= 0 {
@@ -120,12 +111,13 @@ func (s *Service) isAllowed(rt *route) bool {
 
 // renderAnswer renders the response of an endpoint while it holds the lock of the world.
 // The response is sent later, so that slow clients do not block the world.
-func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, fault *Fault) reply {
+func (s *Service) renderAnswer(query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
+	e := &enc{s: s.world.seed, fullOutlets: wantsFullOutlets(query)}
 	if rt.object != nil {
-		if !rt.object(e, id, query) {
+		if !rt.object(e, id) {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
 		if rt.binary {
@@ -145,12 +137,16 @@ func (s *Service) renderAnswer(e *enc, query url.Values, rt *route, id string, f
 	return out
 }
 
+// wantsFullOutlets reports whether the query requests all fields of the outlets in an order.
+func wantsFullOutlets(query url.Values) bool {
+	return slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))
+}
+
 // errNotLoopback rejects addresses that other machines can reach.
 var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
 
 // Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends or stop
-// is called. stop waits for requests in flight and may be called more than once. The base
-// URL includes Options.BasePath.
+// is called. stop waits for requests in flight and may be called more than once.
 func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
 	addr = cmp.Or(addr, "127.0.0.1:0")
 	var listen net.ListenConfig
@@ -176,7 +172,7 @@ func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop 
 		return nil
 	})
 	unregister := context.AfterFunc(ctx, func() { _ = shutdown() })
-	return "http://" + listener.Addr().String() + s.opts.BasePath, func() error {
+	return "http://" + listener.Addr().String(), func() error {
 		unregister()
 		return shutdown()
 	}, nil

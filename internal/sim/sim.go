@@ -23,8 +23,7 @@ import (
 type Service struct {
 	requestLog
 	opts    Options
-	router  router
-	buffers sync.Pool
+	routes  []route
 	faults  faults
 	limiter *rate.Limiter
 	packer  *packer
@@ -38,12 +37,17 @@ type Service struct {
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
 	w := newWorld(opts)
-	s := &Service{opts: opts, router: newRouter(w.routes()), token: opts.Token, world: w, packer: newPacker(opts)}
+	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w, packer: newPacker(opts)}
 	if opts.Scopes == nil {
-		w.opts.Scopes = s.router.allScopes()
+		for _, rt := range s.routes {
+			for _, scope := range rt.scopes {
+				if !slices.Contains(s.opts.Scopes, scope) {
+					s.opts.Scopes = append(s.opts.Scopes, scope)
+				}
+			}
+		}
+		w.opts.Scopes = s.opts.Scopes
 	}
-	s.opts.Scopes = w.opts.Scopes
-	s.buffers.New = func() any { return &enc{s: seed(opts.Seed)} }
 	s.faults.setRules(opts.Faults)
 	s.ResetRequests()
 	if opts.RateLimit > 0 {
@@ -99,7 +103,7 @@ func (s *Service) SetValueFaults(faults ...ValueFault) {
 // Routes returns the patterns of all endpoints that answer GET, as in spec 4.2.
 func (s *Service) Routes() []string {
 	var out []string
-	for _, rt := range s.router.routes {
+	for _, rt := range s.routes {
 		out = append(out, rt.pattern)
 	}
 	return out
@@ -107,9 +111,10 @@ func (s *Service) Routes() []string {
 
 // Records returns the records that a complete walk of a list endpoint would read now, in
 // listing order and byte for byte as served. Examples for path are /orders and
-// /campaigns/<id>/articles. It returns nil for an unknown path or an object.
+// /campaigns/<id>/articles. It returns nil for an unknown path and
+// for the path of an object.
 func (s *Service) Records(path string) []json.RawMessage {
-	rt, id := s.router.find(path)
+	rt, id := s.findRoute(path)
 	if rt == nil || rt.list == nil {
 		return nil
 	}
@@ -134,15 +139,15 @@ func (s *Service) Records(path string) []json.RawMessage {
 // false for a 404 or a list. The path may have a query.
 func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
-	rt, id := s.router.find(path)
+	rt, id := s.findRoute(path)
 	query, err := url.ParseQuery(rawQuery)
 	if rt == nil || rt.object == nil || err != nil {
 		return nil, false
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := enc{s: s.world.seed}
-	if !rt.object(&e, id, query) {
+	e := enc{s: s.world.seed, fullOutlets: wantsFullOutlets(query)}
+	if !rt.object(&e, id) {
 		return nil, false
 	}
 	e.trim()
@@ -162,7 +167,7 @@ func (s *Service) MarkStart() {
 // been listed continuously since MarkStart. A complete walk cannot miss them. Deleted
 // records never return.
 func (s *Service) Survivors(path string) []string {
-	rt, _ := s.router.find(path)
+	rt, _ := s.findRoute(path)
 	if rt == nil || rt.top == nil {
 		return nil
 	}
@@ -170,8 +175,8 @@ func (s *Service) Survivors(path string) []string {
 	defer s.mu.RUnlock()
 	v, _ := rt.list("")
 	var out []string
-	for _, n := range v.numbers() {
-		if rt.top.marked[n] {
+	for i := range v.len() {
+		if n := v.at(i); rt.top.marked[n] {
 			out = append(out, s.world.seed.id(v.kind, n))
 		}
 	}
@@ -181,7 +186,7 @@ func (s *Service) Survivors(path string) []string {
 // Churned returns the numbers of records that churn has inserted into and deleted from a
 // top-level list.
 func (s *Service) Churned(path string) (inserted, deleted int) {
-	rt, _ := s.router.find(path)
+	rt, _ := s.findRoute(path)
 	if rt == nil || rt.top == nil {
 		return 0, 0
 	}

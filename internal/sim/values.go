@@ -54,19 +54,14 @@ type ValueFault struct {
 	Field string
 }
 
-// valueFaults returns the faults of the current day.
-func (w *world) valueFaults() (today []ValueFault) {
+// distort applies the value faults of the current day to a response of a route.
+func (w *world) distort(document []byte, rt *route) []byte {
+	var today []ValueFault
 	for _, f := range w.opts.ValueFaults {
 		if f.Day == w.calendar.day {
 			today = append(today, f)
 		}
 	}
-	return today
-}
-
-// distort applies the value faults of the current day to a response of a route.
-func (w *world) distort(document []byte, rt *route) []byte {
-	today := w.valueFaults()
 	if len(today) == 0 || rt.binary {
 		return document
 	}
@@ -113,6 +108,9 @@ func (f ValueFault) affects(record map[string]any) bool {
 // spoil changes an object and its nested objects. within is the name of the field with the
 // object.
 func (f ValueFault) spoil(w *world, pattern, within string, object map[string]any) {
+	if f.Kind == ValueField {
+		delete(object, f.Field)
+	}
 	if sale, ok := object["sale_price"].(json.Number); ok && f.Kind == ValueCommissions {
 		object["commission_amount"] = scale(sale.String(), 6, 5)
 	}
@@ -120,49 +118,63 @@ func (f ValueFault) spoil(w *world, pattern, within string, object map[string]an
 		switch v := value.(type) {
 		case map[string]any:
 			f.spoil(w, pattern, key, v)
-			continue
 		case []any:
 			for i, element := range v {
 				if inner, ok := element.(map[string]any); ok {
 					f.spoil(w, pattern, key, inner)
-				} else if text, ok := element.(string); ok && f.Kind == ValueDates {
-					v[i] = nextDay(text)
+				} else {
+					v[i] = f.change(w, pattern, within, key, element)
 				}
 			}
-		}
-		switch f.Kind {
-		case ValueCents, ValueHundredths, ValueZeroPrices:
-			if key == "unit_amount" {
-				object[key] = f.priceOf(value)
-			}
-		case ValueCurrency:
-			if key == "currency" && value == "USD" {
-				object[key] = "EUR"
-			}
-		case ValueAmounts:
-			if number, ok := value.(json.Number); ok && slices.Contains(orderAmounts(), key) {
-				object[key] = scale(number.String(), 100, 1)
-			}
-		case ValueField:
-			if key == f.Field {
-				delete(object, key)
-			}
-		case ValueStatuses:
-			text, isText := value.(string)
-			if isText && (key == "status" || key == "commission_status" || key == "prefix" && strings.HasPrefix(within, "status")) {
-				object[key] = "state_" + text
-			}
-		case ValueOutletsShuffled, ValueOutletsUnknown:
-			// The ids of the outlet itself and of its channels do not change.
-			if pattern != "/outlets/{outlet_id}" && (key == "outlet_id" || key == "id" && within == "outlet") {
-				object[key] = f.otherOutlet(w, value)
-			}
-		case ValueDates:
-			if text, ok := value.(string); ok {
-				object[key] = nextDay(text)
-			}
+		default:
+			object[key] = f.change(w, pattern, within, key, value)
 		}
 	}
+}
+
+// change returns the wrong value for a scalar, or the same value if it is not affected.
+func (f ValueFault) change(w *world, pattern, within, key string, value any) any {
+	number, _ := value.(json.Number)
+	text, isText := value.(string)
+	switch f.Kind {
+	case ValueCents, ValueHundredths, ValueZeroPrices:
+		factor := map[ValueFaultKind][2]int64{ValueCents: {100, 1}, ValueHundredths: {1, 100}, ValueZeroPrices: {0, 1}}[f.Kind]
+		switch {
+		case key == "unit_amount" && isText:
+			return scale(text, factor[0], factor[1]).String()
+		case key == "unit_amount" && number != "":
+			return scale(number.String(), factor[0], factor[1])
+		}
+	case ValueCurrency:
+		if key == "currency" && text == "USD" {
+			return "EUR"
+		}
+	case ValueAmounts:
+		if number != "" && slices.Contains(orderAmounts(), key) {
+			return scale(number.String(), 100, 1)
+		}
+	case ValueStatuses:
+		if isText && (key == "status" || key == "commission_status" || key == "prefix" && strings.HasPrefix(within, "status")) {
+			return "state_" + text
+		}
+	case ValueOutletsShuffled, ValueOutletsUnknown:
+		// The ids of the outlet itself and of its channels do not change.
+		n, ok := w.seed.serial(kindOutlet, text)
+		isOutlet := key == "outlet_id" || key == "id" && within == "outlet"
+		count := uint32(len(w.outlets.all))
+		switch {
+		case !ok || !isOutlet || pattern == "/outlets/{outlet_id}":
+		case f.Kind == ValueOutletsUnknown:
+			return w.seed.id(kindOutlet, n+count)
+		default:
+			return w.seed.id(kindOutlet, (n+1)%count)
+		}
+	case ValueDates:
+		if isText {
+			return nextDay(text)
+		}
+	}
+	return value
 }
 
 // orderAmounts returns the amount fields of orders and order items.
@@ -173,24 +185,6 @@ func orderAmounts() []string {
 	}
 }
 
-// priceOf returns the wrong price for a price that is a number or a text.
-func (f ValueFault) priceOf(value any) any {
-	numerator, denominator := int64(100), int64(1)
-	switch f.Kind {
-	case ValueHundredths:
-		numerator, denominator = 1, 100
-	case ValueZeroPrices:
-		numerator = 0
-	}
-	switch v := value.(type) {
-	case json.Number:
-		return scale(v.String(), numerator, denominator)
-	case string:
-		return scale(v, numerator, denominator).String()
-	}
-	return value
-}
-
 // scale multiplies an amount and rounds it to the millionth.
 func scale(amount string, numerator, denominator int64) json.Number {
 	value, ok := new(big.Rat).SetString(amount)
@@ -199,19 +193,6 @@ func scale(amount string, numerator, denominator int64) json.Number {
 	}
 	value.Mul(value, big.NewRat(numerator, denominator))
 	return json.Number(value.FloatString(6))
-}
-
-// otherOutlet returns the id of the next outlet, or of an outlet that does not exist.
-func (f ValueFault) otherOutlet(w *world, id any) any {
-	text, _ := id.(string)
-	n, ok := w.seed.serial(kindOutlet, text)
-	if !ok {
-		return id
-	}
-	if f.Kind == ValueOutletsUnknown {
-		return w.seed.id(kindOutlet, n+uint32(len(w.outlets.all)))
-	}
-	return w.seed.id(kindOutlet, (n+1)%uint32(len(w.outlets.all)))
 }
 
 // nextDay returns a time a day later. Other texts are returned unchanged.

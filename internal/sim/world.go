@@ -1,8 +1,10 @@
 package sim
 
+import "math/rand/v2"
+
 // world is the state of the service on a simulated day. Each part contains the records of
-// one kind and refers only to the parts listed before it. Records are identified by number
-// and never removed from their part, so that references remain valid.
+// one kind, and embeds the world to reach the others. Records are identified by number and
+// never removed from their part, so that references remain valid.
 type world struct {
 	opts     Options
 	seed     seed
@@ -22,27 +24,15 @@ type world struct {
 // newWorld simulates the days before day 0.
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
-	w.outlets = newOutlets(w.calendar, w.seed, opts)
-	w.products = &products{calendar: w.calendar, seed: w.seed, words: words{placementTypes(), sentences(), requirements(), productTypes()}, outlets: w.outlets}
-	w.listings = newListings(w.products, opts)
-	w.files = newFiles(w.calendar, w.seed, opts)
-	w.profiles = newProfiles(w.calendar, w.seed, opts)
-	w.orders = &orders{
-		calendar: w.calendar, seed: w.seed, outlets: w.outlets, products: w.products, listings: w.listings,
-		expected: opts.Orders, byProfile: make([][]uint32, opts.Profiles), hidden: opts.HiddenDetail,
-	}
-	w.items = &items{
-		calendar: w.calendar, seed: w.seed, outlets: w.outlets, products: w.products, orders: w.orders,
-		byProfile: make([][]uint32, opts.Profiles), unassigned: make([][]uint32, opts.Profiles),
-	}
-	w.articles = &articles{
-		calendar: w.calendar, seed: w.seed, outlets: w.outlets, products: w.products, orders: w.orders,
-		items: w.items, files: w.files, silentChange: opts.SilentChange,
-	}
-	w.campaigns = &campaigns{
-		calendar: w.calendar, seed: w.seed, files: w.files, items: w.items, articles: w.articles,
-		expected: opts.Campaigns, byProfile: make([][]uint32, opts.Profiles), hidden: opts.HiddenDetail,
-	}
+	w.outlets = newOutlets(w)
+	w.products = &products{world: w, words: words{placementTypes(), sentences(), requirements(), productTypes()}}
+	w.listings = newListings(w)
+	w.files = newFiles(w)
+	w.profiles = newProfiles(w)
+	w.orders = &orders{world: w, byProfile: make([][]uint32, opts.Profiles)}
+	w.items = &items{world: w, byProfile: make([][]uint32, opts.Profiles), unassigned: make([][]uint32, opts.Profiles)}
+	w.articles = &articles{world: w}
+	w.campaigns = &campaigns{world: w, byProfile: make([][]uint32, opts.Profiles)}
 	for w.calendar.day < 0 {
 		w.stepDay()
 	}
@@ -69,8 +59,60 @@ func (w *world) stepDay() {
 	w.listings.stepDay(w.seed.rng(day, kindProduct))
 	w.files.stepDay(w.seed.rng(day, kindFile))
 	w.profiles.stepDay(w.seed.rng(day, kindProfile))
-	w.orders.stepDay(w.seed.rng(day, kindOrder), w.items.payOrder)
+	w.orders.stepDay(w.seed.rng(day, kindOrder))
 	w.items.stepDay(w.seed.rng(day, kindItem))
 	w.campaigns.stepDay(w.seed.rng(day, kindCampaign))
 	w.articles.stepDay(w.seed.rng(day, kindArticle))
+}
+
+// churn changes a list while it is walked: in each interval of requests it inserts a record
+// and deletes another. The seed determines when the two happen, so that the total sometimes
+// does not change.
+func (w *world) churn(l *list) {
+	interval := uint64(w.opts.ChurnEvery)
+	phase := uint64(l.requests) % interval
+	l.requests++
+	// Each event has its own random source.
+	source := func() *rand.Rand { return w.seed.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
+	if phase == w.seed.roll(kindRoute, 0, 1)%interval {
+		w.insertRecord(l, source())
+		l.inserted++
+	}
+	if phase == w.seed.roll(kindRoute, 0, 2)%interval && len(l.order) > 1 {
+		n := l.order[source().IntN(len(l.order))]
+		if l == &w.listings.onSale || l == &w.listings.outletRows {
+			w.products.withdrawProduct(n)
+			w.listings.onSale.remove(n)
+			w.listings.outletRows.remove(n)
+		} else {
+			l.remove(n)
+		}
+		l.deleted++
+	}
+}
+
+// insertRecord adds a record to a list outside of the daily schedule, if the records exist
+// that it must refer to.
+func (w *world) insertRecord(l *list, r *rand.Rand) {
+	now := w.calendar.now().Unix()
+	hasBuyers := len(w.profiles.all) > 0
+	canOrder := hasBuyers && len(w.products.all) > 0
+	switch {
+	case l == &w.listings.onSale: // the new product is not in GET /outlets
+		l.add(w.products.addProduct(l.stamp(now)))
+	case l == &w.listings.outletRows: // the new product is only in GET /outlets
+		l.newest = max(l.stamp(now), w.listings.onSale.newest+1)
+		l.add(w.products.addProduct(l.newest))
+	case l == &w.orders.list && canOrder:
+		w.orders.newOrder(r, now)
+	case l == &w.items.list && canOrder:
+		o := w.orders.newSingleLine(r, now)
+		w.items.payOrder(r, o, o.created+1)
+	case l == &w.campaigns.list && hasBuyers:
+		w.campaigns.newCampaign(r, now)
+	case l == &w.files.list:
+		w.files.newFile(r, now)
+	case l == &w.files.folderList:
+		w.files.newFolder(now)
+	}
 }
