@@ -24,20 +24,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// taskVariable is the environment variable with the task of a child process as JSON. It makes
-// this test binary run the task.
-const taskVariable = "PLACEMENTSYNC_TRIAL"
-
-// readTask reads the task of this process. It skips the test in processes without a task.
-func readTask(t *testing.T, task any) {
-	t.Helper()
-	text := os.Getenv(taskVariable)
-	if text == "" {
-		t.Skip("runs only in child processes of a trial")
-	}
-	must(t, json.Unmarshal([]byte(text), task))
-}
-
 // child is a child process of a trial.
 type child struct {
 	cmd *exec.Cmd
@@ -48,18 +34,17 @@ type child struct {
 	exited chan struct{}
 }
 
-// spawn runs one test of this binary in a child process, which writes the file report when
-// it ends normally.
-func spawn(t *testing.T, test, report string, task any) *child {
+// spawn runs a program in a child process, which writes the file report when it ends normally.
+func spawn(t *testing.T, name, report string, p program) *child {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	text, err := json.Marshal(task)
+	fields, err := json.Marshal(p)
 	must(t, err)
 	must(t, os.RemoveAll(report))
 	c := &child{output: &outputBuffer{ready: make(chan struct{})}, report: report, exited: make(chan struct{})}
-	c.cmd = exec.CommandContext(t.Context(), self, "-test.run=^"+test+"$")
-	c.cmd.Env = append(os.Environ(), taskVariable+"="+string(text))
+	c.cmd = exec.CommandContext(t.Context(), self, string(fields))
+	c.cmd.Env = append(os.Environ(), programVariable+"="+name)
 	c.cmd.Stdout, c.cmd.Stderr = c.output, c.output
 	c.input, err = c.cmd.StdinPipe()
 	must(t, err)
@@ -99,11 +84,12 @@ func (c *child) readReport(t *testing.T, report any) {
 	must(t, json.Unmarshal(data, report))
 }
 
-func writeReport(t *testing.T, path string, report any) {
-	t.Helper()
+func writeReport(path string, report any) error {
 	data, err := json.Marshal(report)
-	must(t, err)
-	must(t, os.WriteFile(path, data, 0o600))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
 }
 
 // readyLine is printed by a child that waits for its input to be closed.
@@ -240,25 +226,24 @@ func killSelf() error {
 	return err
 }
 
-// TestNightChild runs one night in a child process.
-func TestNightChild(t *testing.T) {
-	var j job
-	readTask(t, &j)
+// run runs the night. Its report is a nightEnd.
+func (j job) run(ctx context.Context) error {
 	if j.WaitForInput {
 		<-waitForClosedInput()
 	}
 	cfg := j.config()
-	restore := j.limitDisk(t, &cfg)
-	end := runNight(t, cfg)
-	restore()
-	writeReport(t, j.Report, end)
+	restore, err := j.limitDisk(&cfg)
+	if err != nil {
+		return err
+	}
+	end := runNight(ctx, cfg)
+	return errors.Join(restore(), writeReport(j.Report, end))
 }
 
 // runNight runs a night and returns its result, also after an error.
-func runNight(t *testing.T, cfg pipeline.Config) nightEnd {
-	t.Helper()
-	res, err := pipeline.Run(t.Context(), cfg)
-	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(t.Context(), res, err)}
+func runNight(ctx context.Context, cfg pipeline.Config) nightEnd {
+	res, err := pipeline.Run(ctx, cfg)
+	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(ctx, res, err)}
 	if err != nil {
 		end.Error = err.Error()
 	}
@@ -270,5 +255,5 @@ func runNight(t *testing.T, cfg pipeline.Config) nightEnd {
 func (j job) start(t *testing.T) *child {
 	t.Helper()
 	j.Report = filepath.Join(t.TempDir(), "report.json")
-	return spawn(t, "TestNightChild", j.Report, j)
+	return spawn(t, "night", j.Report, j)
 }

@@ -88,7 +88,7 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	published = c.runOnce(t, 0, func(j job, _ <-chan struct{}) {
 		cfg := j.config()
 		cfg.Warehouse.Step = s.hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
-		end = runNight(t, cfg)
+		end = runNight(t.Context(), cfg)
 	})
 	t.Logf("%v: reached %t, run %s ended %s with %d, published %t", s, reached, night, end.Outcome, end.Code, published)
 	switch {

@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
 )
 
 // TestTrialOtherRunsBesideAHeldNight holds every row of the table in docs/guide/checks.md: what
@@ -170,26 +171,37 @@ type heldJob struct {
 }
 
 // config returns the configuration of a night that reads listings and has one check.
-func (j heldJob) config(t *testing.T) pipeline.Config {
-	t.Helper()
+func (j heldJob) config() (pipeline.Config, error) {
 	cfg := j.job.config()
 	cfg.Chosen = []string{"product_listings", "tags"}
 	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
-	must(t, err)
-	cfg.Checks, err = all.Choose([]string{"prices_scaled"})
+	if err == nil {
+		cfg.Checks, err = all.Choose([]string{"prices_scaled"})
+	}
+	return cfg, err
+}
+
+func (j heldJob) mustConfig(t *testing.T) pipeline.Config {
+	t.Helper()
+	cfg, err := j.config()
 	must(t, err)
 	return cfg
 }
 
-func (j heldJob) run(ctx context.Context, t *testing.T, cfg pipeline.Config) error {
-	t.Helper()
+// operate runs the operation in this process.
+func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
 	if j.Do == "hold" {
 		_, err := pipeline.Run(ctx, cfg)
 		return err
 	}
-	w := warehouseOf(t, cfg)
+	w, err := warehouse.Open(cfg.Warehouse)
+	if err != nil {
+		return err
+	}
 	lock, err := w.Lock(j.Do, j.At)
-	must(t, err)
+	if err != nil {
+		return err
+	}
 	if j.Do == "publish" {
 		_, err = w.PublishHeld(ctx, []string{"prices_scaled"}, j.At)
 	} else {
@@ -198,12 +210,14 @@ func (j heldJob) run(ctx context.Context, t *testing.T, cfg pipeline.Config) err
 	return errors.Join(err, lock.Release())
 }
 
-// TestHeldChild runs an operation on a held night in a child process.
-func TestHeldChild(t *testing.T) {
-	var j heldJob
-	readTask(t, &j)
-	_ = j.run(t.Context(), t, j.config(t)) // the parent looks at the warehouse
-	writeReport(t, j.Report, nil)
+// run runs the operation in a child process.
+func (j heldJob) run(ctx context.Context) error {
+	cfg, err := j.config()
+	if err != nil {
+		return err
+	}
+	_ = j.operate(ctx, cfg) // the parent checks the warehouse
+	return writeReport(j.Report, nil)
 }
 
 // TestTrialKilledAroundAHeldNight kills a night at each step from its merge until it is held, and
@@ -216,7 +230,7 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 	before := t.TempDir()
 	h.service.Advance(1)
 	j := heldJob{job: job{URL: h.server.URL, Dir: before, At: h.service.Now().Add(2 * time.Hour)}}
-	first := h.mustComplete(pipeline.Run(t.Context(), j.config(t))).Run.ID
+	first := h.mustComplete(pipeline.Run(t.Context(), j.mustConfig(t))).Run.ID
 	h.service.Advance(1)
 	j.At = h.service.Now().Add(2 * time.Hour)
 	held := ""
@@ -227,10 +241,10 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 		start := before
 		recorded := copyWarehouse(t, start)
 		j.Dir = recorded
-		cfg := j.config(t)
+		cfg := j.mustConfig(t)
 		var recorder stepRecorder
 		cfg.Warehouse.Step = recorder.record
-		if err := j.run(t.Context(), t, cfg); (err != nil) != (do == "hold") {
+		if err := j.operate(t.Context(), cfg); (err != nil) != (do == "hold") {
 			t.Fatalf("%s: %v", do, err)
 		}
 		if do == "hold" {
@@ -251,7 +265,7 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 			j.Dir, j.KillAt = copyWarehouse(t, start), stepCall{Step: step, Nth: seenSteps[step]}
 			h.service.SetValueFaults(fault)
 			j.Report = filepath.Join(t.TempDir(), "report.json")
-			if spawn(t, "TestHeldChild", j.Report, j).wasKilled() {
+			if spawn(t, "held", j.Report, j).wasKilled() {
 				kills++
 			}
 			h.service.SetValueFaults()
@@ -285,7 +299,7 @@ func requireNoStateBetween(t *testing.T, j heldJob, do, first, held string) {
 	t.Helper()
 	at := do + ", killed at " + j.KillAt.String()
 	j.KillAt = stepCall{}
-	cfg := j.config(t)
+	cfg := j.mustConfig(t)
 	w := warehouseOf(t, cfg)
 	seen := requireIntact(t, j.Dir)
 	h, ok, err := w.Held()
@@ -297,11 +311,11 @@ func requireNoStateBetween(t *testing.T, j heldJob, do, first, held string) {
 		t.Errorf("%s: %v", at, damaged)
 	}
 	j.At = j.At.Add(time.Hour)
-	res, err := pipeline.Run(t.Context(), j.config(t))
+	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
 	if errors.As(err, new(*pipeline.HoldError)) && do == "hold" && !ok {
 		// The night was killed before it was held, so it was resumed with the same answers.
 		j.At = j.At.Add(time.Hour)
-		res, err = pipeline.Run(t.Context(), j.config(t))
+		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
 	}
 	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && do == "publish" && seen == held {
 		// Prices in cents were published, so right ones have changed by the same factor.

@@ -49,20 +49,16 @@ type observations struct {
 	ProblemCount int
 }
 
-// TestReaderChild reads continuously until its input is closed.
-func TestReaderChild(t *testing.T) {
-	var v readerConfig
-	readTask(t, &v)
+// run reads continuously until its input is closed. Its report is observations.
+func (v readerConfig) run(ctx context.Context) error {
 	closed := waitForClosedInput()
 	r := &reader{readerConfig: v, seen: observations{Last: map[string]time.Time{}}}
 	for {
 		select {
 		case <-closed:
-			must(t, r.close())
-			writeReport(t, v.Report, r.seen)
-			return
+			return errors.Join(r.close(), writeReport(v.Report, r.seen))
 		case <-time.After(v.Pause):
-			r.runRound(t.Context())
+			r.runRound(ctx)
 		}
 	}
 }
@@ -263,7 +259,7 @@ func (h *harness) startReaders(processes int) map[readerID]*child {
 	readers := map[readerID]*child{}
 	for i := range processes {
 		v := readerConfig{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, KeepOpen: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
-		readers[readerID{v, i}] = spawn(h.t, "TestReaderChild", v.Report, v)
+		readers[readerID{v, i}] = spawn(h.t, "reader", v.Report, v)
 	}
 	for v, p := range readers {
 		select {

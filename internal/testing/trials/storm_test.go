@@ -271,7 +271,7 @@ func (c *crashTrial) startReading(t *testing.T) (stop func() int) {
 	var readers []*child
 	for _, parquet := range []bool{false, true} {
 		v := readerConfig{Dir: c.dir, Parquet: parquet, Pause: 50 * time.Millisecond, Report: filepath.Join(t.TempDir(), "report.json")}
-		readers = append(readers, spawn(t, "TestReaderChild", v.Report, v))
+		readers = append(readers, spawn(t, "reader", v.Report, v))
 	}
 	return func() (rounds int) {
 		for _, p := range readers {
