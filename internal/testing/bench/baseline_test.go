@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
@@ -65,20 +66,19 @@ func (b baseline) statements() []string {
 	return statements
 }
 
-// TestBaselineChild runs the baseline in a child process, with DuckDB's default memory and
-// threads.
-func TestBaselineChild(t *testing.T) {
-	var b baseline
-	readTask(t, &b)
+// run loads the records with DuckDB's default memory and threads.
+func (b baseline) run(ctx context.Context) error {
 	db, err := sql.Open("duckdb", "")
-	must(t, err)
+	if err != nil {
+		return err
+	}
 	db.SetMaxOpenConns(1) // USE and SET apply only to their connection
 	for _, statement := range b.statements() {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
-	must(t, db.Close())
+	return db.Close()
 }
 
 // measureDuckDB measures DuckDB alone.
@@ -86,7 +86,7 @@ func measureDuckDB(t *testing.T, ndjson string, ordered bool) usage {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	return measure(t, childCommand(t, "TestBaselineChild", baseline{ndjson, dir, ordered}))
+	return measure(t, childCommand(t, "baseline", baseline{ndjson, dir, ordered}))
 }
 
 // duckDBVersion returns the version of DuckDB.

@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightTask is a night in a child process of the test, which records its steps and can take a
-// CPU profile. It uses the same pipeline as the program.
+// nightTask is a night of the pipeline in a child process, which records its steps and can take a
+// CPU profile.
 type nightTask struct {
 	URL, Dir string
 	// Passes limits the passes over a list. 0 means the program's default.
@@ -100,20 +100,23 @@ func (in nightTask) config(now func() time.Time, step func(name, path string) er
 	return cfg
 }
 
-// TestInsideChild runs one night in a child process and writes its steps.
-func TestInsideChild(t *testing.T) {
-	var in nightTask
-	readTask(t, &in)
+// run runs the night. Its report contains the steps.
+func (in nightTask) run(ctx context.Context) error {
 	if in.Profile != "" {
 		f, err := os.Create(in.Profile)
-		must(t, err)
+		if err != nil {
+			return err
+		}
 		defer f.Close()
-		must(t, pprof.StartCPUProfile(f))
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
 		defer pprof.StopCPUProfile()
 	}
 	r := newRecorder()
-	_, err := pipeline.Run(t.Context(), in.config(time.Now, r.step))
-	must(t, err)
+	if _, err := pipeline.Run(ctx, in.config(time.Now, r.step)); err != nil {
+		return err
+	}
 	r.step("ended", "")
-	writeReport(t, in.Report, r.steps)
+	return writeReport(in.Report, r.steps)
 }

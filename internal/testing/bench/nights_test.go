@@ -10,7 +10,7 @@ import (
 func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 	t.Helper()
 	w.Dump, remove = scratch(t)
-	measure(t, childCommand(t, "TestServiceChild", w))
+	measure(t, childCommand(t, "service", w))
 	return w.Dump, remove
 }
 

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"io/fs"
@@ -20,19 +21,26 @@ import (
 // decoding is the performance of the decoder alone on one core.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
-// TestDecodeChild decodes the pages of a catalog into Arrow batches, in a child process with
-// one core. The process uses no second core for garbage collection. The rate is per CPU time,
-// which other processes do not affect.
-func TestDecodeChild(t *testing.T) {
-	var report string
-	readTask(t, &report)
-	bodies := pagesOf(t, sim.New(world{Listings: 20_000, Catalog: true}.options()), 200)
+// decodeTask decodes the pages of a catalog into Arrow batches, in a child process with one core.
+// The process uses no second core for garbage collection. The rate is per CPU time, which other
+// processes do not affect.
+type decodeTask struct{ Report string }
+
+func (d decodeTask) run(ctx context.Context) error {
+	bodies, err := pagesOf(ctx, sim.New(world{Listings: 20_000, Catalog: true}.options()), 200)
+	if err != nil {
+		return err
+	}
 	s, _ := stream.Find(stream.All(), "product_listings")
 	defs, _, err := dictionary.Definitions()
-	must(t, err)
+	if err != nil {
+		return err
+	}
 	binding, err := transform.Compile(s, defs)
-	must(t, err)
-	writeReport(t, report, decodeAll(binding.NewDecoder(), bodies))
+	if err != nil {
+		return err
+	}
+	return writeReport(d.Report, decodeAll(binding.NewDecoder(), bodies))
 }
 
 func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
@@ -66,19 +74,18 @@ func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
 }
 
 // pagesOf returns the first pages of listings of the demo service.
-func pagesOf(t *testing.T, service *sim.Service, pages int) [][]byte {
-	t.Helper()
+func pagesOf(ctx context.Context, service *sim.Service, pages int) ([][]byte, error) {
 	bodies := make([][]byte, pages)
 	for i := range bodies {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/products/listings?limit=100&page=%d", i+1), nil)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("/products/listings?limit=100&page=%d", i+1), nil)
 		r.Header.Set("Authorization", "Bearer pc_demo")
 		w := httptest.NewRecorder()
 		if service.ServeHTTP(w, r); w.Code != http.StatusOK {
-			t.Fatalf("page %d has status %d", i+1, w.Code)
+			return nil, fmt.Errorf("page %d has status %d", i+1, w.Code)
 		}
 		bodies[i] = w.Body.Bytes()
 	}
-	return bodies
+	return bodies, nil
 }
 
 func measureDecode(t *testing.T, s settings) findings {
@@ -87,11 +94,11 @@ func measureDecode(t *testing.T, s settings) findings {
 	defer remove()
 	runs := make([]decoding, s.runs)
 	for i := range runs {
-		report := filepath.Join(dir, "decode.json")
-		cmd := childCommand(t, "TestDecodeChild", report)
+		task := decodeTask{Report: filepath.Join(dir, "decode.json")}
+		cmd := childCommand(t, "decode", task)
 		cmd.Env = append(cmd.Env, "GOMAXPROCS=1")
 		measure(t, cmd)
-		collect(t, report, &runs[i])
+		readReport(t, task.Report, &runs[i])
 	}
 	return findings{OtherFigures: []figure{
 		{Name: "decode stage, bytes to Arrow batches, one core", Unit: "MB/s", Runs: valuesOf(runs, func(d decoding) float64 { return d.MBps })},

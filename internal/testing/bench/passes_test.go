@@ -47,7 +47,7 @@ func passNight(t *testing.T, service *service, passes int) (steps []timedStep, r
 	defer remove()
 	in := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
 	service.stats(t)
-	measure(t, childCommand(t, "TestInsideChild", in))
-	collect(t, in.Report, &steps)
+	measure(t, childCommand(t, "night", in))
+	readReport(t, in.Report, &steps)
 	return steps, service.stats(t).Requests
 }

@@ -2,7 +2,9 @@ package bench_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,18 +13,29 @@ import (
 	"time"
 )
 
-// taskVariable is the environment variable with the task of a child process as JSON. It makes
-// this test binary run the task.
-const taskVariable = "PLACEMENTSYNC_BENCH_TASK"
+// programVariable is the environment variable with the name of the program that this binary runs
+// instead of the tests. The first argument contains the fields of the program as JSON.
+const programVariable = "PLACEMENTSYNC_BENCH_PROGRAM"
 
-// readTask reads the task of this process. It skips the test in processes without a task.
-func readTask(t *testing.T, task any) {
-	t.Helper()
-	text := os.Getenv(taskVariable)
-	if text == "" {
-		t.Skip("runs only in child processes of a measurement")
+// program runs in a child process of a measurement.
+type program interface{ run(context.Context) error }
+
+// TestMain runs the program of a child process, or all tests.
+func TestMain(m *testing.M) {
+	name := os.Getenv(programVariable)
+	if name == "" {
+		m.Run()
+		return
 	}
-	must(t, json.Unmarshal([]byte(text), task))
+	p := map[string]program{"baseline": &baseline{}, "decode": &decodeTask{}, "night": &nightTask{}, "service": &world{}, "year": &year{}}[name]
+	err := json.Unmarshal([]byte(os.Args[1]), p)
+	if err == nil {
+		err = p.run(context.Background())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // usage is the resource usage of a process, in seconds and bytes.
@@ -67,27 +80,28 @@ func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan st
 	return u
 }
 
-// childCommand returns a command that runs one test of this binary in a child process.
-func childCommand(t *testing.T, test string, task any) *exec.Cmd {
+// childCommand returns a command that runs a program in a child process.
+func childCommand(t *testing.T, name string, p program) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	text, err := json.Marshal(task)
+	fields, err := json.Marshal(p)
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+test+"$", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), taskVariable+"="+string(text))
+	cmd := exec.CommandContext(t.Context(), self, string(fields))
+	cmd.Env = append(os.Environ(), programVariable+"="+name)
 	return cmd
 }
 
-// writeReport writes the report of a child process. collect reads it in the parent.
-func writeReport(t *testing.T, path string, report any) {
-	t.Helper()
+// writeReport writes the report of a program. readReport reads it in the parent process.
+func writeReport(path string, report any) error {
 	data, err := json.MarshalIndent(report, "", "  ")
-	must(t, err)
-	must(t, os.WriteFile(path, append(data, '\n'), 0o644))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-func collect(t *testing.T, path string, report any) {
+func readReport(t *testing.T, path string, report any) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	must(t, err)

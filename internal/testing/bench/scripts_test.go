@@ -57,7 +57,9 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 	service := sim.New(world{Listings: 200, Catalog: true}.options())
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
-	for i, body := range pagesOf(t, service, 2) {
+	pages, err := pagesOf(t.Context(), service, 2)
+	must(t, err)
+	for i, body := range pages {
 		must(t, os.WriteFile(filepath.Join(dir, "pages", fmt.Sprintf("%d.json", i+1)), body, 0o644))
 	}
 	statements, err := scripts.ReadFile("peers/listings.sql")

@@ -3,7 +3,9 @@ package bench_test
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -138,29 +140,32 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestServiceChild runs the demo service in a child process. It prints its address. For each
-// input line, which is the number of days to advance, it prints requestStats.
-func TestServiceChild(t *testing.T) {
-	var w world
-	readTask(t, &w)
+// run runs the demo service. It prints its address. For each input line, which is the number of
+// days to advance, it prints requestStats.
+func (w world) run(ctx context.Context) error {
 	service := sim.New(w.options())
 	if w.Dump != "" {
-		dump(t, service, w.Dump)
-		return
+		return dump(service, w.Dump)
 	}
 	m := &meter{next: service}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
 	server := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	fmt.Println("http://" + listener.Addr().String())
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		days, err := strconv.Atoi(lines.Text())
-		must(t, err)
+		if err != nil {
+			return err
+		}
 		service.Advance(days)
-		must(t, json.NewEncoder(os.Stdout).Encode(m.takeStats()))
+		if err := json.NewEncoder(os.Stdout).Encode(m.takeStats()); err != nil {
+			return err
+		}
 	}
-	must(t, server.Close())
+	return server.Close()
 }
 
 // dumpFiles is the number of files with listings, so that DuckDB can read them with all its
@@ -168,20 +173,23 @@ func TestServiceChild(t *testing.T) {
 const dumpFiles = 8
 
 // dump writes the listings of day 0, with the same bytes as in responses.
-func dump(t *testing.T, service *sim.Service, dir string) {
-	t.Helper()
+func dump(service *sim.Service, dir string) error {
 	records := service.Records("/products/listings")
 	for i := range dumpFiles {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("listings-%d.ndjson", i)))
-		must(t, err)
+		if err != nil {
+			return err
+		}
 		out := bufio.NewWriterSize(f, 1<<20)
 		for _, r := range records[len(records)*i/dumpFiles : len(records)*(i+1)/dumpFiles] {
 			_, _ = out.Write(r) // Flush reports the first error
 			_ = out.WriteByte('\n')
 		}
-		must(t, out.Flush())
-		must(t, f.Close())
+		if err := errors.Join(out.Flush(), f.Close()); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // service is a demo service in a child process.
@@ -194,7 +202,7 @@ type service struct {
 
 func serve(t *testing.T, w world) *service {
 	t.Helper()
-	s := &service{cmd: childCommand(t, "TestServiceChild", w)}
+	s := &service{cmd: childCommand(t, "service", w)}
 	var err error
 	s.input, err = s.cmd.StdinPipe()
 	must(t, err)

@@ -27,9 +27,9 @@ func measureStages(t *testing.T, s settings) findings {
 	dir, remove := scratch(t)
 	defer remove()
 	in := nightTask{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
-	measure(t, childCommand(t, "TestInsideChild", in))
+	measure(t, childCommand(t, "night", in))
 	var steps []timedStep
-	collect(t, in.Report, &steps)
+	readReport(t, in.Report, &steps)
 	stages := append(stagesBefore(t, in.Profile), stagesAfter(t, steps)...)
 	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	return findings{Stages: stages}

@@ -1,6 +1,8 @@
 package bench_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,40 +31,48 @@ type year struct {
 	Dir, Report    string
 }
 
-// TestYearChild runs the nights of a year. The pipeline and the demo service run in one process,
-// with one night per simulated day. Landed responses and the series are removed as by retention.
-func TestYearChild(t *testing.T) {
-	var y year
-	readTask(t, &y)
+// yearNight is the report of a night.
+type yearNight struct {
+	Steps   []timedStep
+	Catalog int64 // bytes
+	Closed  int64
+}
+
+// run runs the nights of a year. The pipeline and the demo service run in one process, with one
+// night per simulated day. Its report is a list of yearNight.
+func (y year) run(ctx context.Context) error {
 	service := sim.New(world{Listings: y.Listings, Catalog: true}.options())
-	url, stop, err := service.Serve(t.Context(), "")
-	must(t, err)
+	url, stop, err := service.Serve(ctx, "")
+	if err != nil {
+		return err
+	}
 	in := nightTask{URL: url, Dir: y.Dir}
-	days, begun := make([]day, y.Days), time.Now()
-	for i := range days {
-		days[i] = y.night(t, in, i+1, service.Now)
+	nights, begun := make([]yearNight, y.Days), time.Now()
+	for i := range nights {
+		if nights[i], err = y.night(ctx, in, service.Now); err != nil {
+			return err
+		}
 		if (i+1)%25 == 0 {
-			fmt.Fprintf(os.Stderr, "night %d of %d after %.0f s\n", i+1, len(days), time.Since(begun).Seconds())
+			fmt.Fprintf(os.Stderr, "night %d of %d after %.0f s\n", i+1, len(nights), time.Since(begun).Seconds())
 		}
 		service.Advance(1)
 	}
-	must(t, stop())
-	writeReport(t, y.Report, days)
+	return errors.Join(stop(), writeReport(y.Report, nights))
 }
 
-func (y year) night(t *testing.T, in nightTask, number int, now func() time.Time) day {
-	t.Helper()
+// night runs one night. It then removes the landed responses and the series, as retention does.
+func (y year) night(ctx context.Context, in nightTask, now func() time.Time) (yearNight, error) {
 	r := newRecorder()
-	res, err := pipeline.Run(t.Context(), in.config(now, r.step))
-	must(t, err)
-	d := day{Day: number, Merge: lastStep(t, r.steps, "merged").Wall - lastStep(t, r.steps, "stream staged").Wall,
-		Publish: lastStep(t, r.steps, "after rename latest").Wall - lastStep(t, r.steps, "merged").Wall,
-		Closed:  res.Run.Changed + res.Run.Gone}
+	res, err := pipeline.Run(ctx, in.config(now, r.step))
+	if err != nil {
+		return yearNight{}, err
+	}
 	folder := filepath.Join(y.Dir, "warehouse")
-	d.Catalog = bytesIn(t, filepath.Join(folder, "latest", "catalog.duckdb"))
-	must(t, os.RemoveAll(filepath.Join(folder, "raw")))
-	must(t, os.RemoveAll(filepath.Join(folder, "parquet")))
-	return d
+	catalog, err := os.Stat(filepath.Join(folder, "latest", "catalog.duckdb"))
+	if err := errors.Join(err, os.RemoveAll(filepath.Join(folder, "raw")), os.RemoveAll(filepath.Join(folder, "parquet"))); err != nil {
+		return yearNight{}, err
+	}
+	return yearNight{Steps: r.steps, Catalog: catalog.Size(), Closed: res.Run.Changed + res.Run.Gone}, nil
 }
 
 // medianReach is the number of nights on each side that the running median includes. The time of
@@ -79,11 +89,17 @@ func measureYear(t *testing.T, s settings) findings {
 	dir, remove := scratch(t)
 	defer remove()
 	y := year{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
-	child := childCommand(t, "TestYearChild", y)
-	child.Stderr = os.Stderr // it prints its progress
-	measure(t, child)
+	cmd := childCommand(t, "year", y)
+	cmd.Stderr = os.Stderr // it prints its progress
+	measure(t, cmd)
+	var nights []yearNight
+	readReport(t, y.Report, &nights)
 	var days []day
-	collect(t, y.Report, &days)
+	for i, n := range nights {
+		merged := lastStep(t, n.Steps, "merged").Wall
+		days = append(days, day{Day: i + 1, Merge: merged - lastStep(t, n.Steps, "stream staged").Wall,
+			Publish: lastStep(t, n.Steps, "after rename latest").Wall - merged, Catalog: float64(n.Catalog), Closed: n.Closed})
+	}
 	merge, publish := func(d day) float64 { return d.Merge }, func(d day) float64 { return d.Publish }
 	size := func(d day) float64 { return d.Catalog / megabyte }
 	const early = 10
