@@ -35,13 +35,6 @@ type outcome struct {
 	err    error
 }
 
-// BusyError means that another process receives into the same inbox.
-type BusyError struct{ Dir string }
-
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("receive webhooks: another process receives into %s: stop it first", e.Dir)
-}
-
 // committer is the only writer of the journal. Deliveries that arrive during a sync share
 // the next one, so that each waits for at most two syncs.
 type committer struct {
@@ -62,6 +55,9 @@ const (
 	queueLength   = 1024
 	maxBatchCount = 512
 	maxBatchBytes = 4 << 20
+	// segmentAge is the interval at which the open segment is sealed, so that the next night
+	// can remove it.
+	segmentAge = 15 * time.Minute
 	// measureEvery is the interval at which the size of the inbox is measured, because
 	// nights of other processes empty it.
 	measureEvery = 10 * time.Second
@@ -81,7 +77,7 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	if !ok {
-		return nil, &BusyError{cfg.Dir}
+		return nil, fmt.Errorf("receive webhooks: another process receives into %s: stop it first", cfg.Dir)
 	}
 	err = sealAll(cfg.Disk, cfg.Dir)
 	if err == nil {
@@ -99,7 +95,7 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 // run commits deliveries until ctx is done. Then it commits the queued ones and seals the
 // segment.
 func (c *committer) run(ctx context.Context) error {
-	age, measure := time.NewTicker(c.cfg.SegmentAge), time.NewTicker(measureEvery)
+	age, measure := time.NewTicker(segmentAge), time.NewTicker(measureEvery)
 	defer age.Stop()
 	defer measure.Stop()
 	for {
@@ -126,9 +122,6 @@ func (c *committer) run(ctx context.Context) error {
 // commitBatch writes a delivery and the queued ones with one sync.
 func (c *committer) commitBatch(d *delivery) {
 	c.batch, c.lines = c.batch[:0], c.lines[:0]
-	if cap(c.lines) > maxBatchBytes {
-		c.lines = nil // do not keep the memory of one large batch forever
-	}
 	c.addToBatch(d)
 	for len(c.queue) > 0 && len(c.batch) < maxBatchCount && len(c.lines) < maxBatchBytes {
 		c.addToBatch(<-c.queue)

@@ -100,7 +100,7 @@ func FuzzRecord(f *testing.F) {
 		want, got := members(t, body), members(t, record)
 		want["event_id"], want["topic"], want["source"], want["sent_at"] = "e", topic, nil, nil
 		want["received_at"] = got["received_at"]
-		if text, written := got["content_text"]; written {
+		if text, hasText := got["content_text"]; hasText {
 			want["content_text"] = text
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -226,10 +226,10 @@ func FuzzJournal(f *testing.F) {
 // read, and no line may yield a changed event.
 func FuzzTornJournal(f *testing.F) {
 	segment, data := writeSegment(f, 4)
-	whole := map[string]stream.Event{}
+	written := map[string]stream.Event{}
 	for e, err := range webhook.Read(filepath.Dir(segment)) {
 		must(f, err)
-		whole[e.ID] = e
+		written[e.ID] = e
 	}
 	f.Add(uint(len(data)), uint(0), byte(0), []byte{})
 	f.Add(uint(len(data)/2), uint(20), byte(1), []byte("\n"))
@@ -243,7 +243,7 @@ func FuzzTornJournal(f *testing.F) {
 		got := map[string]bool{}
 		for e, err := range webhook.Read(dir) {
 			must(t, err)
-			if diff := gocmp.Diff(whole[e.ID], e); diff != "" {
+			if diff := gocmp.Diff(written[e.ID], e); diff != "" {
 				t.Errorf("event %q (-written +read):\n%s", e.ID, diff)
 			}
 			got[e.ID] = true

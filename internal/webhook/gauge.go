@@ -21,10 +21,6 @@ type InboxState struct {
 // maxEnvelope is an upper limit for the bytes of a line besides its body.
 const maxEnvelope = 16 << 10
 
-// measurePause is the pause after a measurement of a full inbox, as a multiple of the time
-// that the measurement took.
-const measurePause = 100
-
 // gauge keeps track of the size of the inbox. The committer adds to the inbox; nights, also
 // of other processes, empty it.
 type gauge struct {
@@ -33,20 +29,15 @@ type gauge struct {
 	// maxLine is the size of the longest possible line, in bytes.
 	maxLine int64
 	// state is a copy of current for other goroutines.
-	state *atomic.Pointer[InboxState]
-
+	state   *atomic.Pointer[InboxState]
 	current InboxState
-	// nextMeasure is the earliest time of a measurement by hasRoom.
-	nextMeasure time.Time
 }
 
 // measure reads the sizes from the disk. FullSince is cleared only if there is room for the
 // longest possible line. Otherwise deliveries of different lengths would switch the state
 // back and forth.
 func (g *gauge) measure() error {
-	began := time.Now()
 	bytes, err := sumSegments(g.dir, func(_ string, size int64) int64 { return size })
-	g.nextMeasure = time.Now().Add(measurePause * time.Since(began))
 	if err != nil {
 		return err
 	}
@@ -58,10 +49,11 @@ func (g *gauge) measure() error {
 	return nil
 }
 
-// hasRoom reports whether the inbox has room for n more bytes.
+// hasRoom reports whether the inbox has room for n more bytes. It measures a full inbox,
+// because a night may have emptied it.
 func (g *gauge) hasRoom(n int64, at time.Time) bool {
 	fits := func() bool { return g.current.Limit <= 0 || g.current.Bytes+n <= g.current.Limit }
-	if fits() || !time.Now().Before(g.nextMeasure) && g.measure() == nil && fits() {
+	if fits() || g.measure() == nil && fits() {
 		return true
 	}
 	if g.current.FullSince.IsZero() {
@@ -71,7 +63,7 @@ func (g *gauge) hasRoom(n int64, at time.Time) bool {
 	return false
 }
 
-// grow adds written bytes, also after a failed write.
+// grow adds the bytes of a write, also of a failed one, which may have written a part of them.
 func (g *gauge) grow(n int64) {
 	g.current.Bytes += n
 	g.publish()

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,8 +52,7 @@ func appendLine(to []byte, e stream.Event) ([]byte, error) {
 }
 
 // parseLine parses a line with its newline. ok is false if the checksum does not match.
-func parseLine(text []byte) (stream.Event, bool) {
-	var e stream.Event
+func parseLine(text []byte) (e stream.Event, ok bool) {
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, lineDigest(text[:cut])) {
 		return e, false
@@ -145,16 +145,22 @@ func segmentLines(path string) iter.Seq2[journalLine, error] {
 
 // listSegments returns the names of the segments in a folder, oldest first.
 func listSegments(dir string) ([]string, error) {
+	names, err := listFiles(dir)
+	return slices.DeleteFunc(names, func(name string) bool {
+		ext := filepath.Ext(name)
+		return ext != openSuffix && ext != sealedSuffix
+	}), err
+}
+
+// listFiles returns the sorted names in a folder without temporary files, which begin with a
+// dot. A missing folder has no files.
+func listFiles(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the inbox: %w", err)
 	}
-	var names []string
 	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); !strings.HasPrefix(e.Name(), ".") && (ext == openSuffix || ext == sealedSuffix) {
+		if !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())
 		}
 	}

@@ -33,14 +33,15 @@ func fingerprintOf(text []byte) fingerprint {
 	return fingerprint(sum[:])
 }
 
-// mark identifies an event by its id, and by its topic and body.
+// mark identifies an event by its id, and by its topic and body. At is the time of its receipt
+// in nanoseconds since 1970. Files of marks contain these fields in big-endian order.
 type mark struct {
-	id, topic, body fingerprint
-	at              time.Time
+	ID, Topic, Body fingerprint
+	At              int64
 }
 
 func markOf(e stream.Event) mark {
-	return mark{fingerprintOf([]byte(e.ID)), fingerprintOf([]byte(e.Topic)), fingerprintOf(e.Body), e.Received}
+	return mark{fingerprintOf([]byte(e.ID)), fingerprintOf([]byte(e.Topic)), fingerprintOf(e.Body), e.Received.UnixNano()}
 }
 
 // memory has the ids, topics and bodies of recent events. The signature covers only the
@@ -53,13 +54,13 @@ type memory struct {
 // storedTopic is a topic under which a body was stored.
 type storedTopic struct {
 	topic fingerprint
-	at    time.Time
+	at    int64
 }
 
 // classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A stale
 // retry of a known event is accepted.
 func (m *memory) classify(k mark, stale bool, window time.Duration) string {
-	if _, known := m.ids.lookUp(k.id); known {
+	if _, known := m.ids.lookUp(k.ID); known {
 		return Replayed
 	}
 	if stale {
@@ -67,7 +68,7 @@ func (m *memory) classify(k mark, stale bool, window time.Duration) string {
 	}
 	topics := m.recentTopics(k, window)
 	for _, s := range topics {
-		if s.topic == k.topic {
+		if s.topic == k.Topic {
 			return Repeated
 		}
 	}
@@ -79,10 +80,10 @@ func (m *memory) classify(k mark, stale bool, window time.Duration) string {
 
 // recentTopics returns the topics under which the body was stored within the window.
 func (m *memory) recentTopics(k mark, window time.Duration) []storedTopic {
-	all, _ := m.bodies.lookUp(k.body)
+	all, _ := m.bodies.lookUp(k.Body)
 	var recent []storedTopic
 	for _, s := range all {
-		if k.at.Sub(s.at).Abs() < window {
+		if time.Duration(k.At-s.at).Abs() < window {
 			recent = append(recent, s)
 		}
 	}
@@ -90,23 +91,23 @@ func (m *memory) recentTopics(k mark, window time.Duration) []storedTopic {
 }
 
 func (m *memory) addEvent(k mark, window time.Duration) {
-	m.ids.setValue(k.id, struct{}{})
-	m.bodies.setValue(k.body, append(m.recentTopics(k, window), storedTopic{k.topic, k.at}))
+	m.ids.setValue(k.ID, struct{}{})
+	m.bodies.setValue(k.Body, append(m.recentTopics(k, window), storedTopic{k.Topic, k.At}))
 }
 
 // removeEvent forgets an event whose write failed.
 func (m *memory) removeEvent(k mark) {
-	m.ids.removeKey(k.id)
-	all, _ := m.bodies.lookUp(k.body)
+	m.ids.removeKey(k.ID)
+	all, _ := m.bodies.lookUp(k.Body)
 	var others []storedTopic
 	for _, s := range all {
-		if s.topic != k.topic {
+		if s.topic != k.Topic {
 			others = append(others, s)
 		}
 	}
-	m.bodies.removeKey(k.body)
+	m.bodies.removeKey(k.Body)
 	if len(others) > 0 {
-		m.bodies.setValue(k.body, others)
+		m.bodies.setValue(k.Body, others)
 	}
 }
 

@@ -11,14 +11,14 @@ func TestWindowExtendsInBothDirections(t *testing.T) {
 	t.Parallel()
 	const window = time.Hour
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	stored := mark{id: fingerprintOf([]byte("1")), topic: fingerprintOf([]byte("t")), body: fingerprintOf([]byte("b")), at: at}
+	stored := mark{ID: fingerprintOf([]byte("1")), Topic: fingerprintOf([]byte("t")), Body: fingerprintOf([]byte("b")), At: at.UnixNano()}
 	var m memory
 	m.addEvent(stored, window)
 	for after, want := range map[time.Duration]string{
 		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,
 	} {
 		next := stored
-		next.id, next.at = fingerprintOf([]byte("2")), at.Add(after)
+		next.ID, next.At = fingerprintOf([]byte("2")), at.Add(after).UnixNano()
 		const stale = false
 		if got := m.classify(next, stale, window); got != want {
 			t.Errorf("%v after the first: got %q, want %q", after, got, want)

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,11 +40,9 @@ type Config struct {
 	MaxBody int64
 	// MaxInFlight limits the memory of all pending bodies in bytes. Defaults to 32 MiB.
 	MaxInFlight int64
-	// SegmentBytes and SegmentAge are the size and age at which a segment of the journal
-	// is sealed. A night can only remove sealed segments. They default to 16 MiB and
-	// 15 minutes.
+	// SegmentBytes is the size at which a segment of the journal is sealed. A night can only
+	// remove sealed segments. Defaults to 16 MiB.
 	SegmentBytes int64
-	SegmentAge   time.Duration
 	// Owner limits the inbox and receives its events. Nil means no limit.
 	Owner Owner
 
@@ -70,10 +67,9 @@ func (noOwner) InboxLimit(int64) int64   { return 0 }
 func (noOwner) EventStored(stream.Event) {}
 
 func (c Config) withDefaults(log *slog.Logger, now func() time.Time) Config {
-	c.MaxBody = cmp.Or(max(c.MaxBody, 0), 1<<20)
-	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), 32<<20)
-	c.SegmentBytes = cmp.Or(max(c.SegmentBytes, 0), 16<<20)
-	c.SegmentAge = cmp.Or(max(c.SegmentAge, 0), 15*time.Minute)
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 32<<20)
+	c.SegmentBytes = cmp.Or(c.SegmentBytes, 16<<20)
 	if c.Owner == nil {
 		c.Owner = noOwner{}
 	}
@@ -116,7 +112,6 @@ type Receiver struct {
 	committer atomic.Pointer[committer]
 	inbox     atomic.Pointer[InboxState]
 	ready     chan struct{}
-	opened    sync.Once
 	// logLimits limits the log lines of each result. Strangers can send unsigned requests
 	// at any rate, and more log lines would make a full disk worse.
 	logLimits map[string]*rate.Sometimes
@@ -136,6 +131,7 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 	for _, result := range Results() {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
 	}
+	r.inbox.Store(&InboxState{})
 	return r, r.Reload(cfg.Secrets, cfg.MaxAge)
 }
 
@@ -160,24 +156,19 @@ func (r *Receiver) Counts() map[string]uint64 {
 }
 
 // Inbox returns the state of the inbox, or zero before Run.
-func (r *Receiver) Inbox() InboxState {
-	if state := r.inbox.Load(); state != nil {
-		return *state
-	}
-	return InboxState{}
-}
+func (r *Receiver) Inbox() InboxState { return *r.inbox.Load() }
 
 // Run writes to the inbox until ctx is done, and then commits the queued deliveries. Stop the
-// HTTP server first: without Run, deliveries get 503. Run returns a *BusyError if another
-// process has the lock of the inbox.
+// HTTP server first: without Run, deliveries get 503. Run must not be called twice. It returns
+// an error if another process has the lock of the inbox.
 func (r *Receiver) Run(ctx context.Context) error {
 	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), &r.inbox)
 	if err != nil {
 		return err
 	}
 	r.committer.Store(c)
-	r.opened.Do(func() { close(r.ready) })
-	defer r.committer.CompareAndSwap(c, nil)
+	close(r.ready)
+	defer r.committer.Store(nil)
 	return c.run(ctx)
 }
 
@@ -219,7 +210,11 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	control := http.NewResponseController(w)
 	reader := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), conn: control}
 	defer reader.release()
-	data, err := readBody(control, reader)
+	// A test server does not support deadlines.
+	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return stream.Event{}, outcome{BadRequest, fmt.Errorf("receive a webhook: %w", err)}
+	}
+	data, err := io.ReadAll(reader)
 	var large *http.MaxBytesError
 	switch {
 	case !reader.complete():
@@ -233,14 +228,6 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	}
 	e := newEvent(req.Header, data, r.cfg.now())
 	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan outcome, 1)})
-}
-
-func readBody(control *http.ResponseController, body io.Reader) ([]byte, error) {
-	// A test server does not support deadlines.
-	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, fmt.Errorf("receive a webhook: %w", err)
-	}
-	return io.ReadAll(body)
 }
 
 // awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be

@@ -17,8 +17,6 @@ const (
 	marksDir = "seen"
 	// marksKept is how long marks are kept. No longer window can be configured.
 	marksKept = 14 * 24 * time.Hour
-	// markBytes is the size of a mark: three fingerprints and a time.
-	markBytes = 3*len(fingerprint{}) + 8
 )
 
 // keepMarks writes the marks of the events that Empty is about to remove, and removes files
@@ -35,12 +33,13 @@ func (b Batch) keepMarks() error {
 				return fmt.Errorf("write the marks of received events: %w", err)
 			}
 			if line.ok {
-				marks = markOf(line.event).appendTo(marks)
+				marks, _ = binary.Append(marks, binary.BigEndian, markOf(line.event)) // no error: a mark has a fixed size
 			}
 		}
 	}
-	old, err := markFiles(dir)
-	for _, path := range old {
+	old, err := listFiles(dir)
+	for _, name := range old {
+		path := filepath.Join(dir, name)
 		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > marksKept {
 			err = errors.Join(err, b.disk.Remove(path))
 		}
@@ -55,54 +54,28 @@ func (b Batch) keepMarks() error {
 	return nil
 }
 
-// markFiles returns the paths of the files in a folder of marks, oldest first.
-func markFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var paths []string
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			paths = append(paths, filepath.Join(dir, e.Name()))
-		}
-	}
-	return paths, err
-}
-
-func (k mark) appendTo(to []byte) []byte {
-	for _, one := range []fingerprint{k.id, k.topic, k.body} {
-		to = append(to, one[:]...)
-	}
-	return binary.BigEndian.AppendUint64(to, uint64(k.at.UnixNano()))
-}
-
-// parseMark decodes a mark that appendTo encoded.
-func parseMark(text []byte) mark {
-	var k mark
-	for i, one := range []*fingerprint{&k.id, &k.topic, &k.body} {
-		copy(one[:], text[i*len(one):])
-	}
-	k.at = time.Unix(0, int64(binary.BigEndian.Uint64(text[markBytes-8:]))).UTC()
-	return k
-}
-
 // restore loads the marks of removed events and the marks of the events still in the inbox.
 func (m *memory) restore(dir string, window time.Duration) error {
-	paths, err := markFiles(filepath.Join(dir, marksDir))
+	names, err := listFiles(filepath.Join(dir, marksDir))
 	if err != nil {
-		return fmt.Errorf("list the inbox: %w", err)
+		return err
 	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(dir, marksDir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a night has removed it
 		}
 		if err != nil {
 			return fmt.Errorf("read the marks of received events: %w", err)
 		}
-		for ; len(text) >= markBytes; text = text[markBytes:] {
-			m.restoreEvent(parseMark(text), window)
+		for len(text) > 0 {
+			var k mark
+			n, err := binary.Decode(text, binary.BigEndian, &k)
+			if err != nil {
+				break // a torn mark at the end of the file
+			}
+			m.restoreEvent(k, window)
+			text = text[n:]
 		}
 	}
 	for e, err := range Read(dir) {
@@ -121,5 +94,5 @@ func (m *memory) restoreEvent(k mark, window time.Duration) {
 		m.addEvent(k, window)
 		return
 	}
-	m.ids.setValue(k.id, struct{}{})
+	m.ids.setValue(k.ID, struct{}{})
 }
