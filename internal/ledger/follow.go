@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +34,8 @@ type Follow struct {
 	Last Run
 	// Succeeded is when the last complete attempt ended. Zero means that there was none.
 	Succeeded time.Time
-	// Failures counts the failed and partial attempts since then. Since is when the first
-	// of them started.
+	// Failures counts the failed and partial attempts after Succeeded. Since is when the
+	// first such attempt started.
 	Failures int
 	Since    time.Time
 }
@@ -46,16 +47,13 @@ func (f Follow) IsBehind() bool { return f.Failures > 0 }
 // Follows summarizes the entries of a ledger by kind, sorted by name.
 func Follows(entries []Run) []Follow {
 	byKind := map[string]Follow{}
-	var kinds []string
 	for _, r := range entries {
 		if !r.IsFollow() {
 			continue
 		}
-		f, known := byKind[r.Kind]
-		if !known {
-			kinds = append(kinds, r.Kind)
-		}
-		switch f.Last = r; r.Outcome {
+		f := byKind[r.Kind]
+		f.Last = r
+		switch r.Outcome {
 		case Complete:
 			f.Succeeded, f.Failures, f.Since = r.EndedAt, 0, time.Time{}
 		case Interrupted:
@@ -66,10 +64,7 @@ func Follows(entries []Run) []Follow {
 		}
 		byKind[r.Kind] = f
 	}
-	slices.SortFunc(kinds, strings.Compare)
-	all := make([]Follow, len(kinds))
-	for i, kind := range kinds {
-		all[i] = byKind[kind]
-	}
+	all := slices.Collect(maps.Values(byKind))
+	slices.SortFunc(all, func(a, b Follow) int { return strings.Compare(a.Last.Kind, b.Last.Kind) })
 	return all
 }

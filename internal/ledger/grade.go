@@ -89,7 +89,14 @@ func DescribeProblems(problems []Problem) string {
 
 // describe returns the clause for all names that share the problem.
 func (p Problem) describe(names []string) string {
-	verb := map[bool]map[bool]string{true: {true: "was", false: "were"}, false: {true: "is", false: "are"}}[p.Standing == NotRead][len(names) == 1]
+	one, several := "is", "are"
+	if p.Standing == NotRead {
+		one, several = "was", "were"
+	}
+	verb := several
+	if len(names) == 1 {
+		verb = one
+	}
 	text := fmt.Sprintf("%s %s %s", joinNames(names), verb, p.Standing)
 	if p.Standing == Carried && !p.Since.IsZero() {
 		text += " since " + p.Since.UTC().Format("2006-01-02 15:04 UTC")
@@ -152,25 +159,25 @@ func (s Stream) Problem() Problem {
 func (r Run) WorstFirst() []Stream {
 	sorted := slices.Clone(r.Streams)
 	slices.SortStableFunc(sorted, func(a, b Stream) int {
-		if a.Incomplete != b.Incomplete {
-			return map[bool]int{true: -1, false: 1}[a.Incomplete]
+		switch {
+		case a.Incomplete && !b.Incomplete:
+			return -1
+		case b.Incomplete && !a.Incomplete:
+			return 1
 		}
 		return StandingOf(b.Grade).severity() - StandingOf(a.Grade).severity()
 	})
 	return sorted
 }
 
-// IncompleteStreams returns the streams that make a run partial. Runs of older programs do not mark
-// them: then they are the carried and unproven streams of a partial run.
+// IncompleteStreams returns the streams that make a run partial, worst first. A partial run of
+// an older program marks no streams; then it returns the carried and unproven streams.
 func (r Run) IncompleteStreams() []Stream {
-	marked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
-	var lacks []Stream
-	for _, s := range r.WorstFirst() {
-		if standing := StandingOf(s.Grade); s.Incomplete || !marked && (standing == Carried || standing == NotProven) {
-			lacks = append(lacks, s)
-		}
-	}
-	return lacks
+	isMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
+	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {
+		standing := StandingOf(s.Grade)
+		return !s.Incomplete && (isMarked || standing != Carried && standing != NotProven)
+	})
 }
 
 // Summary returns the outcome with the numbers of streams that were not read, carried or
@@ -183,20 +190,18 @@ func (r Run) Summary() string {
 			counts[StandingOf(s.Grade)]++
 		}
 	}
-	text, named := string(r.Outcome), false
+	parts := []string{string(r.Outcome)}
 	for _, standing := range []Standing{NotRead, Carried, NotProven} {
 		n := counts[standing]
 		switch {
 		case n == 0:
-			continue
-		case named:
-			text += fmt.Sprintf(", %d %s", n, standing)
+		case len(parts) == 1: // only the first number has the noun
+			parts = append(parts, fmt.Sprintf("%s %s", plural.Count(n, "stream"), standing))
 		default:
-			text += fmt.Sprintf(", %s %s", plural.Count(n, "stream"), standing)
+			parts = append(parts, fmt.Sprintf("%d %s", n, standing))
 		}
-		named = true
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // Why describes in one line why the run is not complete, and which checks failed or did not

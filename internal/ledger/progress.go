@@ -44,7 +44,7 @@ type StreamProgress struct {
 	PerSecond         float64
 	// Left is the remaining time for the stream. 0 means unknown.
 	Left time.Duration
-	// Grade and Reason are empty until it is read.
+	// Grade and Reason are empty until the stream is read.
 	Grade, Reason string
 }
 

@@ -202,8 +202,8 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts those of
-	// them that were neither read nor proven in this run. If the run ended before the merge,
+	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts the
+	// rows among them that were neither read nor proven in this run. If the run ended before the merge,
 	// Rows counts the records read.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
@@ -237,10 +237,8 @@ type Stream struct {
 
 // Find returns the run with an id. Its ID is empty if there is none.
 func Find(runs []Run, id string) Run {
-	for _, r := range runs {
-		if r.ID == id {
-			return r
-		}
+	if i := slices.IndexFunc(runs, func(r Run) bool { return r.ID == id }); i >= 0 {
+		return runs[i]
 	}
 	return Run{}
 }

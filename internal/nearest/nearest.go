@@ -27,7 +27,7 @@ func FindAlike(known []string, misspelt string) (alike []string) {
 }
 
 // FindMeant returns the known words that are near to a misspelt word. If there are none, it
-// returns the known words that begin with it, unless it is a single letter.
+// returns the known words that begin with the misspelt word, unless that is a single letter.
 func FindMeant(known []string, misspelt string) []string {
 	if alike := FindAlike(known, misspelt); len(alike) > 0 || len(misspelt) < 2 {
 		return alike

@@ -44,7 +44,9 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	case Webhook:
 		return n.request(ctx, request{method: http.MethodPost, address: c.URL, body: m.Body, id: m.ID})
 	case Slack:
-		body, err := json.Marshal(newSlackText(m.Text))
+		// Slack interprets links and mentions even with markup disabled. They need these characters.
+		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentions(m.Text))
+		body, err := json.Marshal(slackText{Text: escaped})
 		if err != nil {
 			return fmt.Errorf("encode the message for Slack: %w", err)
 		}
@@ -62,11 +64,6 @@ type slackText struct {
 	Markdown    bool   `json:"mrkdwn"`
 	UnfurlLinks bool   `json:"unfurl_links"`
 	UnfurlMedia bool   `json:"unfurl_media"`
-}
-
-// newSlackText escapes the three characters of Slack's links and mentions.
-func newSlackText(text string) slackText {
-	return slackText{Text: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentions(text))}
 }
 
 // breakMentions inserts zero-width spaces after the @ of a mention and between the brackets

@@ -7,7 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Condition selects the rows that are findings. The zero Condition selects every row.
+// Condition selects the rows that are findings. The zero Condition selects every row; holds
+// must not be called on it.
 type Condition struct {
 	// Column is compared with a number.
 	Column string
@@ -15,7 +16,8 @@ type Condition struct {
 	number *big.Rat
 }
 
-// NewCondition compares a column with a number in decimal digits.
+// NewCondition returns the condition that the value of a column is over, or else under, a
+// number in decimal digits.
 func NewCondition(column string, over bool, number string) (Condition, error) {
 	n, ok := new(big.Rat).SetString(number)
 	if !ok {
