@@ -20,11 +20,11 @@ const gracePeriod = 4 * time.Second
 
 // RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
 // context of the work. If the work does not end within the grace period, for example during
-// a long statement of the database, or after a second signal, RunInterruptible prints kept
-// and returns without waiting. That is safe because the program may be killed at any
+// a long statement of the database, or after a second signal, RunInterruptible prints
+// abandoned and returns without waiting. That is safe because the program may be killed at any
 // instruction without losing data. Work that may need longer to end calls waitForWork,
 // which disables the grace period.
-func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Context, waitForWork func()) int) int {
+func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()
 	var isPatient atomic.Bool
 	signals := make(chan os.Signal, 2)
@@ -51,7 +51,7 @@ func RunInterruptible(stderr io.Writer, kept string, work func(ctx context.Conte
 	case <-signals:
 	case <-timer.C:
 	}
-	fmt.Fprintln(stderr, kept)
+	fmt.Fprintln(stderr, abandoned)
 	return ledger.Interrupted.ExitCode()
 }
 

@@ -55,7 +55,7 @@ func (c counts) clone() counts {
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
 // skipKilled excludes the runs that were killed before this process started. A killed run
-// has no end time, so a later run is counted when it is first seen.
+// has no end time, so a run that is killed later is counted when it is first seen.
 func (c counts) skipKilled(runs []ledger.Run) {
 	for _, r := range runs {
 		if r.EndedAt.IsZero() {

@@ -105,19 +105,20 @@ type Jobs interface {
 
 // Daemon is one process of placementsync serve.
 type Daemon struct {
-	cfg    Config
-	set    atomic.Pointer[Settings]
-	state  *state
-	server *http.Server
+	cfg Config
+	// current are the settings, which a Reload replaces.
+	current atomic.Pointer[Settings]
+	state   *state
+	server  *http.Server
 }
 
 // New returns a daemon that is idle until Run.
-func New(cfg Config, set Settings) *Daemon {
+func New(cfg Config, settings Settings) *Daemon {
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }
 	}
 	d := &Daemon{cfg: cfg}
-	d.set.Store(&set)
+	d.current.Store(&settings)
 	d.state = &state{d: d, status: status{Missed: map[string]int{}, counts: newCounts(cfg.Streams)}}
 	cfg.Metrics.MustRegister(newCollector(d), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	d.server = NewServer(d.Handler(), cfg.Log)
@@ -148,7 +149,7 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-func (d *Daemon) settings() *Settings { return d.set.Load() }
+func (d *Daemon) settings() *Settings { return d.current.Load() }
 
 // notifyManager sends a state to the service manager. A failure is only logged.
 func (d *Daemon) notifyManager(state string) {
@@ -158,13 +159,13 @@ func (d *Daemon) notifyManager(state string) {
 }
 
 func (d *Daemon) reloadSettings() {
-	set, err := d.cfg.Program.Reload()
+	settings, err := d.cfg.Program.Reload()
 	if err != nil {
 		d.state.update(func(st *state) { st.RefusedReloads, st.ReloadRefused = st.RefusedReloads+1, true })
 		d.cfg.Log.Error("configuration refused, the old one stays", "error", err)
 		return
 	}
-	d.set.Store(&set)
+	d.current.Store(&settings)
 	d.state.update(func(st *state) { st.AppliedReloads, st.ReloadRefused = st.AppliedReloads+1, false })
-	d.cfg.Log.Info("configuration reloaded", "schedule", set.Schedule.String())
+	d.cfg.Log.Info("configuration reloaded", "schedule", settings.Schedule.String())
 }

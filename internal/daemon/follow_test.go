@@ -71,7 +71,7 @@ func TestUnconfiguredFollowIsHidden(t *testing.T) {
 	h := newHarness(t, nil)
 	now := time.Now()
 	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
-	h.set.Follows = []string{ledger.Lake}
+	h.settings.Follows = []string{ledger.Lake}
 	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.findMetric(`follow_behind{kind="backup"}`) != "" {
 		t.Errorf("a backup is shown that is not configured:\n%s", text)
 	}

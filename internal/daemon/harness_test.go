@@ -25,10 +25,10 @@ import (
 // harness runs a daemon with the jobs of a test. It can be used in a synctest bubble, whose
 // clock starts at 2000-01-01 00:00 UTC.
 type harness struct {
-	t   *testing.T
-	cfg daemon.Config
-	set daemon.Settings
-	d   *daemon.Daemon
+	t        *testing.T
+	cfg      daemon.Config
+	settings daemon.Settings
+	d        *daemon.Daemon
 
 	night       func(ctx context.Context) (ledger.Run, error)
 	follow      func(ctx context.Context)
@@ -84,7 +84,7 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 		Now:     time.Now,
 		Log:     slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
-	h.set = daemon.Settings{Schedule: parseSchedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, Follows: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
+	h.settings = daemon.Settings{Schedule: parseSchedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, Follows: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
 	h.night, h.runs = h.recordNight(run), h.readLedger
 	return h
 }
@@ -191,7 +191,7 @@ func (h *harness) recordState(state string) error {
 // sharedDaemon returns the daemon of the harness, and creates it on the first call.
 func (h *harness) sharedDaemon() *daemon.Daemon {
 	if h.d == nil {
-		h.d = daemon.New(h.cfg, h.set)
+		h.d = daemon.New(h.cfg, h.settings)
 	}
 	return h.d
 }

@@ -26,15 +26,15 @@ func (h heldNight) Accept() string { return strings.Join(h.FailedChecks(), ",") 
 // HeldPage serves the failed checks of the held night and its changes.
 type HeldPage struct {
 	Warehouse *warehouse.Warehouse
-	// MemoryLimit and Threads are those of query.Options.
+	// MemoryLimit and Threads are passed to query.Open.
 	MemoryLimit string
 	Threads     int
 	Log         *slog.Logger
 }
 
 const (
-	// heldTimeout is the time limit of one query of the page, of which it has two. It fits
-	// into the write timeout of the server.
+	// heldTimeout limits each of the two queries of the page. Together they fit into the write
+	// timeout of the server.
 	heldTimeout = 25 * time.Second
 	// heldRows is the maximum number of rows of a table on the page.
 	heldRows = 200

@@ -88,7 +88,7 @@ func TestHeldNightStartsNoFollow(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		followed := make(chan int, 10)
-		h.set.Follows = nil // warnings are sent without other work after nights
+		h.settings.Follows = nil // warnings are sent without other work after nights
 		h.follow = func(context.Context) { followed <- nights }
 		h.start()
 		time.Sleep(3 * 24 * time.Hour)
@@ -120,7 +120,7 @@ func TestHeldPageNeedsHeldNight(t *testing.T) {
 		t.Errorf("without a held night: status %d, %s", got.Code, got.Body)
 	}
 	h = newHarness(t, nil)
-	h.cfg.Held, h.set.AuthToken = &daemon.HeldPage{Warehouse: w, Log: h.cfg.Log}, "opensesame"
+	h.cfg.Held, h.settings.AuthToken = &daemon.HeldPage{Warehouse: w, Log: h.cfg.Log}, "opensesame"
 	if code := h.get("/held").Code; code != http.StatusUnauthorized {
 		t.Errorf("without the token: status %d", code)
 	}

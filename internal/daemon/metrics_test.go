@@ -156,7 +156,7 @@ func TestIntervalMetrics(t *testing.T) {
 		friday, found := time.Now().Add(-22*time.Hour), fullInspection()
 		found.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
 		h := newHarness(t, nil)
-		h.set.Schedule, h.set.VerifySchedule = parseSchedule(t, "0 2 * * 1-5", "UTC"), parseSchedule(t, "0 5 * * 1-5", "UTC")
+		h.settings.Schedule, h.settings.VerifySchedule = parseSchedule(t, "0 2 * * 1-5", "UTC"), parseSchedule(t, "0 5 * * 1-5", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
 		h.record(ledger.Run{ID: "friday", Outcome: ledger.Complete, StartedAt: friday, EndedAt: friday.Add(time.Minute), SnapshotAt: friday})
@@ -325,7 +325,7 @@ func newInspectedHarness(t *testing.T, found *daemon.Inspection) *harness {
 	t.Helper()
 	h := newHarness(t, nil)
 	h.hookResults = func() map[string]uint64 { return nil }
-	h.set.Hooks = http.NotFoundHandler()
+	h.settings.Hooks = http.NotFoundHandler()
 	h.inspect = func(context.Context) daemon.Inspection {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -484,7 +484,7 @@ func TestMetricConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
-		h.set.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
+		h.settings.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { return fullInspection() }
 		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})

@@ -81,7 +81,7 @@ func TestCatchUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, nil)
-				h.ledger, h.set.CatchUp = c.ledger(time.Now()), c.catchUp
+				h.ledger, h.settings.CatchUp = c.ledger(time.Now()), c.catchUp
 				h.start()
 				time.Sleep(3 * time.Hour)
 				h.shutDown()
@@ -178,7 +178,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("an invalid configuration is logged as\n%s", log)
 		}
 		next = func() (daemon.Settings, error) {
-			set := h.set
+			set := h.settings
 			set.Schedule = parseSchedule(t, "0 5 * * *", "UTC")
 			return set, nil
 		}
@@ -242,7 +242,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
-		h.set.CatchUp = false
+		h.settings.CatchUp = false
 		h.record(ledger.Run{ID: "old", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Hour)})
 		h.start()
 		defer h.shutDown()

@@ -14,8 +14,8 @@ import (
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
-	h.set.AuthToken = "opensesame"
-	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", nil)
+	h.settings.AuthToken = "opensesame"
+	h.settings.Hosts = daemon.NewHostList("0.0.0.0:8080", nil)
 	_, port, _ := strings.Cut(strings.TrimPrefix(serve(t, h), "http://"), ":")
 	for _, c := range []struct{ name, listen, kind, token, answer, problem string }{
 		{"health", "127.0.0.1:" + port, daemon.ProbeHealth, "opensesame", "ok", ""},

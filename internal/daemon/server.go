@@ -56,25 +56,25 @@ func StopServer(server *http.Server, timeout time.Duration) error {
 
 // Handler returns the handler of all endpoints.
 func (d *Daemon) Handler() http.Handler {
-	closed := http.NewServeMux()
-	closed.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
-	closed.HandleFunc("GET /readyz", d.serveReadyz)
-	closed.HandleFunc("GET /{$}", d.serveStatus)
-	closed.Handle("GET /page.css", page.StyleSheet())
-	closed.HandleFunc("GET /report", d.serveReport)
+	protected := http.NewServeMux()
+	protected.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
+	protected.HandleFunc("GET /readyz", d.serveReadyz)
+	protected.HandleFunc("GET /{$}", d.serveStatus)
+	protected.Handle("GET /page.css", page.StyleSheet())
+	protected.HandleFunc("GET /report", d.serveReport)
 	if d.cfg.Held != nil {
-		closed.Handle("GET /held", limitConcurrency(1, d.cfg.Held)) // each request runs queries
+		protected.Handle("GET /held", limitConcurrency(1, d.cfg.Held)) // each request runs queries
 	}
 	if d.cfg.Explore != nil {
-		closed.Handle("/explore/", d.cfg.Explore)
-		closed.Handle("/explore", d.cfg.Explore)
+		protected.Handle("/explore/", d.cfg.Explore)
+		protected.Handle("/explore", d.cfg.Explore)
 	}
 
-	open := http.NewServeMux()
-	open.HandleFunc("/hooks", d.serveHooks)
-	open.HandleFunc("GET /healthz", d.serveHealthz)
-	open.Handle("/", d.requireToken(closed))
-	return addSecurityHeaders(GuardHosts(open, func() HostList { return d.settings().Hosts }, d.cfg.Log))
+	public := http.NewServeMux()
+	public.HandleFunc("/hooks", d.serveHooks)
+	public.HandleFunc("GET /healthz", d.serveHealthz)
+	public.Handle("/", d.requireToken(protected))
+	return addSecurityHeaders(GuardHosts(public, func() HostList { return d.settings().Hosts }, d.cfg.Log))
 }
 
 // limitConcurrency serves n requests at a time. Others wait, because a rejected scrape would

@@ -62,7 +62,7 @@ func ask(t *testing.T, method, url, authorization string) (*http.Response, strin
 func TestTokenIsRequired(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
-	h.set.AuthToken = "opensesame"
+	h.settings.AuthToken = "opensesame"
 	h.cfg.Explore = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	base := serve(t, h)
 	basic := func(password string) string {
@@ -106,14 +106,14 @@ func TestTokenIsRequired(t *testing.T) {
 func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
-	h.set.AuthToken = "opensesame"
-	h.set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"status.example.com"})
-	h.set.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	h.cfg.Explore, h.cfg.Held = h.set.Hooks, h.set.Hooks
+	h.settings.AuthToken = "opensesame"
+	h.settings.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"status.example.com"})
+	h.settings.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	h.cfg.Explore, h.cfg.Held = h.settings.Hooks, h.settings.Hooks
 	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
-		set := h.set
+		set := h.settings
 		set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"})
 		reloaded <- struct{}{}
 		return set, nil
@@ -176,7 +176,7 @@ func TestHooksNeedReceiver(t *testing.T) {
 	reloaded := make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
-		set := h.set
+		set := h.settings
 		set.Hooks = receiver
 		reloaded <- struct{}{}
 		return set, nil
@@ -299,7 +299,7 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	h.reload = func() (daemon.Settings, error) {
 		close(arrived)
 		<-release
-		return h.set, nil
+		return h.settings, nil
 	}
 	base := serve(t, h)
 	defer close(release)

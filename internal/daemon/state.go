@@ -137,8 +137,8 @@ func (s *state) readLedger(now time.Time) {
 	}
 }
 
-// supersedesOwn reports whether r is the entry of lastOwn, or of another process that
-// resumed it.
+// supersedesOwn reports whether r is the entry of lastOwn, or the entry of a later attempt at
+// the same run.
 func (s *state) supersedesOwn(r ledger.Run) bool {
 	return s.lastOwn.ID != "" && r.ID == s.lastOwn.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(s.lastOwn.EndedAt))
 }

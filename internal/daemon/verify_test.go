@@ -21,7 +21,7 @@ func TestScheduledVerify(t *testing.T) {
 		var mu sync.Mutex
 		var starts []string
 		last := integrity.VerifyRecord{}
-		h.set.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
+		h.settings.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -73,7 +73,7 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 		var starts []string
 		at := time.Now()
 		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
-		h.set.VerifySchedule = parseSchedule(t, "0 1 * * 0", "UTC")
+		h.settings.VerifySchedule = parseSchedule(t, "0 1 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
 				return integrity.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
@@ -127,7 +127,7 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 func TestVerifyEndsWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
-		h.set.VerifySchedule = parseSchedule(t, "@hourly", "UTC")
+		h.settings.VerifySchedule = parseSchedule(t, "@hourly", "UTC")
 		ended := false
 		h.verify = func(ctx context.Context) (integrity.VerifyRecord, error) {
 			<-ctx.Done()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BeginFollow returns the ledger entry for work after a publish that starts now.
+// BeginFollow returns the ledger entry of work after a publish. The work starts now.
 func BeginFollow(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
