@@ -1,10 +1,11 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums assume a single one. reads lists the tables of the figure: without one of them it is not valid.
+-- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums assume a single one. reads lists the tables of the figure: without one of them it is not valid. Medians of different listings cannot be compared: with since, change_percent is the median change of a price of the same listing, tier and currency, and compared counts these listings.
 -- param: prices COUNT? 3 -- number of tiers and currencies with a median price, those with most prices first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
+-- param: since TIMESTAMPTZ NULL -- time of an earlier snapshot, with whose prices the current ones are compared
 WITH clock AS (
     SELECT snapshot_at AS now FROM mart.snapshot
 ),
@@ -14,6 +15,27 @@ markets AS (
     GROUP BY ALL
     ORDER BY prices DESC, pricing_tier, currency
     LIMIT $prices
+),
+prices AS (
+    SELECT listing_id, pricing_tier, currency, unit_amount,
+        row_number() OVER (PARTITION BY listing_id, pricing_tier, currency ORDER BY position) AS nth
+    FROM mart.listing_prices
+),
+earlier_prices AS (
+    SELECT product_listing_id AS listing_id, pricing_tier, currency, unit_amount,
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency ORDER BY position) AS nth
+    FROM history.product_listing_prices
+    WHERE valid_from <= CAST($since AS TIMESTAMPTZ) AND coalesce(valid_to > CAST($since AS TIMESTAMPTZ), true) AND unit_amount IS NOT NULL
+),
+changes AS (
+    SELECT p.pricing_tier, p.currency, count(DISTINCT listing_id) AS compared,
+        quantile_disc((p.unit_amount - e.unit_amount) / e.unit_amount, 0.5) AS share
+    FROM prices AS p
+    JOIN earlier_prices AS e USING (listing_id, nth)
+    WHERE e.unit_amount <> 0
+      AND e.pricing_tier IS NOT DISTINCT FROM p.pricing_tier
+      AND e.currency IS NOT DISTINCT FROM p.currency
+    GROUP BY ALL
 ),
 open_articles AS (
     SELECT expected_at
@@ -28,35 +50,40 @@ publications AS (
     GROUP BY article_id
 ),
 figures AS (
-    SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads FROM product_listings
+    SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS share FROM product_listings
     UNION ALL
-    SELECT 2, 'Outlets', NULL, count(*), 'outlets' FROM outlets
+    SELECT 2, 'Outlets', NULL, count(*), 'outlets', NULL, NULL FROM outlets
     UNION ALL
-    SELECT 3, 'Median price, ' || coalesce(pricing_tier, 'no tier'), coalesce(currency, 'no currency'), median, 'product_listings,product_listing_prices' FROM markets
+    SELECT 3, 'Median price, ' || coalesce(m.pricing_tier, 'no tier'), coalesce(m.currency, 'no currency'), median, 'product_listings,product_listing_prices',
+        coalesce(compared, 0), share
+    FROM markets AS m
+    LEFT JOIN changes AS c ON c.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND c.currency IS NOT DISTINCT FROM m.currency
     UNION ALL
-    SELECT 4, 'Orders paid, 30 days', NULL, count(*), 'orders'
+    SELECT 4, 'Orders paid, 30 days', NULL, count(*), 'orders', NULL, NULL
     FROM orders, clock WHERE deleted_at IS NULL AND date_paid > now - INTERVAL 720 HOURS AND date_paid <= now
     UNION ALL
-    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0), 'order_items'
+    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0), 'order_items', NULL, NULL
     FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
     UNION ALL
-    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0), 'order_items'
+    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0), 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
     UNION ALL
-    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), 'order_items'
+    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
-    SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles' FROM open_articles
+    SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM open_articles
     UNION ALL
-    SELECT 9, 'Articles overdue', NULL, count(*), 'articles' FROM open_articles, clock WHERE expected_at < now
+    SELECT 9, 'Articles overdue', NULL, count(*), 'articles', NULL, NULL FROM open_articles, clock WHERE expected_at < now
     UNION ALL
-    SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses'
+    SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses', NULL, NULL
     FROM publications, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
 )
 SELECT
     figure,
     unit,
     CAST(value AS DECIMAL(18, 2)) AS value,
-    reads
+    reads,
+    compared,
+    CAST(100 * share AS DECIMAL(38, 1)) AS change_percent
 FROM figures
 ORDER BY position, figure, unit

@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/durable"
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
+	"placementsync/internal/report"
 	"placementsync/internal/warehouse"
 )
 
@@ -132,6 +133,9 @@ func (p exploreWarehouse) Newest() (explore.Version, error) {
 
 // Queries implements explore.Warehouse.
 func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*p.queries.Load()) }
+
+// Notices implements explore.Warehouse.
+func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
 
 // servePages serves until ctx ends. Running requests then have two seconds to end. The host
 // is checked before the mux, because the mux redirects by itself.

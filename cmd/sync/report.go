@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
+	"placementsync/internal/warehouse"
 )
 
 func reportCommand(g *globals) *cobra.Command {
@@ -52,7 +53,11 @@ func runReport(ctx context.Context, g *globals, out, asOf, questions string) (er
 	if g.held {
 		opts.Program += " --held"
 	}
-	if opts.Notices, err = heldNotices(g); err != nil {
+	wh, _, err := g.openWarehouse()
+	if err != nil {
+		return err
+	}
+	if opts.Notices, err = heldNotices(wh, g.held); err != nil {
 		return err
 	}
 	if out == "-" {
@@ -72,18 +77,15 @@ func runReport(ctx context.Context, g *globals, out, asOf, questions string) (er
 	return err
 }
 
-// heldNotices returns the notice of a held night, if there is one.
-func heldNotices(g *globals) ([]report.Notice, error) {
-	wh, _, err := g.openWarehouse()
-	if err != nil {
-		return nil, err
-	}
+// heldNotices returns the notice of a held night, if there is one. isShown is true if the report
+// shows this night.
+func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error) {
 	h, ok, err := wh.Held()
 	if err != nil || !ok {
 		return nil, err
 	}
 	n := report.Notice{Alarm: true, Title: "The night of " + page.Clock(h.Manifest.SnapshotAt) + " UTC is held and not published, because of these checks:"}
-	if g.held {
+	if isShown {
 		n.Title = "This snapshot is held and not published, because of these checks:"
 	}
 	for _, c := range h.Entry.Checks {

@@ -51,6 +51,8 @@ type Warehouse interface {
 	// Queries returns the named queries. It is called for each request that needs them. With a
 	// *query.FilesError, the library contains the valid queries.
 	Queries() (query.Library, error)
+	// Notices returns the findings that the report shows first, such as a held night.
+	Notices() ([]report.Notice, error)
 }
 
 // Version is a published version of the catalog.

@@ -22,6 +22,7 @@ import (
 
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
+	"placementsync/internal/report"
 	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/torture"
 )
@@ -79,6 +80,8 @@ type site struct {
 	version explore.Version
 	// queries is the folder of the user's queries. Empty means none.
 	queries string
+	// notices are shown in the report.
+	notices []report.Notice
 	// child is the file with the process id of the last child.
 	child string
 	log   strings.Builder
@@ -207,6 +210,9 @@ func wantTexts(t testing.TB, body string, texts ...string) {
 		}
 	}
 }
+
+// Notices implements explore.Warehouse.
+func (s *site) Notices() ([]report.Notice, error) { return s.notices, nil }
 
 // Queries implements explore.Warehouse.
 func (s *site) Queries() (query.Library, error) { return query.Load(s.queries) }

@@ -25,8 +25,9 @@ func testReportEqualsFile(t *testing.T, s *site) {
 		defer db.Close()
 		return report.AskDB(ctx, db, q)
 	}
+	s.notices = []report.Notice{{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}}
 	var file strings.Builder
-	fatal(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}))
+	fatal(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/", Notices: s.notices}))
 	content := func(page string) string {
 		_, rest, _ := strings.Cut(page, "<h1>Report</h1>")
 		main, _, ended := strings.Cut(rest, "</main>")
@@ -39,7 +40,7 @@ func testReportEqualsFile(t *testing.T, s *site) {
 	if diff := cmp.Diff(content(file.String()), content(body)); diff != "" {
 		t.Errorf("the page differs from the file (-file +page):\n%s", diff)
 	}
-	wantTexts(t, body, "Compared with the last snapshot 2026-11-02 02:00 UTC", "Median price, standard")
+	wantTexts(t, body, "Compared with the last snapshot 2026-11-02 02:00 UTC", "A night is held: check a failed in 2 rows", "Median price, standard", "no change (same 1 listing)")
 	wantLinks(t, body, "/explore/questions/report_headlines", "/explore/orders", "#prices")
 	for _, name := range []string{"page.js", "charts.js", "echarts.min.js", "report.js"} {
 		if !strings.Contains(body, `<script src="/explore/assets/`+name+`" defer></script>`) {

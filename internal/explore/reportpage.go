@@ -10,7 +10,11 @@ import (
 
 // showReport shows the report, which placementsync report writes to a file.
 func showReport(v *visit) (reply, error) {
-	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, Questions: base + "/questions/"})
+	notices, err := v.pool.cfg.Notices()
+	if err != nil {
+		return nil, err
+	}
+	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, Questions: base + "/questions/", Notices: notices})
 	return newPage("Report", "report", content, report.Scripts()...), err
 }
 

@@ -22,6 +22,8 @@ const (
 	sqlPath = base + "/sql"
 	// maxChildren is the number of statements that run at a time. Others wait.
 	maxChildren = 2
+	// maxFiles limits the file of a statement and its temporary files, in bytes.
+	maxFiles = 2 << 30
 	// maxForm limits the form of the page, in bytes.
 	maxForm = 256 << 10
 	// completionFile is the asset with the words that the editor completes.
@@ -104,7 +106,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		return nil, err
 	}
 	v.free() // the child opens the snapshot itself
-	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows,
+	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFiles,
 		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timeout: e.cfg.Timeout}
 	view.HasRun = true
 	if format := query.Format(v.params.Get(formatKey)); format != "" {

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/plural"
 )
 
 // Job is SQL of the user that runs in a child process, so that a crash of DuckDB, or a call of a
@@ -30,6 +32,9 @@ type Job struct {
 	Format Format
 	// MaxRows limits the rows of a returned result.
 	MaxRows int
+	// DiskLimit limits the written file, the temporary files together and each of them, in bytes.
+	// Zero means no limit.
+	DiskLimit int64
 	// MemoryLimit, Threads and Timeout are those of [Options].
 	MemoryLimit string
 	Threads     int
@@ -163,8 +168,15 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
+	if err := limitFiles(j.DiskLimit); err != nil {
+		return fmt.Errorf("limit the size of files: %w", err)
+	}
 	got, err := j.work(ctx)
-	if err != nil {
+	switch {
+	case err == nil:
+	case exceedsDisk(err):
+		got = jobResult{Problem: &StatementError{Problem: "the result or its temporary files are larger than " + plural.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}}
+	default:
 		got = jobResult{Problem: explainStatement(j.SQL, err)}
 	}
 	return json.NewEncoder(out).Encode(got)
@@ -177,6 +189,9 @@ func (j Job) work(ctx context.Context) (got jobResult, err error) {
 	}
 	q.File = "" // the user has not saved it
 	o := Options{MemoryLimit: j.MemoryLimit, Threads: j.Threads, Timeout: j.Timeout, AsOf: j.AsOf}
+	if j.DiskLimit > 0 {
+		o.SpillLimit = fmt.Sprint(j.DiskLimit) + "B"
+	}
 	if j.Format == "" {
 		o.MaxRows = j.MaxRows + 1
 	}
@@ -203,6 +218,12 @@ func (j Job) work(ctx context.Context) (got jobResult, err error) {
 		got.Rows = append(got.Rows, row.Values)
 	}
 	return got, err
+}
+
+// exceedsDisk reports whether an error is that of a file over Job.DiskLimit.
+func exceedsDisk(err error) bool {
+	text := err.Error()
+	return errors.Is(err, syscall.EFBIG) || strings.Contains(text, "File too large") || strings.Contains(text, "max_temp_directory_size")
 }
 
 // explainStatement returns an error without advice for the command line, and its position.

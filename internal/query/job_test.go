@@ -127,3 +127,24 @@ func TestJobsAreLimited(t *testing.T) {
 		t.Errorf("after a crash the job returns %#v", err)
 	}
 }
+
+// TestJobsCannotFillTheDisk writes a file and spills rows beyond the limit.
+func TestJobsCannotFillTheDisk(t *testing.T) {
+	path := createNightsCatalog(t)
+	const random = "SELECT uuid()::VARCHAR AS a, uuid()::VARCHAR AS b FROM range(100000)"
+	for name, j := range map[string]query.Job{
+		"CSV":             {SQL: random, Format: query.CSV},
+		"Excel":           {SQL: random, Format: query.Excel},
+		"Parquet":         {SQL: random, Format: query.Parquet},
+		"temporary files": {SQL: "SELECT max(a) FROM (SELECT repeat(uuid()::VARCHAR, 50) AS a FROM range(250000) ORDER BY a OFFSET 1)"},
+	} {
+		j.Catalog, j.DiskLimit = path, 1<<20
+		_, file, err := runJob(t, j)
+		if mistake, ok := errors.AsType[*query.StatementError](err); !ok || !strings.HasPrefix(mistake.Problem, "the result or its temporary files are larger than 1.0 MiB") {
+			t.Errorf("%s: got %d bytes and %v", name, len(file), err)
+		}
+	}
+	if _, file, err := runJob(t, query.Job{Catalog: path, DiskLimit: 8 << 20, SQL: random, Format: query.CSV}); err != nil || len(file) != 100_000*(2*36+3)+5 {
+		t.Errorf("below the limit: got %d bytes and %v", len(file), err)
+	}
+}

@@ -52,7 +52,8 @@ func isShownStream(stream string) bool {
 // maxRows limits the rows of a result.
 const maxRows = 2000
 
-// buildHeadlines runs one query on up to three snapshots and compares the numbers.
+// buildHeadlines compares the numbers of up to three snapshots. The query of the report's snapshot
+// compares its prices with those of the others.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	now := Question{Query: "report_headlines", Rows: maxRows}
@@ -80,9 +81,18 @@ func (b *builder) buildHeadlines() (Section, error) {
 			continue
 		}
 		e.values = figuresByLabel(old)
-		source := b.sourceOf(q)
-		source.Label = e.since
-		out.Sources, before = append(out.Sources, source), append(before, e)
+		compared := now
+		compared.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
+		prices, ok, err := b.askQuery(compared)
+		if err != nil {
+			return out, err
+		}
+		if ok {
+			e.prices = priceChanges(prices, e.since)
+		}
+		source, priceSource := b.sourceOf(q), b.sourceOf(compared)
+		source.Label, priceSource.Label = e.since, "prices "+e.since
+		out.Sources, before = append(out.Sources, source, priceSource), append(before, e)
 	}
 	for _, row := range a.Rows {
 		out.Tiles = append(out.Tiles, newTile(a, row, before))

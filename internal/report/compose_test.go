@@ -162,6 +162,8 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	now := Source{Command: "ps query report_headlines"}
 	last := Source{Label: "vs last", Command: "ps query --as-of 2026-11-08T02:00:00.5Z report_headlines"}
 	week := Source{Label: "vs week", Command: "ps query --as-of 2026-11-02T02:00:00.5Z report_headlines"}
+	lastPrices := Source{Label: "prices vs last", Command: "ps query report_headlines --param since=2026-11-08T02:00:00.5Z"}
+	weekPrices := Source{Label: "prices vs week", Command: "ps query report_headlines --param since=2026-11-02T02:00:00.5Z"}
 	for name, c := range map[string]struct {
 		texts          map[string]string
 		previous, week time.Time
@@ -171,9 +173,9 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	}{
 		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Source{now}},
 		"both": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
-			previous: day(8), week: day(2), sources: []Source{now, last, week}, changes: []string{"vs last ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
+			previous: day(8), week: day(2), sources: []Source{now, last, lastPrices, week, weekPrices}, changes: []string{"vs last ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
 		"an old one that lacks a table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
-			previous: day(8), week: day(2), sources: []Source{now, last}, changes: []string{"vs last no change"}},
+			previous: day(8), week: day(2), sources: []Source{now, last, lastPrices}, changes: []string{"vs last no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
@@ -207,7 +209,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	var asked []string
 	ask := recording.ask
 	recording.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
-		asked = append(asked, q.Query+q.Params["by"]+q.AsOf.Format("@02"))
+		asked = append(asked, q.Query+q.Params["by"]+q.Params["since"]+q.AsOf.Format("@02"))
 		return ask(ctx, q)
 	}
 	if _, err := recording.buildPage(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -17,6 +18,8 @@ type earlierFigures struct {
 	since  string
 	at     time.Time
 	values map[string]query.Value
+	// prices contains the changes of the prices since then, by the labels of the median prices.
+	prices map[string]Change
 }
 
 // Units in report_headlines besides currencies.
@@ -70,9 +73,46 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range before {
-		t.Changes = append(t.Changes, compareFigures(value, e.values[figureLabel(a, row)], unit, e.since))
+		change := compareFigures(value, e.values[figureLabel(a, row)], unit, e.since)
+		if isMedianPrice(a, row) { // medians of different listings cannot be compared
+			change = unknownChange(e.since)
+			if like, ok := e.prices[figureLabel(a, row)]; ok {
+				change = like
+			}
+		}
+		t.Changes = append(t.Changes, change)
 	}
 	return t
+}
+
+func isMedianPrice(a queryResult, row query.Record) bool { return !a.valueOf(row, "compared").Null }
+
+func unknownChange(since string) Change {
+	return Change{Direction: "none", Text: "not known", Since: since}
+}
+
+// priceChanges returns the median changes of the prices of the same listings, by the labels of the
+// median prices.
+func priceChanges(a queryResult, since string) map[string]Change {
+	changes := map[string]Change{}
+	for _, row := range a.Rows {
+		share := a.valueOf(row, "change_percent")
+		n, ok := share.Number()
+		if !ok {
+			continue
+		}
+		c := Change{Direction: "same", Text: "no change", Since: since}
+		switch {
+		case n > 0:
+			c.Direction, c.Text = "up", upArrow+formatSigned(share.Text)+page.Thin+"%"
+		case n < 0:
+			c.Direction, c.Text = "down", downArrow+formatSigned(share.Text)+page.Thin+"%"
+		}
+		listings, _ := a.valueOf(row, "compared").Number()
+		c.Text += " (same " + plural.Number(int64(listings)) + " " + plural.Noun(int64(listings), "listing") + ")"
+		changes[figureLabel(a, row)] = c
+	}
+	return changes
 }
 
 // figureText formats a headline number. It removes the decimals of a count, which has the same
@@ -85,25 +125,30 @@ func figureText(c query.Value, unit string) string {
 	return text
 }
 
+// Arrows before a change.
+const (
+	upArrow   = "\u25b2\u00a0"
+	downArrow = "\u25bc\u00a0"
+)
+
 // compareFigures compares two decimals exactly, so that the difference of two amounts is not
 // rounded.
 func compareFigures(now, then query.Value, unit, since string) Change {
 	n, nok := new(big.Rat).SetString(now.Text)
 	t, tok := new(big.Rat).SetString(then.Text)
 	if !nok || !tok {
-		return Change{Direction: "none", Text: "not known", Since: since}
+		return unknownChange(since)
 	}
 	difference := new(big.Rat).Sub(n, t)
 	if difference.Sign() == 0 {
 		return Change{Direction: "same", Text: "no change", Since: since}
 	}
 	const cents, tenths = 2, 1
-	c := Change{Direction: "up", Since: since}
-	arrow := "\u25b2\u00a0"
+	c := Change{Direction: "up", Text: upArrow, Since: since}
 	if difference.Sign() < 0 {
-		c.Direction, arrow = "down", "\u25bc\u00a0"
+		c.Direction, c.Text = "down", downArrow
 	}
-	c.Text = arrow + figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
+	c.Text += figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
 	if t.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(t))
 		c.Text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"

@@ -17,13 +17,16 @@ import (
 
 // resultTexts contains query results as texts: a line of column names and one line per row, with
 // bars between the fields. The key is the name of the query, and for an earlier snapshot also @
-// and the day.
+// and the day. A query since a day has the key "NAME since DAY".
 type resultTexts map[string]string
 
 func (a resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
 	text, ok := a[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
 		text, ok = a[q.Query]
+	}
+	if since, isSet := q.Params["since"]; isSet {
+		text, ok = a[q.Query+" since "+since[:len("2006-01-02")]]
 	}
 	if !ok {
 		return query.Result{}, false, nil
@@ -49,7 +52,7 @@ const (
 		"r9|2026-11-09T02:00:00.5Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r8|2026-11-08T02:00:00Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r2|2026-11-02T02:00:01Z|complete|10|10|0|0|4|5.00|NULL"
-	headlines = "figure|unit|value\nProduct listings|NULL|1234.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|USD|50.00"
+	headlines = "figure|unit|value|compared\nProduct listings|NULL|1234.00|NULL\nUnpaid commissions|amount|9000.10|NULL\nMedian price, pro|USD|50.00|0\nMedian price, base|USD|20.00|0"
 )
 
 func writePage(t *testing.T, a resultTexts) string {
@@ -76,17 +79,22 @@ func visibleText(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
+// TestPageShowsHeadlineChanges compares the median prices only by the changes of the same listings.
 func TestPageShowsHeadlineChanges(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{
-		"snapshots":           nightsPanel,
-		"report_headlines":    headlines,
-		"report_headlines@08": "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
-		"report_headlines@02": "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00",
+		"snapshots":                         nightsPanel,
+		"report_headlines":                  headlines,
+		"report_headlines@08":               "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
+		"report_headlines@02":               "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00\nMedian price, base|USD|40.00",
+		"report_headlines since 2026-11-08": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|0|NULL\nMedian price, base|USD|20.00|1200|0.0",
+		"report_headlines since 2026-11-02": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|1|2.5\nMedian price, base|USD|20.00|30|-1.0",
 	}))
 	for _, want := range []string{
 		"Product listings 1,234 vs last ▲\u00a0+34 (+2.8 %) vs week ▲\u00a0+1,234 ",
 		"Unpaid commissions 9,000.10 vs last no change vs week ▼\u00a0−3,000.25 (−25.0 %)",
-		"Median price, pro 50.00 USD vs last not known vs week ▲\u00a0+10.00 (+25.0 %)",
+		"Median price, pro 50.00 USD vs last not known vs week ▲\u00a0+2.5 % (same 1 listing)",
+		"Median price, base 20.00 USD vs last no change (same 1,200 listings) vs week ▼\u00a0−1.0 % (same 30 listings)",
+		"prices vs week placementsync query report_headlines --param since=2026-11-02T02:00:01Z",
 		"Snapshot 2026-11-09 02:00 UTC Run r9 Outcome complete Compared with the last snapshot 2026-11-08 02:00 UTC Compared with last week 2026-11-02 02:00 UTC",
 		"vs week placementsync query --as-of 2026-11-02T02:00:01Z report_headlines",
 	} {
