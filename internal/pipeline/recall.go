@@ -63,16 +63,16 @@ func (k *sink) recallRecords() {
 	if n.mode.asksService() {
 		base, _, _ = n.wh.Versions.Latest() // the draft reports the error
 	}
-	known, err := n.readEntries(k.stream.Name, base)
+	known := transform.NewMemory(n.seedOf(k.stream))
+	err := n.readEntries(known, k.stream.Name, base)
 	switch {
 	case err == nil:
 		k.recall.base = base
 	case !errors.Is(err, fs.ErrNotExist):
 		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
-	shared := transform.NewMemory(n.seedOf(k.stream), known)
 	for _, d := range k.all {
-		d.Remember(shared)
+		d.Remember(known)
 	}
 }
 
@@ -130,19 +130,19 @@ func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)
 }
 
-func (n *night) readEntries(stream, run string) (*transform.Known, error) {
+// readEntries adds the entries that a run wrote for a stream to known.
+func (n *night) readEntries(known *transform.Memory, stream, run string) error {
 	path := n.entriesPath(stream, run)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	end := len(text) - digestSize
 	if end < 0 || end%transform.EntrySize != 0 || xxh3.Hash128(text[:end]).Bytes() != [digestSize]byte(text[end:]) {
-		return nil, fmt.Errorf("read %s: wrong checksum", path)
+		return fmt.Errorf("read %s: wrong checksum", path)
 	}
-	known := transform.NewKnown(end / transform.EntrySize)
 	known.Add(text[:end])
-	return known, nil
+	return nil
 }
 
 // carryEntries links the entries of carried lists to this run.

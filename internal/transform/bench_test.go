@@ -102,14 +102,14 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkRecall(b *testing.B) {
 	s, _ := stream.Find(stream.All(), "product_listings")
 	binding, body := compile(b, s), listingsPage()
-	first, known := binding.NewDecoder(), transform.NewKnown(100)
-	first.Remember(transform.NewMemory(1, nil))
+	first, known := binding.NewDecoder(), transform.NewMemory(1)
+	first.Remember(transform.NewMemory(1))
 	if _, err := first.Decode(body, transform.Origin{Seq: 1}); err != nil {
 		b.Fatal(err)
 	}
 	known.Add(first.Entries())
 	d := binding.NewDecoder()
-	d.Remember(transform.NewMemory(1, known))
+	d.Remember(known)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {

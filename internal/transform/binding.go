@@ -13,7 +13,7 @@ import (
 // Binding assigns the fields of a stream's records to the columns of its tables. It is
 // immutable and can be shared by decoders.
 type Binding struct {
-	name   string
+	stream stream.Stream
 	tables []*layout
 	// fields contains all fields of all nodes by id. Nodes have ids in the same range, with
 	// a nil field, so that rowReader.after is a single array.
@@ -23,8 +23,6 @@ type Binding struct {
 	raw    bool
 	// oneOf are columns of the first table of which a record has at least one value.
 	oneOf []int
-	// shows lists the fields of other tables in the records.
-	shows []stream.Shown
 	// secrets lists the private values in the records.
 	secrets secrets
 	// guessable means that hashes of records would allow someone with access to the rows to
@@ -100,11 +98,12 @@ type columnLayout struct {
 	freeForm bool
 	// dropped columns are always NULL.
 	dropped bool
-	// hide returns the hash of a private value. Nil means that the value is not hashed.
-	hide func(dst, value []byte) []byte
+	// hashKey is the key for the hashes of the private values. Nil means that the values are
+	// not hashed.
+	hashKey []byte
 }
 
-func (c *columnLayout) isPrivate() bool { return c.dropped || c.hide != nil }
+func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
 
 // inherited is a column and its source in the enclosing row. mayName means that the record may
 // name another parent, which takes precedence.

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,33 +18,23 @@ const extraColumn = "extra"
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
-	c := compiler{stream: s, binding: &Binding{
-		name: s.Name, list: s.List, object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw, shows: s.Shows,
-	}}
-	if s.List == "" {
-		c.binding.list = "records"
-	}
+	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw}
 	for i, t := range s.Tables {
 		d, ok := defs[t.Name]
 		if !ok {
 			return nil, fmt.Errorf("compile stream %q: no definition of table %q", s.Name, t.Name)
 		}
-		if err := c.compileTable(i, t, d); err != nil {
+		if err := b.compileTable(i, t, d); err != nil {
 			return nil, fmt.Errorf("compile stream %q, table %q: %w", s.Name, t.Name, err)
 		}
 	}
-	if len(c.binding.tables) == 0 {
+	if len(b.tables) == 0 {
 		return nil, fmt.Errorf("compile stream %q: it has no tables", s.Name)
 	}
-	return c.binding, nil
+	return b, nil
 }
 
-type compiler struct {
-	stream  stream.Stream
-	binding *Binding
-}
-
-func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) error {
+func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error {
 	l := &layout{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link}
 	if err := l.addColumns(t, d); err != nil {
 		return err
@@ -51,17 +42,17 @@ func (c *compiler) compileTable(i int, t stream.Table, d stream.Definition) erro
 	if err := l.nameColumns(t); err != nil {
 		return err
 	}
-	c.binding.tables = append(c.binding.tables, l)
-	b := nodes{binding: c.binding, layout: l, made: map[string]*node{}}
-	l.root = b.nodeAt("")
-	if err := b.aliasID(t.ID); err != nil {
+	b.tables = append(b.tables, l)
+	n := nodes{binding: b, layout: l, made: map[string]*node{}}
+	l.root = n.nodeAt("")
+	if err := n.aliasID(t.ID); err != nil {
 		return err
 	}
 	var err error
 	if i == 0 {
-		err = c.rootColumns(l)
+		err = b.rootColumns(l)
 	} else {
-		err = c.nestTable(l, t, d)
+		err = b.nestTable(l, t, d)
 	}
 	l.ownKeys, l.ownRequired = l.withoutInherited(l.keys), l.withoutInherited(l.required)
 	return err
@@ -164,21 +155,21 @@ func (l *layout) nameColumns(t stream.Table) error {
 	return nil
 }
 
-func (c *compiler) rootColumns(l *layout) error {
+func (b *Binding) rootColumns(l *layout) error {
 	var err error
-	if c.stream.Param != "" {
-		if l.param, err = l.findColumn(c.stream.Param, "path parameter"); err != nil {
+	if b.stream.Param != "" {
+		if l.param, err = l.findColumn(b.stream.Param, "path parameter"); err != nil {
 			return err
 		}
 	}
-	for _, name := range c.stream.RequireOne {
+	for _, name := range b.stream.RequireOne {
 		i, err := l.findColumn(name, "one of which is required")
 		if err != nil {
 			return err
 		}
-		c.binding.oneOf = append(c.binding.oneOf, i)
+		b.oneOf = append(b.oneOf, i)
 	}
-	if c.binding.raw {
+	if b.raw {
 		l.prefix, l.status = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
 			l.value = l.columnIndex("count")
@@ -191,52 +182,52 @@ func (c *compiler) rootColumns(l *layout) error {
 }
 
 // nestTable adds a child table to the node tree of the enclosing table.
-func (c *compiler) nestTable(l *layout, t stream.Table, d stream.Definition) error {
-	l.enclosing = c.enclosingTable(l.index)
+func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) error {
+	l.enclosing = b.enclosingTable(l.index)
 	if l.enclosing > l.index {
-		return fmt.Errorf("define it after %q, which encloses it", c.stream.Tables[l.enclosing].Name)
+		return fmt.Errorf("define it after %q, which encloses it", b.stream.Tables[l.enclosing].Name)
 	}
-	up := c.binding.tables[l.enclosing]
+	up := b.tables[l.enclosing]
 	l.position = l.columnIndex("position")
 	if err := l.pairParents(t, d, up); err != nil {
 		return err
 	}
-	for u := up; ; u = c.binding.tables[u.enclosing] {
+	for u := up; ; u = b.tables[u.enclosing] {
 		if u.within = append(u.within, l.index); u.enclosing < 0 {
 			break
 		}
 	}
 	path := t.At
-	if at := c.stream.Tables[l.enclosing].At; at != "" {
+	if at := b.stream.Tables[l.enclosing].At; at != "" {
 		path = strings.TrimPrefix(path, at+".")
 	}
 	l.at = path
 	parts := strings.Split(path, ".")
-	b := nodes{binding: c.binding, layout: up, made: up.root.collectNodes(map[string]*node{})}
+	tree := nodes{binding: b, layout: up, made: up.root.collectNodes(map[string]*node{})}
 	n := up.root
 	for _, part := range parts[:len(parts)-1] {
-		f := b.fieldNamed(n, part)
+		f := tree.fieldNamed(n, part)
 		if f.group == nil {
-			f.group = b.nodeAt(n.prefix + part + "_")
+			f.group = tree.nodeAt(n.prefix + part + "_")
 		}
 		n = f.group
 	}
 	last := parts[len(parts)-1]
-	f := b.fieldNamed(n, last)
+	f := tree.fieldNamed(n, last)
 	f.child, f.text = l.index, false
 	if l.name == up.name {
-		// Rows of a table nest one level deep in themselves. The inner rows have the same
-		// list, which is always empty.
-		(&nodes{binding: c.binding, layout: l}).fieldNamed(l.root, last)
+		// A table can contain rows of itself, one level deep. The inner rows have the same
+		// list, always empty, so its field gets no child table.
+		(&nodes{binding: b, layout: l}).fieldNamed(l.root, last)
 	}
 	return nil
 }
 
 // enclosingTable returns the index of the table with the longest At that is a prefix.
-func (c *compiler) enclosingTable(i int) int {
-	best, at := 0, c.stream.Tables[i].At
-	for j, o := range c.stream.Tables {
-		if o.At != "" && strings.HasPrefix(at, o.At+".") && len(o.At) > len(c.stream.Tables[best].At) {
+func (b *Binding) enclosingTable(i int) int {
+	best, at := 0, b.stream.Tables[i].At
+	for j, o := range b.stream.Tables {
+		if o.At != "" && strings.HasPrefix(at, o.At+".") && len(o.At) > len(b.stream.Tables[best].At) {
 			best = j
 		}
 	}

@@ -11,7 +11,6 @@ type copies struct {
 	best map[uint64]copyChoice
 	// counting means that the body is read to count values only.
 	counting bool
-	ids      []uint64
 }
 
 // copyChoice is the position of a record in the body and the number of its values.
@@ -23,16 +22,16 @@ type copyChoice struct {
 // findCopies finds the keys that occur more than once.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
-	c.ids = append(c.ids[:0], ids...)
-	slices.Sort(c.ids)
-	for i := 1; i < len(c.ids); i++ {
-		if c.ids[i] != c.ids[i-1] {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	for i := 1; i < len(ids); i++ {
+		if ids[i] != ids[i-1] {
 			continue
 		}
 		if c.best == nil {
 			c.best = map[uint64]copyChoice{}
 		}
-		c.best[c.ids[i]] = copyChoice{}
+		c.best[ids[i]] = copyChoice{}
 	}
 	return c.best != nil
 }
@@ -56,8 +55,8 @@ func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 
 // dropCopy counts the values of the last record, or removes the record if another copy has
 // more. since marks the beginning of its findings.
-func (r *recordReader) dropCopy(root *table, since findingsMark, raw []byte) bool {
-	last := root.rows - 1
+func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
+	root, last := r.root, r.root.rows-1
 	id := root.keyHash(last)
 	best, copied := r.copies.best[id]
 	if !copied {

@@ -71,7 +71,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: the text of one column exceeds the size of a batch", ErrMalformed)
 		}
-		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.name, err)
+		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.stream.Name, err)
 	}
 	if fresh := d.report.rejects[d.records.findingsBefore.rejects:]; len(fresh) > 0 {
 		answer := xxh3.HashString(d.in.origin.Param) + d.records.page.Fingerprint()
@@ -88,7 +88,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 // beginBody prepares all parts for a body.
 func (d *Decoder) beginBody(body []byte, o Origin) {
 	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0]}
-	d.report.extras.truncate(extrasMark{})
+	d.report.extras = d.report.extras[:0]
 	d.rows.delayed = d.rows.delayed[:0]
 	d.records.begin()
 	d.body.members = d.body.members[:0]

@@ -45,8 +45,6 @@ type findings struct {
 	classes []uint16
 	byClass map[uint16]int
 	key     []byte
-	// own is a buffer for the entries of one record.
-	own []int
 }
 
 // pendingReject is a reject whose key and parent may be set when its row is complete.
@@ -120,21 +118,21 @@ func (f *findings) addCarrier(since findingsMark, record uint64, key func() stri
 	if len(f.journal) == since.counts {
 		return -1
 	}
-	f.own = append(f.own[:0], f.journal[since.counts:]...)
-	for n, i := range f.own {
+	own := slices.Clone(f.journal[since.counts:])
+	for n, i := range own {
 		if d := &f.drift[i]; d.Count == 1 || f.at.Before(d.First) {
 			d.Sample, d.Key, d.First = clipSample(f.samples[since.counts+n]), key(), f.at
 		}
 	}
-	slices.Sort(f.own)
+	slices.Sort(own)
 	f.key = f.key[:0]
-	for _, i := range f.own {
+	for _, i := range own {
 		f.key = binary.AppendUvarint(f.key, uint64(i))
 	}
 	set, ok := f.setIndex[string(f.key)]
 	if !ok {
 		set = len(f.sets)
-		f.sets, f.classes = append(f.sets, slices.Clone(f.own)), append(f.classes, 0)
+		f.sets, f.classes = append(f.sets, own), append(f.classes, 0)
 		f.setIndex[string(f.key)] = set
 	}
 	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
@@ -226,9 +224,11 @@ type reporter struct {
 	binding *Binding
 	// secrets has the names in Binding.secrets, and its own buffers.
 	secrets secrets
-	extras  extras
-	json    jsonWriter
-	label   []byte
+	// extras contains the values without a column of the incomplete rows. The values of
+	// the current row are at the end.
+	extras []extraValue
+	json   jsonWriter
+	label  []byte
 }
 
 // redactPath returns a raw text of a table without its private parts. path is relative to
@@ -258,56 +258,13 @@ func (p *reporter) countPrivate(t *table, kind string, path []byte) {
 	p.count(t.name, kind, path, []byte(withheldText))
 }
 
-// extras contains the values without a column of the incomplete rows. It is a stack of
-// arenas, so that adding a value needs no allocation.
-type extras struct {
-	all   []extraValue
-	path  []string
-	names []byte
-}
-
+// extraValue is a value without a column, with the names on its path in the row.
 type extraValue struct {
-	// The path and name locate the value in its row.
-	pathLo, pathHi, nameLo, nameHi int
-	raw                            []byte
+	path []string
+	raw  []byte
 }
 
-// extrasMark is a height of the stack.
-type extrasMark struct{ all, path, names int }
-
-func (s *extras) mark() extrasMark { return extrasMark{len(s.all), len(s.path), len(s.names)} }
-
-func (s *extras) truncate(l extrasMark) {
-	s.all, s.path, s.names = s.all[:l.all], s.path[:l.path], s.names[:l.names]
-}
-
-func (s *extras) add(path []string, name string, raw []byte) {
-	e := extraValue{pathLo: len(s.path), nameLo: len(s.names), raw: raw}
-	s.path = append(s.path, path...)
-	s.names = append(s.names, name...)
-	e.pathHi, e.nameHi = len(s.path), len(s.names)
-	s.all = append(s.all, e)
-}
-
-// depth returns the number of names in the path of a value.
-func (e extraValue) depth() int { return e.pathHi - e.pathLo + 1 }
-
-// nameAt returns the i-th name in the path.
-func (s *extras) nameAt(e extraValue, i int) string {
-	if i < e.pathHi-e.pathLo {
-		return s.path[e.pathLo+i]
-	}
-	return string(s.names[e.nameLo:e.nameHi])
-}
-
-func (s *extras) compare(a, b extraValue) int {
-	for i := range min(a.depth(), b.depth()) {
-		if c := strings.Compare(s.nameAt(a, i), s.nameAt(b, i)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(a.depth(), b.depth())
-}
+func compareExtras(a, b extraValue) int { return slices.Compare(a.path, b.path) }
 
 // keepExtra counts a value without a column and keeps it until the row is complete.
 func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
@@ -327,17 +284,17 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 		raw = p.redactPath(t, path, raw)
 	}
 	p.countDrift(t, kind, name, raw)
-	p.extras.add(p.in.path[p.in.base:], name, raw)
+	p.extras = append(p.extras, extraValue{append(slices.Clone(p.in.path[p.in.base:]), name), raw})
 }
 
 // writeExtra writes the values without a column into the extra column of the current row:
 // one object with sorted names, nested as sent. Nulls are omitted, because to the service
 // they mean the same as absent fields, and a new empty field is no change of the row.
-func (p *reporter) writeExtra(t *table, from extrasMark) error {
-	own := p.extras.all[from.all:]
-	slices.SortStableFunc(own, p.extras.compare)
+func (p *reporter) writeExtra(t *table, from int) error {
+	own := p.extras[from:]
+	slices.SortStableFunc(own, compareExtras)
 	for i := 1; i < len(own); i++ {
-		if p.extras.compare(own[i-1], own[i]) == 0 && !p.in.careful {
+		if compareExtras(own[i-1], own[i]) == 0 && !p.in.careful {
 			return errAgain
 		}
 	}
@@ -347,7 +304,7 @@ func (p *reporter) writeExtra(t *table, from extrasMark) error {
 	}
 	if t.extra < 0 {
 		for _, e := range own {
-			p.addPendingReject(t, p.extras.dottedPath(e), "there is no column for it, and the table has no extra column", e.raw)
+			p.addPendingReject(t, strings.Join(e.path, "."), "there is no column for it, and the table has no extra column", e.raw)
 		}
 		return nil
 	}
@@ -364,12 +321,12 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		name, end := p.extras.nameAt(own[i], depth), i+1
-		for end < len(own) && p.extras.nameAt(own[end], depth) == name {
+		name, end := own[i].path[depth], i+1
+		for end < len(own) && own[end].path[depth] == name {
 			end++
 		}
 		dst = append(quoteName(dst, name), ':')
-		if own[i].depth() == depth+1 {
+		if len(own[i].path) == depth+1 {
 			dst, _ = p.json.appendJSON(dst, own[i].raw, sorted)
 		} else {
 			dst = p.appendNested(dst, own[i:end], depth+1)
@@ -377,11 +334,6 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 		i = end
 	}
 	return append(dst, '}')
-}
-
-// dottedPath returns the path of a value in its row.
-func (s *extras) dottedPath(e extraValue) string {
-	return strings.Join(append(slices.Clone(s.path[e.pathLo:e.pathHi]), s.nameAt(e, e.depth()-1)), ".")
 }
 
 // dottedPath returns the path of a field of the current row.
@@ -418,7 +370,7 @@ func (p *reporter) addPendingReject(t *table, column, reason string, raw []byte)
 
 func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
 	raw = p.redactPath(t, r.Column, raw)
-	r.Stream = p.binding.name
+	r.Stream = p.binding.stream.Name
 	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
 	r.Seq, r.Pass, r.Page, r.Position = p.in.seq, p.in.origin.Pass, p.in.origin.Page, p.in.place
 	p.rejects = append(p.rejects, pendingReject{Reject: r})

@@ -1,6 +1,9 @@
 package transform
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Instants are microseconds since 1970 in UTC, in the years 1 to 9999.
 const (
@@ -81,31 +84,10 @@ func (c *clock) readDate() bool {
 	if month < 1 || !c.skipAny("-") {
 		return false
 	}
-	day := c.readNumber(2, daysIn(year, month))
-	c.day = dayOf(year, month, day)
-	return day >= 1
-}
-
-func daysIn(year, month int64) int64 {
-	switch month {
-	case 4, 6, 9, 11:
-		return 30
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
-}
-
-// dayOf returns the days since 1970-01-01 in the Gregorian calendar. Internally years start
-// in March, so that the leap day is the last day.
-func dayOf(year, month, day int64) int64 {
-	if month <= 2 {
-		year, month = year-1, month+12
-	}
-	return 365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 1 - 719_468
+	day := c.readNumber(2, 31)
+	date := time.Date(int(year), time.Month(month), int(day), 0, 0, 0, 0, time.UTC)
+	c.day = date.Unix() / secondsPerDay
+	return day >= 1 && date.Day() == int(day) // time.Date accepts 30 February
 }
 
 func (c *clock) readTimeOfDay() bool {

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -82,7 +81,7 @@ func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 			b.hideAt(l.place, column, hide)
 		}
 	}
-	for _, shown := range b.shows {
+	for _, shown := range b.stream.Shows {
 		if slices.Contains(kind, shown.Table) && (shown.Columns == nil || slices.Contains(shown.Columns, column)) {
 			b.hideAt(shown.At, column, hide)
 		}
@@ -148,14 +147,7 @@ func (l *layout) hashColumn(col int, key []byte) error {
 	if strings.HasSuffix(l.cols[col].name, "_id") {
 		return errors.New("tables are joined on it; drop or keep it")
 	}
-	l.cols[col].hide = func(dst, value []byte) []byte {
-		if len(value) == 0 {
-			return dst
-		}
-		mac := hmac.New(sha256.New, key)
-		mac.Write(value)
-		return hex.AppendEncode(dst, mac.Sum(nil))
-	}
+	l.cols[col].hashKey = key
 	return nil
 }
 
@@ -217,17 +209,18 @@ func (l *layout) holdsPrivate(f *field) bool {
 	return false
 }
 
-// hidePrivate drops or hashes the last value.
+// hidePrivate drops or hashes the last value. An empty text is not hashed.
 func (c *column) hidePrivate(col *columnLayout) {
 	last := c.n - 1
 	if col.dropped {
 		c.truncate(last)
-		return
+	} else if value := c.bytes(last); len(value) > 0 {
+		mac := hmac.New(sha256.New, col.hashKey)
+		mac.Write(value)
+		c.truncate(last)
+		c.data = hex.AppendEncode(c.data, mac.Sum(nil))
+		c.endText()
 	}
-	value := bytes.Clone(c.bytes(last))
-	c.truncate(last)
-	c.data = col.hide(c.data, value)
-	c.endText()
 }
 
 // withheldValue replaces a private value in a raw text.

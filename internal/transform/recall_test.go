@@ -93,11 +93,11 @@ func TestRecallEqualsDecoding(t *testing.T) {
 		for i := range states {
 			states[i] = random.IntN(len(recordVariants()))
 		}
-		var known *transform.Known
+		known := transform.NewMemory(1)
 		stored := map[string][]string{}
 		for range 3 {
 			all, some := b.NewDecoder(), b.NewDecoder()
-			some.Remember(transform.NewMemory(1, known))
+			some.Remember(known)
 			var entries []byte
 			tonight := map[string][]string{}
 			for page := range 1 + random.IntN(6) {
@@ -120,7 +120,7 @@ func TestRecallEqualsDecoding(t *testing.T) {
 				t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 			}
 			entries = append(entries, some.Entries()...)
-			known, stored = transform.NewKnown(len(entries)/transform.EntrySize), tonight
+			known, stored = transform.NewMemory(1), tonight
 			known.Add(entries)
 		}
 	}
@@ -185,12 +185,12 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 		"without a zone, rounded": list(`{"id":"a","created_at":"2026-01-02T00:00:00.1234567"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, known := b.NewDecoder(), transform.NewKnown(100)
-			first.Remember(transform.NewMemory(1, nil))
+			first, known := b.NewDecoder(), transform.NewMemory(1)
+			first.Remember(transform.NewMemory(1))
 			decode(t, first, body)
 			known.Add(first.Entries())
 			d := b.NewDecoder()
-			d.Remember(transform.NewMemory(1, known))
+			d.Remember(known)
 			want, err := b.NewDecoder().Decode([]byte(body), transform.Origin{Seq: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -239,12 +239,12 @@ func TestDriftPathsWithZeroBytesAreDistinct(t *testing.T) {
 	twoPaths := `{"id":"x","aa":1,"bb":2}`
 	zeroBytes := fmt.Sprintf(`{"id":"y","aa\u0000things\u0000%s\u0000bb":3}`, transform.UnknownField)
 	body := `{"records":[` + twoPaths + `,` + zeroBytes + `]}`
-	first, known := b.NewDecoder(), transform.NewKnown(10)
-	first.Remember(transform.NewMemory(1, nil))
+	first, known := b.NewDecoder(), transform.NewMemory(1)
+	first.Remember(transform.NewMemory(1))
 	decode(t, first, body)
 	known.Add(first.Entries())
 	some, all := b.NewDecoder(), b.NewDecoder()
-	some.Remember(transform.NewMemory(1, known))
+	some.Remember(known)
 	for i := range 3 {
 		o := transform.Origin{Seq: uint64(i + 1), Page: i + 1, Pass: 1}
 		for _, d := range []*transform.Decoder{all, some} {

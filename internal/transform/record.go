@@ -39,7 +39,7 @@ func (r *recordReader) begin() {
 	}
 	r.findingsBefore = r.report.mark()
 	if r.memory != nil {
-		r.memory.before = len(r.memory.entries)
+		r.memory.before = len(r.memory.made)
 	}
 	r.resetPage()
 }
@@ -51,7 +51,7 @@ func (r *recordReader) undoBody() {
 	}
 	r.report.undoTo(r.findingsBefore)
 	if r.memory != nil {
-		r.memory.entries = r.memory.entries[:r.memory.before]
+		r.memory.made = r.memory.made[:r.memory.before]
 	}
 	r.resetPage()
 }
@@ -65,7 +65,7 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
-	if r.memory != nil && r.memory.known != nil && r.copies.best == nil && r.skipSame() {
+	if r.memory != nil && r.copies.best == nil && r.skipSame() {
 		return nil
 	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
@@ -90,7 +90,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 		r.report.addReject(root, stream.Reject{Key: r.rows.rejectedKey, Parent: r.report.parentKey(root), Reason: reason}, r.in.buf[start:r.in.pos])
 		return nil
 	}
-	if r.copies.best != nil && r.dropCopy(root, mark, r.in.buf[start:r.in.pos]) {
+	if r.copies.best != nil && r.dropCopy(mark, r.in.buf[start:r.in.pos]) {
 		return nil
 	}
 	last := root.rows - 1
@@ -98,7 +98,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	r.addToPage(root.keyHash(last), created, dated)
 	set := r.report.addCarrier(mark, root.keyHash(last), func() string { return validText([]byte(root.keyText(last))) })
 	if r.memory != nil {
-		r.remember(root, r.in.buf[start:r.in.pos], set, len(r.report.rejects) > mark.rejects)
+		r.remember(r.in.buf[start:r.in.pos], set, len(r.report.rejects) > mark.rejects)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ type delayedList struct {
 // list in the enclosing row. If the row is rejected, it returns the reason. The position is
 // then after the value, too.
 func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, err error) {
-	path, base, extra, lists := len(r.in.path), r.in.base, r.report.extras.mark(), len(r.delayed)
+	path, base, extra, lists := len(r.in.path), r.in.base, len(r.report.extras), len(r.delayed)
 	found := len(r.report.rejects)
 	r.in.base = path
 	t.openRow()
@@ -183,13 +183,13 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		t.undoRow()
 	}
 	r.in.path, r.in.base, r.delayed = r.in.path[:path], base, r.delayed[:lists]
-	r.report.extras.truncate(extra)
+	r.report.extras = r.report.extras[:extra]
 	return reason, err
 }
 
 // completeRow completes the current row: keys that are missing in the record, delayed
 // lists, extra and the system columns.
-func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extrasMark) (reason string, err error) {
+func (r *rowReader) completeRow(t *table, prefix []byte, lists, extra int) (reason string, err error) {
 	if t.up == nil {
 		if reason, err = r.checkParam(t); err != nil || reason != "" {
 			return reason, err
@@ -220,7 +220,7 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists int, extra extras
 		}
 	}
 	r.in.pos, r.in.depth = pos, depth
-	if len(r.report.extras.all) > extra.all {
+	if len(r.report.extras) > extra {
 		if err = r.report.writeExtra(t, extra); err != nil {
 			return "", err
 		}
@@ -379,17 +379,17 @@ func (r *rowReader) readMember(t *table, f *field) error {
 // readTextObject reads an object in place of a scalar. It is accepted if one of its fields,
 // such as its name, has a column; otherwise it is rejected.
 func (r *rowReader) readTextObject(t *table, f *field) error {
-	start, mark, extra, seen := r.in.pos, r.report.mark(), r.report.extras.mark(), slices.Clone(t.seenFields)
+	start, mark, extra, seen := r.in.pos, r.report.mark(), len(r.report.extras), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
 	if err := r.readGroup(t, f); err != nil {
 		return err
 	}
-	lost = lost || r.report.extras.mark() != extra || r.report.mark() != mark
+	lost = lost || len(r.report.extras) != extra || r.report.mark() != mark
 	if !lost || !slices.Equal(seen, t.seenFields) {
 		return nil
 	}
 	r.report.undoTo(mark)
-	r.report.extras.truncate(extra)
+	r.report.extras = r.report.extras[:extra]
 	r.report.rejectValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -310,62 +308,8 @@ func appendText(dst, quoted []byte, f form) ([]byte, bool) {
 	if f == plain || f == nonASCII && utf8.Valid(inner) {
 		return append(dst, inner...), true
 	}
-	start := len(dst)
-	if f == escaped || utf8.Valid(inner) {
-		var ok bool
-		if dst, ok = unescape(dst, inner); ok {
-			return dst, true
-		}
-	}
-	dst, err := jsontext.AppendUnquote(dst[:start], quoted)
+	dst, err := jsontext.AppendUnquote(dst, quoted)
 	return dst, err == nil
-}
-
-// unescape resolves the escapes of a valid text. It stops at a surrogate without its other
-// half.
-func unescape(dst, inner []byte) ([]byte, bool) {
-	for {
-		n := bytes.IndexByte(inner, '\\')
-		if n < 0 {
-			return append(dst, inner...), true
-		}
-		dst = append(dst, inner[:n]...)
-		c := inner[n+1]
-		inner = inner[n+2:]
-		switch c {
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			r := hexRune(inner)
-			inner = inner[4:]
-			if utf16.IsSurrogate(r) {
-				if len(inner) < 6 || inner[0] != '\\' || inner[1] != 'u' {
-					return dst, false
-				}
-				if r = utf16.DecodeRune(r, hexRune(inner[2:])); r == utf8.RuneError {
-					return dst, false
-				}
-				inner = inner[6:]
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, c)
-		}
-	}
-}
-
-// hexRune returns the value of the four digits after \u.
-func hexRune(digits []byte) rune {
-	v, _ := strconv.ParseUint(string(digits[:4]), 16, 16)
-	return rune(v)
 }
 
 // skipComma skips a comma that is directly followed by a name, which is the usual case.

@@ -18,8 +18,6 @@ type jsonWriter struct {
 	scan    scanner
 	out     []byte
 	buf     []byte
-	members []member
-	names   []byte
 	scratch []byte
 	clean   bool
 	style   style
@@ -33,17 +31,16 @@ const (
 	canonicalForm              // sorts names, and normalizes numbers and strings
 )
 
-// member is the name of a member and the position of its value.
+// member is the name of a member, without quotes and escapes, and the position of its value.
 type member struct {
-	lo, hi int // the name, unescaped, in names
-	at     int
+	name []byte
+	at   int
 }
 
 // appendJSON appends a value to dst and reports whether its text was valid UTF-8.
 func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	w.scan = scanner{buf: raw}
 	w.out, w.style, w.clean = dst, s, true
-	w.members, w.names = w.members[:0], w.names[:0]
 	w.writeValue()
 	return w.out, w.clean
 }
@@ -93,49 +90,39 @@ func (w *jsonWriter) writeInOrder(begin, end byte) {
 }
 
 func (w *jsonWriter) writeByName() {
-	base := len(w.members)
-	w.indexMembers()
+	members := w.indexMembers()
 	end, depth := w.scan.pos, w.scan.depth
-	slices.SortStableFunc(w.members[base:], func(a, b member) int {
-		return bytes.Compare(w.names[a.lo:a.hi], w.names[b.lo:b.hi])
-	})
+	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
 	w.out = append(w.out, '{')
-	for i := base; i < len(w.members); i++ {
-		if i > base {
+	for i, m := range members {
+		if i > 0 {
 			w.out = append(w.out, ',')
 		}
-		m := w.members[i]
-		if name := w.names[m.lo:m.hi]; w.style == canonicalForm {
-			w.writeExact(name)
+		if w.style == canonicalForm {
+			w.writeExact(m.name)
 		} else {
-			w.out, _ = jsontext.AppendQuote(w.out, name)
+			w.out, _ = jsontext.AppendQuote(w.out, m.name)
 		}
 		w.out = append(w.out, ':')
 		w.scan.pos = m.at
-		count := len(w.members)
 		w.writeValue()
-		w.members = w.members[:count]
 	}
 	w.out = append(w.out, '}')
-	w.members = w.members[:base]
 	w.scan.pos, w.scan.depth = end, depth
 }
 
-// indexMembers collects the members of the object at the position and skips it.
-func (w *jsonWriter) indexMembers() {
+// indexMembers returns the members of the object at the position and skips it.
+func (w *jsonWriter) indexMembers() (members []member) {
 	_ = w.scan.open()
 	for first := true; ; first = false {
 		more, err := w.scan.next('}', first)
 		if !more || err != nil {
-			return
+			return members
 		}
-		name, f, _ := w.scan.name()
-		m := member{lo: len(w.names), at: w.scan.pos}
-		var clean bool
-		w.names, clean = appendText(w.names, name, f)
+		quoted, f, _ := w.scan.name()
+		name, clean := appendText(nil, quoted, f)
 		w.clean = w.clean && clean
-		m.hi = len(w.names)
-		w.members = append(w.members, m)
+		members = append(members, member{name, w.scan.pos})
 		_, _ = w.scan.skip()
 	}
 }

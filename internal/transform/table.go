@@ -209,7 +209,7 @@ type column struct {
 	// tracked columns are part of the row's fingerprint. canonical columns contain JSON, which is
 	// hashed independently of its formatting.
 	tracked, canonical bool
-	// checked columns have values that are checked after they are read.
+	// checked means that checkText checks each text of the column.
 	checked bool
 	n       int
 	seed    uint64
@@ -266,7 +266,7 @@ func (c *column) endText() {
 	c.markValid()
 }
 
-// replaceEmpty removes the empty text before the last value.
+// replaceEmpty replaces the empty text before the last value with that value.
 func (c *column) replaceEmpty() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]
@@ -381,7 +381,7 @@ func (c *column) copyFrom(from *column, i int) {
 }
 
 // toArrow moves the values into an Arrow array. The column is then empty, with new
-// buffers of at least the same capacity.
+// buffers of the same length as capacity.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := 0
 	bufs := []*memory.Buffer{nil}
@@ -399,16 +399,12 @@ func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	}
 	data := array.NewData(t, c.n, append(bufs, memory.NewBufferBytes(c.data)), nil, nulls, 0)
 	defer data.Release()
-	c.n, c.valid, c.data = 0, nil, make([]byte, 0, capacityFor(len(c.data)))
+	c.n, c.valid, c.data = 0, nil, make([]byte, 0, len(c.data))
 	if c.kind <= document {
-		c.offsets = append(make([]int32, 0, capacityFor(len(c.offsets))), 0)
+		c.offsets = append(make([]int32, 0, len(c.offsets)), 0)
 	}
 	return array.MakeFromData(data)
 }
-
-// capacityFor adds an eighth to the last size, so that a slightly larger batch does not
-// require growing the columns.
-func capacityFor(n int) int { return n + n/8 }
 
 // hasher computes the fingerprint of a row: the sum of the hashes of its tracked values
 // with their columns. The sum does not depend on the order of columns or on NULL columns,

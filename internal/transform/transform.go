@@ -26,7 +26,7 @@ var ErrMalformed = errors.New("malformed body")
 var ErrFull = errors.New("decoder is full")
 
 // seqBits is the number of low bits of a seq that count the records within a body. Records
-// beyond their range share the last number.
+// beyond the largest number share it.
 const seqBits = 20
 
 // Kinds of drift, which are deviations from the schema. The value is kept in every case.
@@ -77,7 +77,7 @@ type Batch struct {
 	Record arrow.RecordBatch
 }
 
-// Drift is drift with its first place.
+// Drift is an entry of drift with the first place at which it occurs.
 type Drift struct {
 	stream.Drift
 	First Place
@@ -102,8 +102,8 @@ func (p Place) Before(o Place) bool {
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// Carriers are the records with drift, once for each time they were read. Sets are the
-	// sets of indexes into Drift that they refer to.
+	// Carriers contains one element for each reading of a record with drift. It names one of
+	// Sets, which are sets of indexes into Drift.
 	Carriers []stream.DriftCarrier
 	Sets     [][]int
 }

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-	"math/bits"
+	"slices"
 	"sync"
 
 	"placementsync/internal/stream"
@@ -13,18 +13,30 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// In most nights most records of a list have the same bytes as in the night before. The
-// decoder makes an entry for each record, with a hash of its bytes. The next night skips
-// records that match their entry.
+// Most records of a list have the same bytes as in the night before. For each record the
+// decoder makes an entry with a hash of its bytes. The next night skips records that match
+// their entries.
 
-// Known contains the entries of the last night, as a hash table with open addressing. It is
-// filled first and then shared by decoders.
-type Known struct{ slots []knownRecord }
+// Memory contains the entries of the last night. It is filled first and then shared by the
+// decoders of a stream.
+type Memory struct {
+	// seed is the seed for hashes of texts.
+	seed uint64
+	// entries contains the entries by the hash of the record's key.
+	entries map[uint64]entry
 
-// knownRecord is the entry of one record.
-type knownRecord struct {
-	// id is the hash of the key. 0 means an unused slot.
-	id uint64
+	mu      sync.Mutex // guards classes
+	classes map[string]uint16
+}
+
+// NewMemory returns a Memory without entries. The seed must change whenever the same text
+// may be decoded differently.
+func NewMemory(seed uint64) *Memory {
+	return &Memory{seed: seed, entries: map[uint64]entry{}, classes: map[string]uint16{}}
+}
+
+// entry describes one record.
+type entry struct {
 	// sum is the hash of the record's text. size is its length. 0 means that the record must
 	// be decoded each night.
 	sum  uint64
@@ -35,57 +47,33 @@ type knownRecord struct {
 	created uint16
 }
 
-// EntrySize is the size of an entry in bytes.
+// EntrySize is the size of an encoded entry in bytes.
 const EntrySize = 24
 
 // noClass is the class of records whose drift prevents skipping them.
 const noClass = math.MaxUint16
 
-func (e knownRecord) appendTo(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, e.id)
+// appendTo appends the encoded entry of a record. id is the hash of its key.
+func (e entry) appendTo(dst []byte, id uint64) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, id)
 	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
 	dst = binary.LittleEndian.AppendUint32(dst, e.size)
 	dst = binary.LittleEndian.AppendUint16(dst, e.class)
 	return binary.LittleEndian.AppendUint16(dst, e.created)
 }
 
-func readEntry(b []byte) knownRecord {
-	return knownRecord{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]),
-		binary.LittleEndian.Uint16(b[20:]), binary.LittleEndian.Uint16(b[22:])}
-}
-
-// NewKnown allocates space for the given number of entries. An eighth of the slots stays
-// free.
-func NewKnown(entries int) *Known { return &Known{make([]knownRecord, entries+entries/7+16)} }
-
-// Add adds the entries of decoders, in any order. A record with different entries must be
-// decoded, because the landing order decides which copy of it was stored.
-func (k *Known) Add(entries []byte) {
-	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
-		e := readEntry(entries)
-		switch known := k.find(e.id); {
-		case known.id == 0:
-			*known = e
-		case *known != e:
-			*known = knownRecord{id: e.id}
+// Add adds the encoded entries of decoders, in any order. A record with different entries
+// must be decoded, because the landing order decides which copy of it was stored.
+func (m *Memory) Add(entries []byte) {
+	for b := range slices.Chunk(entries, EntrySize) {
+		id := binary.LittleEndian.Uint64(b)
+		e := entry{binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint16(b[20:]), binary.LittleEndian.Uint16(b[22:])}
+		if known, found := m.entries[id]; found && known != e {
+			e = entry{}
 		}
+		m.entries[id] = e
 	}
 }
-
-// find returns the slot for an id. A slot without an id means that the record is unknown.
-func (k *Known) find(id uint64) *knownRecord {
-	high, _ := bits.Mul64(stream.MixBits(id), uint64(len(k.slots)))
-	i := int(high)
-	for k.slots[i].id != id && k.slots[i].id != 0 {
-		if i++; i == len(k.slots) {
-			i = 0
-		}
-	}
-	return &k.slots[i]
-}
-
-// slotID returns a key hash that is never 0.
-func slotID(keyHash uint64) uint64 { return max(keyHash, 1) }
 
 // CanRecall reports whether unchanged records of this stream can be skipped: every table is
 // keyed by the record's key, which is one text; its rows depend only on the record's own
@@ -110,30 +98,13 @@ type recaller struct {
 	key []byte
 	// same contains the keys of the skipped records.
 	same *table
-	// entries are the entries since the last call of Entries. before is their length when
-	// the body began.
-	entries []byte
-	before  int
+	// made contains the encoded entries since the last call of Entries. before is its length
+	// when the body began.
+	made   []byte
+	before int
 }
 
-// Memory is shared by the decoders of a stream.
-type Memory struct {
-	// seed is the seed for hashes of texts.
-	seed uint64
-	// known are the entries of the last night, or nil.
-	known *Known
-
-	mu      sync.Mutex // guards classes
-	classes map[string]uint16
-}
-
-// NewMemory returns a Memory with the entries of the last night, or nil. The seed must
-// change whenever the same text may be decoded differently.
-func NewMemory(seed uint64, known *Known) *Memory {
-	return &Memory{seed: seed, known: known, classes: map[string]uint16{}}
-}
-
-// classOf returns the number of a set of drift within the night.
+// classOf returns the class of a set of drift with this key.
 func (m *Memory) classOf(key string) uint16 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +117,7 @@ func (m *Memory) classOf(key string) uint16 {
 }
 
 // Remember makes the decoder create entries, and omit the rows of unchanged records. The
-// keys of these are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and the
+// keys of unchanged records are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and the
 // decoder must not contain rows.
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
@@ -158,29 +129,41 @@ func (d *Decoder) Remember(shared *Memory) {
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.same), append(d.records.rowsBefore, 0)
 }
 
-// Entries returns the entries since the last call, for [Known.Add] in the next night. They
+// Entries returns the entries since the last call, for [Memory.Add] in the next night. They
 // are valid until the next body is decoded.
 func (d *Decoder) Entries() []byte {
 	m := d.records.memory
 	if m == nil {
 		return nil
 	}
-	entries := m.entries
-	m.entries, m.before = m.entries[:0], 0
+	entries := m.made
+	m.made, m.before = m.made[:0], 0
 	return entries
 }
 
 // maxKeySearch limits the text in which the key is searched: most records begin with it.
 const maxKeySearch = 4 << 10
 
-// findKey finds the key of the record at the beginning of a text. It may find another
-// member; an entry is made only if the found key is right.
+// findKey finds the key of the record at the beginning of a text: the first member with its
+// name, at any depth, if it is a string without escapes. This may be another member, so an
+// entry is made only if the found key is right.
 func (m *recaller) findKey(text []byte) ([]byte, bool) {
-	return findText(text[:min(len(text), maxKeySearch)], m.key)
+	text = text[:min(len(text), maxKeySearch)]
+	at := bytes.Index(text, m.key)
+	if at < 0 {
+		return nil, false
+	}
+	s := scanner{buf: text, pos: at + len(m.key)}
+	if s.peek() != '"' {
+		return nil, false
+	}
+	start := s.pos + 1
+	f, err := s.text()
+	return text[start:max(start, s.pos-1)], err == nil && f == plain
 }
 
 // readCreated reads created_at from the text of a record, in microseconds.
-func (e knownRecord) readCreated(text []byte) (micros int64, ok bool) {
+func (e entry) readCreated(text []byte) (micros int64, ok bool) {
 	s := scanner{buf: text, pos: int(e.created)}
 	if e.created == 0 || s.peek() != '"' {
 		return 0, false
@@ -193,22 +176,6 @@ func (e knownRecord) readCreated(text []byte) (micros int64, ok bool) {
 	return micros, ok
 }
 
-// findText finds the first member with a name, at any depth, and returns its value if it is
-// a string without escapes.
-func findText(b, name []byte) ([]byte, bool) {
-	at := bytes.Index(b, name)
-	if at < 0 {
-		return nil, false
-	}
-	s := scanner{buf: b, pos: at + len(name)}
-	if s.peek() != '"' {
-		return nil, false
-	}
-	start := s.pos + 1
-	f, err := s.text()
-	return b[start:max(start, s.pos-1)], err == nil && f == plain
-}
-
 // skipSame skips the record at the position if its text has not changed, with the same
 // effect on the page as decoding it.
 func (r *recordReader) skipSame() bool {
@@ -218,7 +185,7 @@ func (r *recordReader) skipSame() bool {
 		return false
 	}
 	id := xxh3.Hash(key)
-	e := *m.known.find(slotID(id))
+	e := m.entries[id]
 	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
 		return false
 	}
@@ -235,7 +202,7 @@ func (r *recordReader) skipSame() bool {
 	r.in.pos += int(e.size)
 	r.page.Records++
 	r.addToPage(id, created, dated)
-	m.entries = e.appendTo(m.entries)
+	m.made = e.appendTo(m.made, id)
 	m.same.cols[0].data = append(m.same.cols[0].data, key...)
 	m.same.cols[0].endText()
 	m.same.cols[1].appendInt(int64(r.in.seq))
@@ -246,25 +213,23 @@ func (r *recordReader) skipSame() bool {
 // remember adds the entry of the last record. set is its set of drift, or -1. A record that
 // must be decoded gets an entry without a text hash, because Add must see that its entries
 // differ.
-func (r *recordReader) remember(root *table, raw []byte, set int, rejects bool) {
-	m, e := r.memory, knownRecord{id: slotID(root.keyHash(root.rows - 1))}
+func (r *recordReader) remember(raw []byte, set int, rejects bool) {
+	m, id := r.memory, r.root.keyHash(r.root.rows-1)
+	var e entry
 	var class uint16
 	if set >= 0 {
 		class = r.classOf(set)
 	}
 	if class != noClass && !rejects {
-		e = r.describeRecord(root, raw, e.id, class)
+		e = r.describeRecord(raw, class)
 	}
-	m.entries = e.appendTo(m.entries)
-	if m.known == nil || class == 0 {
-		return
-	}
-	if known := m.known.find(e.id); e.size > 0 && known.sum == e.sum && known.size == e.size && known.class != 0 {
+	m.made = e.appendTo(m.made, id)
+	if known := m.entries[id]; class != 0 && e.size > 0 && known.sum == e.sum && known.size == e.size && known.class != 0 {
 		r.report.byClass[known.class] = set
 	}
 }
 
-// classOf returns the number of a set of drift in this night.
+// classOf returns the class of a set of drift in this night.
 func (r *recordReader) classOf(set int) uint16 {
 	class := &r.report.classes[set]
 	if *class == 0 {
@@ -276,24 +241,24 @@ func (r *recordReader) classOf(set int) uint16 {
 	return *class
 }
 
-// describeRecord returns the entry of the last record. It has no text if skipSame would not find
-// the right key or created_at.
-func (r *recordReader) describeRecord(root *table, raw []byte, id uint64, class uint16) knownRecord {
-	unread, last := knownRecord{id: id}, root.rows-1
+// describeRecord returns the entry of the last record. It is empty if skipSame would not
+// find the right key or created_at.
+func (r *recordReader) describeRecord(raw []byte, class uint16) entry {
+	root, last := r.root, r.root.rows-1
 	if key, ok := r.memory.findKey(raw); !ok || !bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
-		return unread
+		return entry{}
 	}
-	e := knownRecord{id: id, size: uint32(len(raw)), class: class}
+	e := entry{size: uint32(len(raw)), class: class}
 	at, dated := root.createdAt(last)
 	if dated {
 		place := root.createdPos - (r.in.pos - len(raw))
 		if place <= 0 || place > min(len(raw)-1, math.MaxUint16) {
-			return unread
+			return entry{}
 		}
 		e.created = uint16(place)
 	}
 	if created, has := e.readCreated(raw); created != at || has != dated {
-		return unread
+		return entry{}
 	}
 	e.sum = xxh3.HashSeed(raw, r.memory.seed)
 	return e
