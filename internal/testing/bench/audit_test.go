@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// auditShare is the figure with a goal. A night of the second kind changes enough rows for the
-// checks that compare whole columns.
+// auditShare has a goal. busyAuditShare is of nights that change enough rows for the checks that
+// compare whole columns.
 const (
 	auditShare     = "audit of a night, 1 % changed, share of its CPU time"
 	busyAuditShare = "audit of a night, 20 % changed, share of its CPU time"
 )
 
-// measureAudit compares the audit of nights with the nights. The audit is run again as a process
-// of its own, with the same two snapshots.
+// measureAudit compares the CPU time of audits with that of their nights. Each audit is repeated
+// in a separate process, with the same two snapshots.
 func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
 	nights, audits := auditedNights(t, s, world{Listings: s.listings, Catalog: true})
@@ -33,11 +33,12 @@ func measureAudit(t *testing.T, s settings) findings {
 	}
 }
 
-// auditedNights runs nights after a first one and audits each. It returns the CPU times of both.
+// auditedNights runs nights and audits each. It returns the CPU times of both, without the first
+// night.
 func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64) {
 	t.Helper()
 	all := runNights(t, s, w, 1+s.runs, func(night job) {
-		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", night.write(t))
+		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", night.writeConfig(t))
 		audits = append(audits, measure(t, audit).CPU)
 	})
 	return valuesOf(all[1:], cpuOf), audits[1:]

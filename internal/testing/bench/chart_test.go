@@ -76,12 +76,13 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, of func(da
 	path := strings.Builder{}
 	for i, d := range days {
 		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="2"/>`, x(d.Day), y(of(d)))
-		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(d.Day), y(valuesNear(days, d.Day, of)))
+		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(d.Day), y(medianNear(days, d.Day, of)))
 	}
 	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())
 }
 
-// tick returns a round distance near the given one: 1, 2 or 5 times a power of ten.
+// tick returns the smallest round distance that is not below the given one: 1, 2 or 5 times a power
+// of ten.
 func tick(distance float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(distance, 1e-9))))
 	for _, n := range []float64{1, 2, 5} {

@@ -49,7 +49,7 @@ type recorder struct {
 func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU()} }
 
 func (r *recorder) step(name, _ string) error {
-	// These steps occur for every response, in all workers at the same time.
+	// Steps that occur for every response are not recorded.
 	if name != "answer landed" && !strings.HasPrefix(name, "mid write of a ") {
 		r.mu.Lock()
 		defer r.mu.Unlock()

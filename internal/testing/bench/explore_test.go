@@ -76,10 +76,10 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	must(t, err)
 	defer func() { must(t, cmd.Process.Signal(os.Interrupt)); t.Logf("explore ended: %v", cmd.Wait()) }()
 	url := strings.TrimSpace(address) + "catalog?"
-	prepared := time.Now()
+	begun := time.Now()
 	for requestPage(t, url) == http.StatusServiceUnavailable {
 	}
-	seconds := time.Since(prepared).Seconds()
+	seconds := time.Since(begun).Seconds()
 	before := residentBytes(t, cmd.Process.Pid)
 	found := findings{OtherFigures: []figure{
 		{Name: "explore, catalog prepared after, " + size, Unit: "s", Runs: []float64{seconds}},

@@ -71,19 +71,19 @@ func (g goal) bound() string {
 // of 99.0 %.
 func (g goal) verdict(f figure) string {
 	value := f.median()
-	short := value - g.Bound
+	excess := value - g.Bound
 	if g.Least {
-		short = -short
+		excess = -excess
 	}
 	switch {
 	case math.IsNaN(value):
 		return "not measured"
-	case short <= 0 || formatFigure(value, g.Unit) == formatFigure(g.Bound, g.Unit):
+	case excess <= 0 || formatFigure(value, g.Unit) == formatFigure(g.Bound, g.Unit):
 		return "reached"
 	case g.Bound == 0:
-		return "missed by " + formatFigure(short, g.Unit)
+		return "missed by " + formatFigure(excess, g.Unit)
 	}
-	share := 100 * short / g.Bound
+	share := 100 * excess / g.Bound
 	if share < 1 {
 		return fmt.Sprintf("missed by %.1f %%", share)
 	}

@@ -36,7 +36,8 @@ type outcome struct {
 
 func (j job) warehouse() string { return filepath.Join(j.dir, "warehouse") }
 
-func (j job) write(t *testing.T) (config string) {
+// writeConfig returns the path of the written configuration.
+func (j job) writeConfig(t *testing.T) (config string) {
 	t.Helper()
 	if j.page == 0 {
 		j.page = 100
@@ -51,7 +52,7 @@ func (j job) write(t *testing.T) (config string) {
 // run measures one night.
 func (j job) run(t *testing.T) outcome {
 	t.Helper()
-	config := j.write(t)
+	config := j.writeConfig(t)
 	j.service.stats(t)
 	o := outcome{usage: measure(t, exec.CommandContext(t.Context(), j.binary, "run", "--config", config))}
 	o.requestStats = j.service.stats(t)

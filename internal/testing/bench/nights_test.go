@@ -14,8 +14,8 @@ func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 	return w.Dump, remove
 }
 
-// runNights runs nights of a warehouse. Before each night 1 % of the listings change. after is
-// called after each night for further measurements.
+// runNights runs the first nights of a warehouse, on consecutive days. after is called after each
+// night for further measurements.
 func runNights(t *testing.T, s settings, w world, nights int, after func(night job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
@@ -64,8 +64,8 @@ func measureNights(t *testing.T, s settings) findings {
 	return found
 }
 
-func fastestFigure(what string) string {
-	return fmt.Sprintf("first night against DuckDB alone at its fastest, %s time", what)
+func fastestFigure(clock string) string {
+	return fmt.Sprintf("first night against DuckDB alone at its fastest, %s time", clock)
 }
 
 func nightFindings(base, fastest []usage, first, second []outcome) findings {

@@ -3,7 +3,6 @@ package bench_test
 import (
 	_ "embed"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,14 +14,14 @@ import (
 var pageTemplate string
 
 // writePage combines the hand-written parts with the measurements.
-func writePage(out io.Writer, all map[string]result) {
-	parts := map[string]string{"goals": goalTable(all), "numbers": numbers(all), "stages": stageTable(all["stages"]),
+func writePage(all map[string]result) string {
+	parts := map[string]string{"goals": goalTable(all), "numbers": otherTable(all), "stages": stageTable(all["stages"]),
 		"fastest": fastestSentence(all), "peers": peerTables(all), "measured": describeMeasurements(all)}
 	text := pageTemplate
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
 	}
-	fmt.Fprint(out, text)
+	return text
 }
 
 // goalTable compares the goals with the measurements, and marks missing ones.
@@ -44,16 +43,16 @@ func goalTable(all map[string]result) string {
 // without.
 func figuresOf(all map[string]result) map[string]figure {
 	figures := map[string]figure{}
-	for _, one := range sections() {
-		for _, f := range slices.Concat(all[one.name].OtherFigures, all[one.name].Figures) {
+	for _, sec := range sections() {
+		for _, f := range slices.Concat(all[sec.name].OtherFigures, all[sec.name].Figures) {
 			figures[f.Name] = f
 		}
 	}
 	return figures
 }
 
-// fastestSentence compares the program with DuckDB if it need not keep the order of its input.
-// There is no goal for this comparison, although it is fairer.
+// fastestSentence compares the program with the fastest mode of DuckDB, which does not keep the
+// order of its input. There is no goal for this comparison, although it is fairer.
 func fastestSentence(all map[string]result) string {
 	figures := figuresOf(all)
 	var parts []string
@@ -73,11 +72,11 @@ func fastestSentence(all map[string]result) string {
 	return "No goal is set against DuckDB at its fastest. Against that, a first night takes\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 
-func numbers(all map[string]result) string {
+func otherTable(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| what | median | lowest to highest |\n|---|---|---|\n")
-	for _, one := range sections() {
-		for _, f := range all[one.name].OtherFigures {
+	for _, sec := range sections() {
+		for _, f := range all[sec.name].OtherFigures {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Name, formatFigure(f.median(), f.Unit), f.spread())
 		}
 	}
@@ -117,9 +116,9 @@ func stageTable(r result) string {
 func describeMeasurements(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, one := range sections() {
-		if r, ok := all[one.name]; ok {
-			fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s, %d cores, %s, %s | %s | %s | %s | %s |\n", one.name, r.Listings, r.Runs, r.Date,
+	for _, sec := range sections() {
+		if r, ok := all[sec.name]; ok {
+			fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s, %d cores, %s, %s | %s | %s | %s | %s |\n", sec.name, r.Listings, r.Runs, r.Date,
 				r.Commit, r.CPU, r.Cores, formatMemory(r.RAM), r.System, r.Load, formatMinutes(r.Seconds), strings.TrimPrefix(r.Go, "go"), r.DuckDB)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// decoding is the performance of the decoder alone on one core.
+// decoding is the performance of the decoder alone on one core. Allocs, Nanos and Size, in bytes,
+// are per record.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
 // decodeTask decodes the pages of a catalog into Arrow batches, in a child process with one core.

@@ -18,15 +18,15 @@ func measurePasses(t *testing.T, s settings) findings {
 	requestAllPages(t, service, "", (s.listings+99)/100)
 	var first, second, requests []float64
 	for i := range s.runs {
-		once, onceAsked := passNight(t, service, 1)
-		twice, twiceAsked := passNight(t, service, 0)
-		if pages := s.listings / 100; twiceAsked < onceAsked+pages {
-			t.Fatalf("the nights made %d and %d requests: there was no second pass of %d pages", onceAsked, twiceAsked, pages)
+		once, onceRequests := passNight(t, service, 1)
+		twice, twiceRequests := passNight(t, service, 0)
+		if pages := s.listings / 100; twiceRequests < onceRequests+pages {
+			t.Fatalf("the nights made %d and %d requests: there was no second pass of %d pages", onceRequests, twiceRequests, pages)
 		}
 		begun := once[slices.IndexFunc(once, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
 		first = append(first, lastStep(t, once, "stream staged").CPU-begun)
 		second = append(second, lastStep(t, twice, "stream staged").CPU-lastStep(t, once, "stream staged").CPU)
-		requests = append(requests, float64(twiceAsked))
+		requests = append(requests, float64(twiceRequests))
 		t.Logf("run %d: first pass %.1f CPU s, second %.1f", i+1, first[i], second[i])
 	}
 	return findings{

@@ -28,16 +28,16 @@ const (
 
 	small = "at a tenth of the listings"
 	large = "at all listings"
-	// smallShare divides the listings in the small comparison.
-	smallShare = 10
+	// smallDivisor divides the listings in the small comparison.
+	smallDivisor = 10
 )
 
-func dltFigure(size, what string) string {
-	return fmt.Sprintf("dlt against this program, %s time, %s", what, size)
+func dltFigure(size, clock string) string {
+	return fmt.Sprintf("dlt against this program, %s time, %s", clock, size)
 }
 
-func scriptFigure(name, size, what string) string {
-	return fmt.Sprintf("this program against %s, %s time, %s", name, what, size)
+func scriptFigure(name, size, clock string) string {
+	return fmt.Sprintf("this program against %s, %s time, %s", name, clock, size)
 }
 
 // peer is another way to load the same records into DuckDB.
@@ -52,8 +52,8 @@ type peer struct {
 	environment []string
 	// needs are the required programs.
 	needs []string
-	// small excludes the peer at full size unless all peers are requested.
-	small bool
+	// smallOnly excludes the peer at full size unless all peers are requested.
+	smallOnly bool
 }
 
 // Names of the peers on the page.
@@ -70,7 +70,7 @@ const (
 func peers() []peer {
 	return []peer{
 		{name: dlt, file: "dlt", command: []string{"python", "dlt_listings.py"}},
-		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, small: true},
+		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, smallOnly: true},
 		{name: script, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds()},
 		{name: fastScript, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds(), environment: []string{"ANY_ORDER=1"}},
 	}
@@ -153,7 +153,7 @@ func resultOf(name string, all []peerResult) (found peerResult) {
 	return found
 }
 
-// comparePeers measures at one size.
+// comparePeers measures this program and the peers at one size.
 func comparePeers(t *testing.T, s settings, environment, size string) []peerResult {
 	t.Helper()
 	truth := truthOf(t, s.listings)
@@ -162,7 +162,7 @@ func comparePeers(t *testing.T, s settings, environment, size string) []peerResu
 	requestAllPages(t, service, "", (s.listings+99)/100)
 	all := []peerResult{{Name: ours, Listings: s.listings}}
 	for _, p := range peers() {
-		if size == small || !p.small || s.allPeers {
+		if size == small || !p.smallOnly || s.allPeers {
 			all = append(all, peerResult{Name: p.name, Version: p.version(t), Listings: s.listings})
 		}
 	}
@@ -187,7 +187,7 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	defer remove()
 	if name == ours {
 		night := job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}
-		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", night.write(t)))
+		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", night.writeConfig(t)))
 		return u, count(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"), "placementsync")
 	}
 	for _, p := range peers() {
@@ -240,7 +240,7 @@ func truthOf(t *testing.T, listings int) (truth items) {
 	return truth
 }
 
-// version returns the version of the first pinned package that is named after the peer.
+// version returns the pinned version of the package with the name of the peer, or of duckdb-cli.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
 	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")

@@ -45,8 +45,8 @@ type usage struct {
 	Begun     time.Time
 }
 
-// measure runs a command to its end. If the command fails, the test prints its output. Stderr is
-// not captured if cmd.Stderr is set.
+// measure runs a command to its end. If the command fails, the test fails with its output, without
+// stderr if cmd.Stderr is set.
 func measure(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return measureWith(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
@@ -108,18 +108,15 @@ func readReport(t *testing.T, path string, report any) {
 	must(t, json.Unmarshal(data, report))
 }
 
-// bytesIn returns the size of the files below a folder that match a pattern.
-func bytesIn(t *testing.T, patterns ...string) float64 {
+// bytesIn returns the total size of the files that match a pattern.
+func bytesIn(t *testing.T, pattern string) (sum float64) {
 	t.Helper()
-	var sum float64
-	for _, pattern := range patterns {
-		paths, err := filepath.Glob(pattern)
+	paths, err := filepath.Glob(pattern)
+	must(t, err)
+	for _, path := range paths {
+		info, err := os.Stat(path)
 		must(t, err)
-		for _, path := range paths {
-			info, err := os.Stat(path)
-			must(t, err)
-			sum += float64(info.Size())
-		}
+		sum += float64(info.Size())
 	}
 	return sum
 }

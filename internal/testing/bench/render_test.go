@@ -1,17 +1,9 @@
 package bench_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 )
-
-// pageOf renders the page.
-func pageOf(all map[string]result) string {
-	var page bytes.Buffer
-	writePage(&page, all)
-	return page.String()
-}
 
 // requireLines fails for each line that a page does not contain.
 func requireLines(t *testing.T, page string, lines ...string) {
@@ -24,7 +16,7 @@ func requireLines(t *testing.T, page string, lines ...string) {
 }
 
 func TestPageWithoutMeasurements(t *testing.T) {
-	page := pageOf(nil)
+	page := writePage(nil)
 	if strings.Contains(page, "<!--") {
 		t.Error("the page contains an unfilled placeholder")
 	}
@@ -50,12 +42,12 @@ func TestPageWithMeasurements(t *testing.T) {
 		{Name: fastScript, Listings: 1000, Wall: []float64{2, 2, 2}, CPU: []float64{2, 2, 2}, counts: counts{Tables: 1, Rows: 1000}},
 		{Name: ours, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
 	}
-	page := pageOf(map[string]result{
+	page := writePage(map[string]result{
 		"nights": {findings: findings{OtherFigures: []figure{{Name: fastestFigure("wall"), Unit: "x", Runs: []float64{1.5}},
 			{Name: fastestFigure("CPU"), Unit: "x", Runs: []float64{2}}}}},
 		peersSmall: {findings: findings{Peers: all[:4], Figures: peerFigures(small, all[:4]), OtherFigures: scriptFigures(fastScript, small, all[:4])}},
 		peersLarge: {findings: findings{Peers: all[4:]}},
-		"tiny": {Conditions: Conditions{Date: "2026-11-22", Commit: "abc", CPU: "Some CPU", Cores: 2, RAM: "25165824 kB",
+		"tiny": {conditions: conditions{Date: "2026-11-22", Commit: "abc", CPU: "Some CPU", Cores: 2, RAM: "25165824 kB",
 			System: "linux/amd64", Go: "go1.26.8", DuckDB: "v1.5.5", Listings: 1000, Runs: 3, Load: "0.10", Seconds: 90}},
 		"limited": {findings: findings{Figures: []figure{{Name: "allowed rate used", Runs: []float64{98.96}}, {Name: "429s caused", Runs: []float64{3, 0, 2}}}}},
 		"demo":    {findings: findings{Figures: []figure{{Name: "DuckDB file of the demo", Runs: []float64{6.9}}}}},

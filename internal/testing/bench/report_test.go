@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 	"time"
 )
 
-// Conditions describe the machine and the program of a measurement.
-type Conditions struct {
+// conditions describe the machine and the program of a measurement.
+type conditions struct {
 	Date     string `json:"date"`
 	Commit   string `json:"commit"`
 	CPU      string `json:"cpu"`
@@ -35,13 +34,13 @@ type Conditions struct {
 
 // result is the stored result of a section.
 type result struct {
-	Conditions
+	conditions
 	findings
 }
 
-func readConditions(t *testing.T, s settings) Conditions {
+func readConditions(t *testing.T, s settings) conditions {
 	t.Helper()
-	return Conditions{
+	return conditions{
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: outputOf(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
 		CPU: lineOf("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: lineOf("/proc/meminfo", "MemTotal"),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: duckDBVersion(t),
@@ -111,9 +110,7 @@ func TestRenderPerformance(t *testing.T) {
 
 func renderPage(t *testing.T, docs string, all map[string]result) {
 	t.Helper()
-	var page bytes.Buffer
-	writePage(&page, all)
-	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), page.Bytes(), 0o644))
+	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), []byte(writePage(all)), 0o644))
 	if y, ok := all["year"]; ok {
 		must(t, os.WriteFile(filepath.Join(docs, "performance-year.svg"), []byte(chart(y.Days)), 0o644))
 	}

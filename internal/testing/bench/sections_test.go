@@ -15,8 +15,8 @@ type section struct {
 	measure func(t *testing.T, s settings) findings
 	// long sections take minutes and run settings.longRuns times.
 	long bool
-	// share divides the number of listings. 0 means all.
-	share int
+	// divisor divides the number of listings. 0 means all.
+	divisor int
 	// about is the expected duration in seconds, with the default settings on two cores.
 	about float64
 }
@@ -26,8 +26,8 @@ func (sec section) scaleSettings(s settings) settings {
 	if sec.long {
 		s.runs = s.longRuns
 	}
-	if sec.share > 0 {
-		s.listings = max(1_000, s.listings/sec.share)
+	if sec.divisor > 0 {
+		s.listings = max(1_000, s.listings/sec.divisor)
 	}
 	return s
 }
@@ -37,9 +37,9 @@ func sections() []section {
 	return []section{
 		{name: "nights", measure: measureNights, about: 440},
 		{name: "wire", measure: measureWire, about: 480},
-		{name: "passes", measure: measurePasses, share: 4, about: 120},
+		{name: "passes", measure: measurePasses, divisor: 4, about: 120},
 		{name: "large", measure: measureLarge, long: true, about: 180},
-		{name: peersSmall, measure: measurePeers(small), share: smallShare, about: 420},
+		{name: peersSmall, measure: measurePeers(small), divisor: smallDivisor, about: 420},
 		{name: peersLarge, measure: measurePeers(large), long: true, about: 360},
 		{name: "limited", measure: measureLimited, about: 45},
 		{name: "tiny", measure: measureTiny, about: 30},
@@ -49,11 +49,11 @@ func sections() []section {
 		{name: "decode", measure: measureDecode, about: 20},
 		{name: "audit", measure: measureAudit, long: true, about: 300},
 		{name: "stages", measure: measureStages, about: 50},
-		{name: "year", measure: measureYear, share: 10, about: 1200},
+		{name: "year", measure: measureYear, divisor: 10, about: 1200},
 	}
 }
 
-// findings has the results of a section.
+// findings contains the results of a section.
 type findings struct {
 	// Figures are the main results. A figure with the name of a goal is compared with it.
 	Figures []figure `json:"figures,omitempty"`
@@ -143,7 +143,7 @@ func TestPerformance(t *testing.T) {
 			at.Seconds = math.Round(time.Since(begun).Seconds())
 			t.Logf("%s took %.0f s\n%s", sec.name, at.Seconds, formatTable(found))
 			if s.docs != "" {
-				storeResult(t, s.docs, sec.name, result{Conditions: at, findings: found})
+				storeResult(t, s.docs, sec.name, result{conditions: at, findings: found})
 			}
 		})
 	}

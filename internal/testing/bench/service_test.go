@@ -77,8 +77,8 @@ type meter struct {
 	next http.Handler
 
 	mu    sync.Mutex
-	open  int
-	since time.Time
+	open  int       // requests in progress
+	since time.Time // start of the time with requests in progress
 	seen  requestStats
 }
 

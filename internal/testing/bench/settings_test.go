@@ -16,8 +16,7 @@ const (
 	sectionsVar = "PLACEMENTSYNC_BENCH"
 	listingsVar = "PLACEMENTSYNC_BENCH_LISTINGS"
 	runsVar     = "PLACEMENTSYNC_BENCH_RUNS"
-	// longRunsVar is the number of runs of long sections: four times the listings, and the
-	// peers at full size.
+	// longRunsVar is the number of runs of long sections.
 	longRunsVar = "PLACEMENTSYNC_BENCH_LONG_RUNS"
 	daysVar     = "PLACEMENTSYNC_BENCH_DAYS"
 	// peersVar is "all" to include the slowest peer at full size.
@@ -29,7 +28,7 @@ const (
 	dirVar = "PLACEMENTSYNC_BENCH_DIR"
 )
 
-// settings has the parameters of a measurement.
+// settings contains the parameters of a measurement.
 type settings struct {
 	sections []string
 	// listings is the number of listings of the normal night. The large night has four times
@@ -84,11 +83,11 @@ func isSelectedBy(word, section string) bool {
 	return word == "all" || word == section || strings.HasPrefix(section, word+"-")
 }
 
-func readNumber(t *testing.T, name string, otherwise int) int {
+func readNumber(t *testing.T, name string, fallback int) int {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	must(t, err)

@@ -35,7 +35,8 @@ func measureStages(t *testing.T, s settings) findings {
 	return findings{Stages: stages}
 }
 
-// stagesAfter returns the stages after the last response.
+// stagesAfter returns the stages without other concurrent stages: the beginning, and all stages
+// after the last response.
 func stagesAfter(t *testing.T, steps []timedStep) []stage {
 	t.Helper()
 	begun := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "mid stage" })]
@@ -55,8 +56,8 @@ func stagesAfter(t *testing.T, steps []timedStep) []stage {
 	return stages
 }
 
-// stagesBefore returns the stages before the last response. A sample counts for the first stage
-// that matches.
+// stagesBefore returns the concurrent stages. A sample counts for the first stage that matches its
+// functions.
 func stagesBefore(t *testing.T, profile string) []stage {
 	t.Helper()
 	within := []struct{ name, focus string }{

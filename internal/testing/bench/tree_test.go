@@ -14,10 +14,10 @@ import (
 // sampleEvery is the interval of memory samples of a process and its children.
 const sampleEvery = 250 * time.Millisecond
 
-// measureTree measures a command together with its child processes. The CPU time is the one that
-// the system reports when all have ended. The memory is the highest sum of all samples, in which
-// shared pages count once. The system reports only the maximum of the largest process, which
-// would favor programs with many processes.
+// measureTree measures a command together with its child processes. The system reports their CPU
+// time when all have ended. It reports only the memory of the largest process, which would favor
+// programs with many processes. The memory is therefore sampled, with shared pages counted once,
+// and the highest sum counts.
 func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return measureWith(t, cmd, func(pid int, done <-chan struct{}) (most float64) {
@@ -37,7 +37,7 @@ func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 // residentTree returns the memory of a process and all its descendants in bytes, or 0 if it
 // is unknown.
 func residentTree(root int) (sum float64) {
-	children := childrenOf()
+	children := processesByParent()
 	for open := []int{root}; len(open) > 0; {
 		pid := open[0]
 		open = append(open[1:], children[pid]...)
@@ -49,8 +49,8 @@ func residentTree(root int) (sum float64) {
 	return sum
 }
 
-// childrenOf returns the processes of the system by parent.
-func childrenOf() map[int][]int {
+// processesByParent returns the ids of all processes of the system by the id of their parent.
+func processesByParent() map[int][]int {
 	children := map[int][]int{}
 	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range paths {

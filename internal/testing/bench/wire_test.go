@@ -61,15 +61,15 @@ func requestAllPages(t *testing.T, s *service, coding string, pages int) {
 			}
 			r.Header.Set("Authorization", "Bearer pc_demo")
 			r.Header.Set("Accept-Encoding", coding)
-			answer, err := client.Do(r)
+			res, err := client.Do(r)
 			if err != nil {
 				return err
 			}
-			defer answer.Body.Close()
-			if got := answer.Header.Get("Content-Encoding"); answer.StatusCode != http.StatusOK || got != coding {
-				return fmt.Errorf("page %d: status %s, encoding %q, want %q", page+1, answer.Status, got, coding)
+			defer res.Body.Close()
+			if got := res.Header.Get("Content-Encoding"); res.StatusCode != http.StatusOK || got != coding {
+				return fmt.Errorf("page %d: status %s, encoding %q, want %q", page+1, res.Status, got, coding)
 			}
-			_, err = io.Copy(io.Discard, answer.Body)
+			_, err = io.Copy(io.Discard, res.Body)
 			return err
 		})
 	}

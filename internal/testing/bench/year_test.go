@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// day is a night of the year.
+// day contains the figures of a night of the year.
 type day struct {
 	Day int `json:"day"`
 	// Merge is the time in seconds from the last staged stream to the merged draft. Publish
@@ -79,7 +79,7 @@ func (y year) night(ctx context.Context, in nightTask, now func() time.Time) (ye
 // a single night depends more on the machine than on the warehouse.
 const medianReach = 4
 
-func valuesNear(days []day, number int, of func(day) float64) float64 {
+func medianNear(days []day, number int, of func(day) float64) float64 {
 	from, to := max(1, number-medianReach), min(len(days), number+medianReach)
 	return figure{Runs: valuesOf(days[from-1:to], of)}.median()
 }
@@ -104,7 +104,7 @@ func measureYear(t *testing.T, s settings) findings {
 	size := func(d day) float64 { return d.Catalog / megabyte }
 	const early = 10
 	ratio := func(of func(day) float64) []float64 {
-		return []float64{valuesNear(days, len(days), of) / valuesNear(days, early, of)}
+		return []float64{medianNear(days, len(days), of) / medianNear(days, early, of)}
 	}
 	return findings{
 		Figures: []figure{
@@ -112,12 +112,12 @@ func measureYear(t *testing.T, s settings) findings {
 			{Name: "publish, last night of the year against the 10th", Unit: "x", Runs: ratio(publish)},
 		},
 		OtherFigures: []figure{
-			{Name: "merge, 10th night", Unit: "s", Runs: []float64{valuesNear(days, early, merge)}},
-			{Name: "merge, last night", Unit: "s", Runs: []float64{valuesNear(days, len(days), merge)}},
-			{Name: "publish, 10th night", Unit: "s", Runs: []float64{valuesNear(days, early, publish)}},
-			{Name: "publish, last night", Unit: "s", Runs: []float64{valuesNear(days, len(days), publish)}},
-			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{valuesNear(days, early, size)}},
-			{Name: "DuckDB file, last night", Unit: "MB", Runs: []float64{valuesNear(days, len(days), size)}},
+			{Name: "merge, 10th night", Unit: "s", Runs: []float64{medianNear(days, early, merge)}},
+			{Name: "merge, last night", Unit: "s", Runs: []float64{medianNear(days, len(days), merge)}},
+			{Name: "publish, 10th night", Unit: "s", Runs: []float64{medianNear(days, early, publish)}},
+			{Name: "publish, last night", Unit: "s", Runs: []float64{medianNear(days, len(days), publish)}},
+			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{medianNear(days, early, size)}},
+			{Name: "DuckDB file, last night", Unit: "MB", Runs: []float64{medianNear(days, len(days), size)}},
 		},
 		Days: days,
 	}

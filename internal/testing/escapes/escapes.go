@@ -1,12 +1,10 @@
-// Package escapes has SQL that tries to do more than read a catalog. The tests of each way to run
-// typed SQL use it.
-//
-// It is for tests only, and must not know how the SQL is run.
+// Package escapes contains SQL that tries to do more than read a catalog. It is for the tests of
+// everything that runs a user's SQL, and must not know how the SQL is run.
 package escapes
 
-// Refused returns statements that do more than read the catalog, by the beginning of the reason
-// for which they are refused. DIR is a folder with the file x.csv. CATALOG is the file of the
-// catalog, which DuckDB's sandbox allows to overwrite.
+// Refused returns statements that do more than read the catalog, by the beginning of the error
+// that must refuse them. DIR is a folder with the file x.csv. CATALOG is the file of the catalog,
+// which DuckDB's sandbox would overwrite.
 func Refused() map[string][]string {
 	return map[string][]string{
 		"refused to write": {
@@ -42,7 +40,7 @@ func Refused() map[string][]string {
 			"FROM checkpoint()", "FROM truncate_duckdb_logs()", "FROM enable_peg_parser()", "FROM disable_peg_parser()", "FROM disable_profiling()",
 			"SELECT (SELECT count(*) FROM enable_logging()) AS n", "SUMMARIZE FROM enable_logging()", "VALUES ((SELECT count(*) FROM disable_logging()))",
 			"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a IN (1) USING sum(b)",
-			// The optimizer may remove a call from the plan that runs nevertheless.
+			// The plan may lack a call that runs, because the optimizer removes it.
 			"FROM enable_logging(storage='file', storage_path='DIR/log') WHERE txid_current() = 12", "FROM checkpoint /* a */ () WHERE txid_current() = 12",
 			"FROM query(CASE WHEN random() < 0.5 THEN 'FROM checkpoint()' ELSE 'SELECT 1' END)", "FROM query('FROM ' || 'checkpoint()')", "FROM query(E'SELECT 1')",
 			"FROM query('FROM query(''FROM checkpoint()'')')", "FROM \"query\"('SELECT 1' || '')",
@@ -93,7 +91,7 @@ func Hidden() []string {
 	}
 }
 
-// Unread returns similar texts in which DuckDB finds no second statement.
+// Unread returns similar texts in which DuckDB does not read %s as a statement.
 func Unread() []string {
 	return []string{
 		`SELECT 1e1e'a\''; %s --'`, "SELECT $a\u00a0b$; %s; SELECT $a\u00a0b$", "SELECT 0xa$$'$$; %s --'", "SELECT 1_0$$'$$; %s --'",

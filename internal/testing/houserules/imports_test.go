@@ -167,9 +167,10 @@ func (r row) breaches(s source) []finding {
 	return found
 }
 
-// findUnusedImports finds allowed imports that no code uses.
+// findUnusedImports finds allowed imports that no code uses. In a package that has only tests, they
+// count as code.
 func findUnusedImports(t tree) []finding {
-	drawn, needed := map[[2]string]bool{}, map[string]bool{}
+	used, usedByTests := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
 	for _, s := range t.sources {
 		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
@@ -179,8 +180,8 @@ func findUnusedImports(t tree) []finding {
 				continue
 			}
 			allowed := slices.Contains(table[at].may, ours)
-			drawn[[2]string{s.dir(), ours}] = drawn[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
-			needed[ours] = needed[ours] || s.isTest() && !allowed && ours != s.dir()
+			used[[2]string{s.dir(), ours}] = used[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
+			usedByTests[ours] = usedByTests[ours] || s.isTest() && !allowed && ours != s.dir()
 		}
 	}
 	var found []finding
@@ -190,13 +191,13 @@ func findUnusedImports(t tree) []finding {
 			if may != everything && !above {
 				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", whose row is below", "move that row up, or remove the import from the table"})
 			}
-			if may != everything && !drawn[[2]string{r.dir, may}] {
+			if may != everything && !used[[2]string{r.dir, may}] {
 				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", but does not", "remove it from the table"})
 			}
 		}
 	}
 	for _, may := range testImports() {
-		if !needed[may] {
+		if !usedByTests[may] {
 			found = append(found, finding{importsFile, 1, "tests may import " + may + ", but do not", "remove it from testImports"})
 		}
 	}
@@ -215,21 +216,21 @@ func hasCode(t tree, dir string) bool {
 // TestUnusedImportsAreFound checks that each allowed import is unused in a tree without
 // imports, and that a used one is not found.
 func TestUnusedImportsAreFound(t *testing.T) {
-	const arrow = "internal/config may import internal/nearest, but does not"
-	is := func(f finding) bool { return f.what == arrow }
+	const unused = "internal/config may import internal/nearest, but does not"
+	is := func(f finding) bool { return f.violation == unused }
 	if !slices.ContainsFunc(findUnusedImports(parseTree(t, nil)), is) {
-		t.Errorf("%q was not found in a tree without imports", arrow)
+		t.Errorf("%q was not found in a tree without imports", unused)
 	}
-	drawn := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
-	if slices.ContainsFunc(findUnusedImports(drawn), is) {
-		t.Errorf("%q was found although code imports it", arrow)
+	imported := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
+	if slices.ContainsFunc(findUnusedImports(imported), is) {
+		t.Errorf("%q was found although code imports it", unused)
 	}
 	tested := parseTree(t, map[string]string{
 		"internal/config/a.go":      "package config\nvar a int",
 		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
 	})
 	if !slices.ContainsFunc(findUnusedImports(tested), is) {
-		t.Errorf("%q was not found although only a test imports it", arrow)
+		t.Errorf("%q was not found although only a test imports it", unused)
 	}
 }
 

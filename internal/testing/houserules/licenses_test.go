@@ -39,11 +39,11 @@ func TestDocsLicenses(t *testing.T) {
 
 const licensesHead = `# Licenses
 
-What placementsync is made of, for linux on amd64; on other systems the DuckDB library of that system takes the place of this one. Written by ` + "`make docs`" + ` from the module cache; a test compares it. The texts are in THIRD-PARTY-LICENSES, which ` + "`make install`" + ` and packages bring. placementsync itself is under the terms of [LICENSE](../LICENSE).
+The modules of placementsync for linux on amd64. Other systems have their own DuckDB library. ` + "`make docs`" + ` writes this page from the module cache, and a test compares it. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
 
 ## In the program
 
-| module | version | licence | also |
+| module | version | license | also |
 |---|---|---|---|
 %s| Go's runtime and standard library | that of go.mod | BSD-3-Clause | |
 | [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
@@ -51,14 +51,14 @@ What placementsync is made of, for linux on amd64; on other systems the DuckDB l
 | [htmx](https://htmx.org), within the pages of explore | 4.0.1 | 0BSD | the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
 | [CodeMirror](https://codemirror.net), within the pages of explore | 6, see internal/explore/editor/package-lock.json | MIT | with Lezer, crelt, find-cluster-break, style-mod and w3c-keyname, MIT; the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
 
-## In placementsync-lake besides
+## Only in placementsync-lake
 
-| module | version | licence | also |
+| module | version | license | also |
 |---|---|---|---|
 %s
-## In its tests alone
+## Only in the tests
 
-| module | version | licence | also |
+| module | version | license | also |
 |---|---|---|---|
 %s`
 
@@ -68,9 +68,7 @@ type builtModule struct{ path, version, dir string }
 func builtModules(t *testing.T, args ...string) []builtModule {
 	t.Helper()
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}`
-	t.Chdir(filepath.Join("..", "..", ".."))
-	defer t.Chdir(filepath.Join("internal", "testing", "houserules"))
-	out := run(t, "go", append([]string{"list", "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
+	out := run(t, "go", append([]string{"list", "-C", filepath.Join("..", "..", ".."), "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
 	var all []builtModule
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) == 3 {
@@ -113,7 +111,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 		}
 	}
 	if license == "" {
-		t.Errorf("module %s %s: its license is unknown: read it, and add it to recognised if it is acceptable", d.path, d.version)
+		t.Errorf("module %s %s: its license is unknown: read it, and add it to recogniseLicense if it is acceptable", d.path, d.version)
 	}
 	return license, notice
 }
@@ -121,7 +119,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 // recogniseLicense returns the names of the licenses in a text, found by characteristic phrases, or
 // "" if the text is unknown.
 func recogniseLicense(text string) string {
-	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some quote the text
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some files quote the license
 	var names []string
 	for _, known := range [][2]string{
 		{"Apache-2.0", "Apache License Version 2.0"},

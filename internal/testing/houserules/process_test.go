@@ -14,7 +14,7 @@ type ban struct {
 	names      []string
 	except     []string // folders or files
 	tests      bool     // also forbidden in tests
-	do         string
+	remedy     string
 }
 
 func bans() []ban {
@@ -47,7 +47,7 @@ func findForbiddenNames(t tree) []finding {
 		for selector, name := range s.uses() {
 			for _, b := range bans() {
 				if b.covers(s) && b.importPath == name[0] && slices.Contains(b.names, name[1]) {
-					found = append(found, s.find(selector.Pos(), b.do, "%s.%s is used", selector.X, name[1]))
+					found = append(found, s.find(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
 				}
 			}
 			clock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
@@ -133,7 +133,7 @@ func TestForbiddenNamesAreFound(t *testing.T) {
 			`prometheus.MustRegister()`, "prometheus.MustRegister is used"),
 		used("a rename", "internal/fetch", `"os"`, `os.Rename("a", "b")`, "os.Rename is used"),
 		used("a clock in the transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
-		{"what is allowed", map[string]string{
+		{"allowed uses", map[string]string{
 			"cmd/sync/a.go":            "package main\nimport (\"os\"; \"fmt\")\nfunc f() { fmt.Println(os.Args) }",
 			"internal/durable/a.go":    "package durable\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",
 			"internal/fetch/a.go":      "package fetch\nimport (\"os\"; \"log/slog\")\nfunc f() { os.ReadFile(\"a\"); slog.New(nil) }",

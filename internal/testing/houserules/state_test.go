@@ -80,21 +80,21 @@ func isEmbed(comments *ast.CommentGroup) bool {
 
 // checkInitialiser checks that an initialiser is immutable.
 func checkInitialiser(s source, name *ast.Ident, value ast.Expr) []finding {
-	const do = "make it a field of a value, or a function that returns it"
+	const remedy = "make it a field of a value, or a function that returns it"
 	switch v := value.(type) {
 	case nil:
-		return []finding{s.find(name.Pos(), do, "variable %s has no initial value, so it is meant to be changed", name.Name)}
+		return []finding{s.find(name.Pos(), remedy, "variable %s has no initial value, so it is meant to be changed", name.Name)}
 	case *ast.UnaryExpr:
 		if v.Op == token.AND {
-			return []finding{s.find(name.Pos(), do, "variable %s points to a mutable value", name.Name)}
+			return []finding{s.find(name.Pos(), remedy, "variable %s points to a mutable value", name.Name)}
 		}
 	case *ast.CompositeLit:
 		if of := selectorName(v.Type); strings.HasPrefix(of, "sync.") || strings.HasPrefix(of, "atomic.") {
-			return []finding{s.find(name.Pos(), do, "variable %s is a mutable %s", name.Name, of)}
+			return []finding{s.find(name.Pos(), remedy, "variable %s is a mutable %s", name.Name, of)}
 		}
 	case *ast.CallExpr:
 		if called := selectorName(v.Fun); !isConversion(v) && !slices.Contains(fixedCalls(), called) {
-			return []finding{s.find(name.Pos(), do+"; if the result is immutable, add the call to fixedCalls",
+			return []finding{s.find(name.Pos(), remedy+"; if the result is immutable, add the call to fixedCalls",
 				"variable %s is the result of %s", name.Name, called)}
 		}
 	}
@@ -238,7 +238,7 @@ func TestHiddenStateIsRefused(t *testing.T) {
 		made("an emptied table", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
 		made("another package's", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
 	})
-	testRule(t, findHiddenState, []ruleCase{{"what cannot change", map[string]string{
+	testRule(t, findHiddenState, []ruleCase{{"immutable variables", map[string]string{
 		"a/a.go": `package a
 //go:embed *.sql
 var files embed.FS

@@ -18,8 +18,8 @@ import (
 	"placementsync/schema"
 )
 
-// streamSources contains the four places in which an endpoint is defined. If one is missing, a
-// stream has no table or no test.
+// streamSources contains the four definitions of each stream: its literal, schema files, route of
+// the demo service and test case.
 type streamSources struct {
 	streams []stream.Stream
 	schema  fs.FS    // <table>.sql
@@ -55,7 +55,7 @@ func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	return lineWith(p.code, "internal/stream/*.go", text, literals)
 }
 
-// findMissing returns the missing or contradictory places of every stream.
+// findMissing returns the missing and contradictory definitions of all streams.
 func (p streamSources) findMissing() []finding {
 	var found []finding
 	for _, s := range p.streams {
@@ -80,9 +80,9 @@ func (p streamSources) findMissing() []finding {
 func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	var found []finding
 	file, line := p.findLiteral(s)
-	reject := func(bad bool, do, what string, args ...any) {
+	reject := func(bad bool, remedy, format string, args ...any) {
 		if bad {
-			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(what, args...), do})
+			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(format, args...), remedy})
 		}
 	}
 	namesakes := 0
@@ -226,8 +226,8 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 }
 
 // TestOnlyInDetailNamesTheRightTables checks that OnlyInDetail names exactly the tables with at
-// least one column that no record of the list contains. A column
-// without a field of the specification, such as extra, can contain any field of the detail.
+// least one column that no record of the list contains. A column without a field of the
+// specification, such as extra, can contain any field of the detail.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})

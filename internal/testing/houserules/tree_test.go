@@ -20,14 +20,14 @@ import (
 // module is the import path of the root.
 const module = "placementsync"
 
-// tree has the files that rules check: the files of the project or of a ruleCase.
+// tree contains the files that the rules check: those of the project, or of a ruleCase.
 type tree struct {
 	texts   []text   // .go, .sql and .md files, test data included
 	sources []source // .go files, test data excluded
 	names   []string // paths of all files
 }
 
-// text is a file and its lines.
+// text is a file with its content.
 type text struct {
 	path    string // slash-separated, from the root
 	content string
@@ -42,14 +42,14 @@ type source struct {
 
 // finding is one violation of a rule.
 type finding struct {
-	path string
-	line int
-	what string // the violation
-	do   string // the remedy
+	path      string
+	line      int
+	violation string
+	remedy    string
 }
 
 func (f finding) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s", f.path, f.line, f.what, f.do)
+	return fmt.Sprintf("%s:%d: %s: %s", f.path, f.line, f.violation, f.remedy)
 }
 
 // projectTree reads the tree of the project.
@@ -82,13 +82,14 @@ func projectTree(t *testing.T) tree {
 	return all
 }
 
-// isOurs reports whether a folder is written by hand, not generated.
+// isOurs reports whether a folder contains files written by hand. Hidden folders do not count.
 func isOurs(dir string) bool {
 	made := dir == "bin" || dir == "demo" || dir == "warehouse"
 	return !made && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
 }
 
-// isTool reports whether a folder is a packaging tool below deploy/ with its own module.
+// isTool reports whether a file is Go code of a packaging tool below deploy/, which has its own
+// module.
 func isTool(file string) bool { return path.Ext(file) == ".go" && strings.HasPrefix(file, "deploy/") }
 
 // parseTree returns the tree of the given files.
@@ -140,8 +141,8 @@ func (s source) dir() string { return path.Dir(s.path) }
 
 func (s source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
 
-func (s source) find(pos token.Pos, do, what string, args ...any) finding {
-	return finding{s.path, s.line(pos), fmt.Sprintf(what, args...), do}
+func (s source) find(pos token.Pos, remedy, format string, args ...any) finding {
+	return finding{s.path, s.line(pos), fmt.Sprintf(format, args...), remedy}
 }
 
 // imports iterates over the import paths and their positions.

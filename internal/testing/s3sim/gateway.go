@@ -25,12 +25,12 @@ const gatewayProgram = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 // enginesVar is the environment variable that "make lake-test" sets.
 const enginesVar = "PLACEMENTSYNC_ENGINES"
 
-// Gateway is versitygw in a process of its own, which checks signatures and checksums,
-// behind a proxy that can fail.
+// Gateway is versitygw in a separate process, behind a proxy that can fail. versitygw checks
+// signatures and checksums.
 type Gateway struct {
-	// URL is that of the proxy.
+	// URL is the address of the proxy.
 	URL string
-	// Files is the folder whose folders are the buckets.
+	// Files is a folder with one folder for each bucket.
 	Files string
 
 	mu       sync.Mutex
@@ -38,9 +38,9 @@ type Gateway struct {
 	requests map[string]int // by method
 }
 
-// StartGateway serves empty buckets on loopback until the test ends. The server is built if
-// it is not in PATH, which takes minutes. StartGateway skips the test when it was not started
-// by "make lake-test", or when the server cannot be built.
+// StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the
+// PATH, it is built, which takes minutes. The test is skipped without the environment of "make
+// lake-test", and if versitygw cannot be built.
 func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
 	if getenv(enginesVar) == "" {
@@ -48,7 +48,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 	}
 	program, err := pinned.FindGo(t.Context(), t.TempDir(), gatewayProgram)
 	if err != nil {
-		t.Skipf("left out: there is no versitygw: %v", err)
+		t.Skipf("versitygw is not installed and cannot be built: %v", err)
 	}
 	g := &Gateway{Files: t.TempDir(), requests: map[string]int{}}
 	for _, name := range buckets {

@@ -1,5 +1,5 @@
-// Package s3sim provides the S3 servers of the tests: [Server], in memory and in this
-// process, which fails on request, and [Gateway], a real server in a process of its own.
+// Package s3sim provides two S3 servers for tests: [Server], in memory and in this process, and
+// [Gateway], a real server in a separate process. Tests can make both fail.
 //
 // It must not share code with internal/object, which it tests.
 package s3sim
@@ -30,8 +30,8 @@ const (
 	SecretKey = "hunter2-secret-of-the-bucket"
 )
 
-// Server is gofakes3 with checks that it lacks: of the access key, and of the SHA-256 of
-// each upload. It does not check signatures; the [Gateway] does.
+// Server is gofakes3 with two more checks: the access key, and the SHA-256 of each upload. It does
+// not check signatures, unlike [Gateway].
 type Server struct {
 	// Fail, if set, may respond to a request in place of the server, and reports
 	// whether it did. Calls do not overlap.
@@ -51,7 +51,7 @@ type Server struct {
 func New(buckets ...string) *Server {
 	s := &Server{PageSize: 1000, Now: time.Now, requests: map[string]int{}}
 	s.objects = s3mem.New(s3mem.WithTimeSource(clock{s}))
-	// No limit of skew: the clock of a test is not that of the client.
+	// The limit of clock skew is off, because the clock of a test differs from that of the client.
 	s.handler = gofakes3.New(s.objects, gofakes3.WithTimeSource(clock{s}), gofakes3.WithTimeSkewLimit(0), gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
 	for _, name := range buckets {
 		must(s.objects.CreateBucket(name))
@@ -65,7 +65,7 @@ type clock struct{ *Server }
 func (c clock) Now() time.Time                   { return c.Server.Now() }
 func (c clock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
 
-// must panics on errors of the memory, which occur only when a test is wrong.
+// must panics on errors of the in-memory storage, which only a wrong test causes.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -139,12 +139,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.Fail != nil && s.Fail(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
-	case !isWhole(r, body):
+	case !hasStatedSums(r, body):
 		Refuse(w, http.StatusBadRequest, "BadDigest")
 	default:
-		if ask := r.URL.Query(); ask.Has("list-type") {
-			ask.Set("max-keys", strconv.Itoa(s.PageSize))
-			r.URL.RawQuery = ask.Encode()
+		if query := r.URL.Query(); query.Has("list-type") {
+			query.Set("max-keys", strconv.Itoa(s.PageSize))
+			r.URL.RawQuery = query.Encode()
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		s.handler.ServeHTTP(w, r)
@@ -159,7 +159,8 @@ func Refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>requested by the test</Message></Error>", code)
 }
 
-func isWhole(r *http.Request, body []byte) bool {
+// hasStatedSums reports whether a body has the checksums in the headers of its request.
+func hasStatedSums(r *http.Request, body []byte) bool {
 	sum := sha256.Sum256(body)
 	if want := r.Header.Get("X-Amz-Checksum-Sha256"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
 		return false

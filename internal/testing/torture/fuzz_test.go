@@ -52,8 +52,7 @@ func (one target) run(t *testing.T, duration string) (out []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// executions returns the number of tested inputs. It is in the last line of the output with a
-// number.
+// executions returns the number of tested inputs, which is the last number of execs in the output.
 func executions(out []byte) (n int, ok bool) {
 	matches := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
 	if len(matches) == 0 {

@@ -141,6 +141,7 @@ func valueOf(t *testing.T, key string) string {
 		v = v.Field(field)
 	}
 	text := fmt.Sprint(v.Interface())
+	// A duration such as 6h0m0s becomes 6h.
 	if before, zero := strings.CutSuffix(text, "m0s"); zero {
 		text = strings.TrimSuffix(before+"m", "h0m")
 		if text != before+"m" {

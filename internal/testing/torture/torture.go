@@ -1,6 +1,6 @@
-// Package torture stores the results of the long trials, so that docs/reliability.md
-// has no number written by hand. A trial of any package writes to a [Book]; the test of
-// this package makes the page.
+// Package torture stores the results of the long trials, from which docs/reliability.md is
+// generated. The trials of any package write to a [Book], and a test of this package generates
+// the page.
 //
 // It is for tests only, and must not know what a trial does.
 package torture
@@ -32,26 +32,25 @@ type Row struct {
 	Runs     int `json:"runs"`
 	Asked    int `json:"asked"`
 	Affected int `json:"struck"`
-	// Every night counts as one of these: Exact equals the service value by value,
-	// Partial was published and reports the missing data, Failed was not published,
-	// Wrong is any other result.
+	// Each night is counted once. An exact night equals the service value by value. A partial
+	// night was published and reports the missing data. A failed night was not published.
+	// Wrong counts all other nights.
 	Exact   int `json:"exact"`
 	Partial int `json:"partial"`
 	Failed  int `json:"failed"`
 	Wrong   int `json:"wrong"`
-	// Lost counts lost rows, also rows that the later night without faults did not
+	// Lost counts lost rows, including those that the later night without faults did not
 	// restore.
 	Lost int `json:"lost"`
 	// Longest is the duration of the longest night, in seconds.
 	Longest float64 `json:"longest"`
-	// Peak is the most memory that the process used in a night, in bytes; 0 means not
-	// measured.
+	// Peak is the highest memory of the process in a night, in bytes. 0 means not measured.
 	Peak int64 `json:"peak,omitempty"`
 	// Date is the day of the trial.
 	Date string `json:"date"`
 }
 
-// Trial is the result of another trial.
+// Trial is the result of a trial outside the fault matrix.
 type Trial struct {
 	// Name identifies the row of the page and the file of the result.
 	Name string `json:"name"`
@@ -76,13 +75,12 @@ type Book struct {
 	Now func() time.Time
 }
 
-// docsVar is the environment variable with the folder of the page; "make torture"
-// and "make fuzz" set it.
+// docsVar is the environment variable with the folder of the page. "make torture" and "make fuzz"
+// set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
-// trialsVar is the environment variable that enables tests of more than a few seconds.
-// Without them, the tests of a package take less than a minute and can run after every
-// edit.
+// trialsVar is the environment variable that enables tests of more than a few seconds. Without
+// those, the tests of a package take less than a minute and can run after every edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
 // TrialsWanted reports whether tests of more than a few seconds are enabled, as by make
@@ -97,8 +95,8 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the book in the folder that the environment names. If none is set, the book
-// stores nothing.
+// Open returns the book in the folder that the environment names. Without one, the book stores
+// nothing.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
 
 // EndTrial stores the result of a trial, also of a failed one.
@@ -182,8 +180,8 @@ func (b Book) readFile(name string, into any) error {
 	return nil
 }
 
-func (b Book) writeFile(name string, findings any) error {
-	data, err := json.MarshalIndent(findings, "", "  ")
+func (b Book) writeFile(name string, results any) error {
+	data, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the results in %q: %w", name, err)
 	}
