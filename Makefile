@@ -132,6 +132,8 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,pas
 	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi
 	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/testing/bench
+	@case ',$(SECTIONS),' in *,all,*|*,explore,*) PLACEMENTSYNC_BENCH=explore PLACEMENTSYNC_TRIALS=1 \
+		go test -tags $(TAGS) -run TestTrialTablesOfManyRows -v ./internal/explore;; esac
 	@if [ '$(SECTIONS)' = all ]; then PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 \
 		go test -tags $(TAGS) -run TestTrialReportInChromium/paint -v ./cmd/sync; fi
 

@@ -23,7 +23,7 @@ type pair struct{ Key, Value string }
 // maxSnapshots limits the options of the form to the newest snapshots.
 const maxSnapshots = 1000
 
-// listSnapshots lists all snapshots, including those later than the shown one.
+// listSnapshots lists the newest snapshots, including those later than the shown one.
 func (v *visit) listSnapshots() (asOfView, error) {
 	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {
@@ -53,7 +53,7 @@ func (v *visit) newestAddress() string {
 	return "?" + asked.Encode()
 }
 
-// othersOf returns the parameters of an address other than as_of, sorted by key.
+// othersOf returns all parameters of an address except as_of, sorted by key.
 func othersOf(asked url.Values) []pair {
 	var others []pair
 	for _, key := range slices.Sorted(maps.Keys(asked)) {

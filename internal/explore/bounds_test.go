@@ -19,14 +19,14 @@ func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*si
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range own {
-		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}, queries: dir}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
-	fatal(t, err)
+	must(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
-	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
+	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
 	return s, pages
 }
 
@@ -55,7 +55,7 @@ func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries are still running after their time limit")
 	for explorer.Stuck() > 0 {
 		_, _, err := s.fetch(t.Context(), "/snapshot")
-		fatal(t, err)
+		must(t, err)
 	}
 	s.get(t, "/snapshot", http.StatusOK)
 }
@@ -67,8 +67,8 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	s, _ := newOwnSite(t, 3*time.Second, map[string]string{
 		"slow": "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"})
 	res, err := s.Client().Head(s.URL + "/explore/questions/slow/csv")
-	fatal(t, err)
-	fatal(t, res.Body.Close())
+	must(t, err)
+	must(t, res.Body.Close())
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow.csv"` {
 		t.Errorf("got status %d with %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}
@@ -79,8 +79,8 @@ func TestFailedIndexIsBuiltAgain(t *testing.T) {
 	t.Parallel()
 	s, pages := newOwnSite(t, 3*time.Second, nil)
 	s.get(t, "/snapshot", http.StatusOK)
-	fatal(t, pages.DeriveNow(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
+	must(t, pages.DeriveNow(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
 	s.get(t, "/catalog", http.StatusInternalServerError)
-	fatal(t, pages.DeriveNow(t.Context(), "DROP VIEW derived.ranks"))
+	must(t, pages.DeriveNow(t.Context(), "DROP VIEW derived.ranks"))
 	s.askUntil(t, "/catalog", http.StatusOK, "")
 }

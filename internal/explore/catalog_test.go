@@ -86,7 +86,7 @@ func listedIDs(t *testing.T, body string) []string {
 	ids := []string{}
 	for _, m := range link.FindAllStringSubmatch(body, -1) {
 		id, err := url.PathUnescape(html.UnescapeString(m[1]))
-		fatal(t, err)
+		must(t, err)
 		ids = append(ids, id)
 	}
 	return ids
@@ -217,7 +217,7 @@ func testHostileNames(t *testing.T, s *site) {
 	}
 	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing matches.", "Outlets: Morning <i>Star</i>")
 	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
-	fatal(t, err)
+	must(t, err)
 	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {
 		t.Errorf("a formula in the CSV is %q", got)
 	}

@@ -71,7 +71,7 @@ const indexWait = 4 * time.Second
 // showCatalog shows the listings that match the address.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readState(v.params)
-	view := catalogView{State: &s, Program: v.program, Clear: base + "/catalog", Order: s.order()}
+	view := catalogView{State: &s, Program: v.program, Clear: catalogPath, Order: s.order()}
 	if err == nil {
 		err = s.assumeCurrency(v)
 	}
@@ -155,19 +155,17 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	return p, nil
 }
 
-// sendCatalog returns a handler that sends all rows of an address as a file.
-func sendCatalog(f query.Format) func(v *visit) (reply, error) {
-	return func(v *visit) (reply, error) {
-		s, err := readState(v.params)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.assumeCurrency(v); err != nil {
-			return nil, err
-		}
-		q, values := s.plainQuery()
-		return download{Query: q, Values: values, Name: "catalog", Format: f}, nil
+// sendCatalog sends all rows of an address as a file.
+func sendCatalog(v *visit) (reply, error) {
+	s, err := readState(v.params)
+	if err != nil {
+		return nil, err
 	}
+	if err := s.assumeCurrency(v); err != nil {
+		return nil, err
+	}
+	q, values := s.plainQuery()
+	return download{Query: q, Values: values, Name: "catalog", Format: v.format()}, nil
 }
 
 func (view *catalogView) fill(c counts, rows []listing) {
@@ -201,7 +199,7 @@ func (view *catalogView) fill(c counts, rows []listing) {
 	}
 	at.Page = 1
 	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, base + "/catalog." + string(f.format) + "?" + at.encode()})
+		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + "?" + at.encode()})
 	}
 	view.SQL = s.asSQL()
 }
@@ -214,44 +212,44 @@ func (s *catalogState) dropPrices() {
 	}
 }
 
-// chips returns the set filters, each with the address without it.
+// chips returns the set filters. The link of a chip removes its filter.
 func (s *catalogState) chips() []chip {
 	var all []chip
-	add := func(text string, less catalogState) {
-		less.Page = 1
-		all = append(all, chip{Text: text, Link: less.link()})
+	add := func(text string, rest catalogState) {
+		rest.Page = 1
+		all = append(all, chip{Text: text, Link: rest.link()})
 	}
-	if less := *s; s.Search != "" {
-		less.Search = ""
-		add("Search: "+s.Search, less)
+	if rest := *s; s.Search != "" {
+		rest.Search = ""
+		add("Search: "+s.Search, rest)
 	}
 	for _, f := range facets() {
 		for i, c := range s.Chosen[f.key] {
-			less := *s
-			less.Chosen, less.Ranges = maps.Clone(s.Chosen), maps.Clone(s.Ranges)
-			less.Chosen[f.key] = slices.Delete(slices.Clone(s.Chosen[f.key]), i, i+1)
+			rest := *s
+			rest.Chosen, rest.Ranges = maps.Clone(s.Chosen), maps.Clone(s.Ranges)
+			rest.Chosen[f.key] = slices.Delete(slices.Clone(s.Chosen[f.key]), i, i+1)
 			text := f.label + ": " + newValueView(f, count{choice: c}, true, false).Label
 			if f.key == "currency" && s.Assumed {
 				text += ", the most frequent"
 			}
-			if f.key == "currency" && len(less.Chosen[f.key]) == 0 {
-				less.dropPrices()
+			if f.key == "currency" && len(rest.Chosen[f.key]) == 0 {
+				rest.dropPrices()
 			}
-			add(text, less)
+			add(text, rest)
 		}
 	}
 	for _, r := range spans() {
 		if l, ok := s.Ranges[r.key]; ok {
-			less := *s
-			less.Ranges = maps.Clone(s.Ranges)
-			delete(less.Ranges, r.key)
-			add(strings.TrimSpace(r.label+map[bool]string{true: " from " + l.Min}[l.Min != ""]+map[bool]string{true: " to " + l.Max}[l.Max != ""]), less)
+			rest := *s
+			rest.Ranges = maps.Clone(s.Ranges)
+			delete(rest.Ranges, r.key)
+			add(strings.TrimSpace(r.label+map[bool]string{true: " from " + l.Min}[l.Min != ""]+map[bool]string{true: " to " + l.Max}[l.Max != ""]), rest)
 		}
 	}
 	return all
 }
 
-func (s *catalogState) link() string { return base + "/catalog?" + s.encode() }
+func (s *catalogState) link() string { return catalogPath + "?" + s.encode() }
 
 // listing is a row of the table by column. It includes tags and prices.
 type listing map[string]query.Value

@@ -45,7 +45,7 @@ func spans() []span {
 // catalogColumn is a column that the table can show.
 type catalogColumn struct {
 	key, label string
-	// plain are the columns of main.product_listings, or price or tags.
+	// plain are columns of main.product_listings, or one of price, tier and tags.
 	plain []string
 	// sort is the column to sort by. Empty means that the header does not sort.
 	sort string

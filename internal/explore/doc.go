@@ -13,13 +13,13 @@
 // Write a function from a visit to a reply in a new file, such as showSnapshot. It runs a
 // query with v.run, or a named query with v.runNamed. Values are bound as parameters, and at most
 // 1,000 rows are kept. Parameters of the address are in v.PathValue("id") and v.params; the route
-// lists the allowed ones. The function returns an htmlPage with a title, the name of a template
-// and its data, or a download.
+// lists the allowed ones. The function returns newPage with a title, the name of a template, its
+// data and its scripts, or it returns a download.
 //
 // Write the template assets/NAME.html. It defines "content", and the data of the page is in
 // .Data. Package page has the layout, tables, charts and formats. Put names and texts of the
 // service into <bdi>. The content security policy forbids inline styles and scripts: add them to
-// the assets of package page. A page with charts adds page.ChartScripts to its scripts.
+// the assets of package page. The scripts of a page with charts are page.ChartScripts().
 //
 // Add a row to routes, with a path for http.ServeMux, and for a new tab also to tabs.
 //

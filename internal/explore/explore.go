@@ -19,8 +19,12 @@ import (
 	"placementsync/internal/report"
 )
 
-// base is the path of all pages.
-const base = "/explore"
+const (
+	// base is the path of all pages.
+	base        = "/explore"
+	catalogPath = base + "/catalog"
+	reportPath  = base + "/report"
+)
 
 // Config configures an Explorer.
 type Config struct {
@@ -70,7 +74,7 @@ type Explorer struct {
 	// token is the secret of this process in the form of the page for SQL. Pages of other sites
 	// cannot read it.
 	token string
-	// running limits the children.
+	// running limits the processes of typed SQL.
 	running chan struct{}
 }
 
@@ -94,22 +98,45 @@ type route struct {
 }
 
 func routes() []route {
-	return append(recordRoutes(), []route{
-		{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true, ownKeys: true},
-		{path: "/catalog.csv", tab: "Catalog", show: sendCatalog(query.CSV), newest: true, ownKeys: true, slow: true},
-		{path: "/catalog.xlsx", tab: "Catalog", show: sendCatalog(query.Excel), newest: true, ownKeys: true, slow: true},
-		{path: "/catalog.parquet", tab: "Catalog", show: sendCatalog(query.Parquet), newest: true, ownKeys: true, slow: true},
-		{path: "/report", tab: "Report", show: showReport, newest: true, slow: true},
-		{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
-		{path: "/schema", tab: "Schema", show: showSchema},
-	}...)
+	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true, ownKeys: true}
+	all := append(fileRoutes(catalog, sendCatalog), catalog,
+		route{path: "/questions", tab: "Questions", show: showQuestions},
+		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey, chartKey)},
+		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
+		route{path: "/report", tab: "Report", show: showReport, newest: true, slow: true},
+		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
+		route{path: "/schema", tab: "Schema", show: showSchema},
+	)
+	for _, kind := range []recordKind{listingKind(), outletKind(), orderKind(), campaignKind(), articleKind(), profileKind()} {
+		list := route{path: "/" + kind.name + "s", tab: kind.label + "s", show: showRecords(kind), keys: tableKeys()}
+		if kind.order == "" {
+			list.tab = "Catalog"
+		} else {
+			all = append(append(all, list), fileRoutes(list, sendRecords(kind))...)
+		}
+		all = append(all, route{path: list.path + "/{id}", tab: list.tab, show: showRecord(kind)},
+			route{path: list.path + "/{id}/{section}", tab: list.tab, show: showSection(kind), keys: tableKeys()},
+			route{path: list.path + "/{id}/{section}/{format}", tab: list.tab, show: showSection(kind), keys: tableKeys(), slow: true})
+	}
+	return all
+}
+
+// fileRoutes returns the routes that send the table of a page as a file, such as /orders.csv.
+func fileRoutes(page route, send func(v *visit) (reply, error)) []route {
+	var all []route
+	for _, f := range downloadFormats() {
+		file := page
+		file.path, file.show, file.slow = page.path+"."+string(f.format), send, true
+		all = append(all, file)
+	}
+	return all
 }
 
 type tab struct{ Name, Path string }
 
 func tabs() []tab {
-	return []tab{{"Catalog", base + "/catalog"}, {"Outlets", base + "/outlets"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
-		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"SQL", sqlPath}, {"Schema", base + "/schema"}, {"Report", base + "/report"}, {"Snapshot", base + "/snapshot"}}
+	return []tab{{"Catalog", catalogPath}, {"Outlets", base + "/outlets"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
+		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"SQL", sqlPath}, {"Schema", base + "/schema"}, {"Report", reportPath}, {"Snapshot", base + "/snapshot"}}
 }
 
 // New parses the templates. The catalog is opened by the first request.

@@ -13,7 +13,7 @@ import (
 // testLayout checks the response headers, the footer and the assets.
 func testLayout(t *testing.T, s *site) {
 	res, body, err := s.fetch(t.Context(), "/snapshot")
-	fatal(t, err)
+	must(t, err)
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -76,12 +76,12 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	s := newSiteOf(t, first)
 	s.get(t, "/snapshot", http.StatusOK)
 	data, err := os.ReadFile(first)
-	fatal(t, err)
+	must(t, err)
 	second := strings.TrimSuffix(first, ".duckdb") + "2.duckdb"
-	fatal(t, os.WriteFile(second, data, 0o600))
+	must(t, os.WriteFile(second, data, 0o600))
 	s.publish(explore.Version{Run: "20261102T020000Z", Catalog: second})
 	s.get(t, "/snapshot", http.StatusOK)
-	fatal(t, os.Remove(first)) // as retention does
+	must(t, os.Remove(first)) // as retention does
 	s.get(t, "/snapshot", http.StatusOK)
 	if log := s.logText(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
 		t.Errorf("the log contains:\n%s", log)

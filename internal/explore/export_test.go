@@ -4,7 +4,7 @@ import "context"
 
 // DeriveNow runs statements in the derived database of the newest snapshot, which must be open.
 func (e *Explorer) DeriveNow(ctx context.Context, statements ...string) error {
-	return e.pool.newest.db.Derive(ctx, statements...)
+	return e.pool.open[0].db.Derive(ctx, statements...)
 }
 
 // Stuck returns the number of queries that are still running after their time limit.

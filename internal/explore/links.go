@@ -2,7 +2,6 @@ package explore
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -24,7 +23,7 @@ func (l links) linkWriter(name string) string {
 
 // keepAsOf adds as_of to an address, unless its page shows only the newest snapshot.
 func (l links) keepAsOf(address string) string {
-	if l.AsOf == "" || slices.ContainsFunc(routes(), func(r route) bool { return r.newest && address == base+r.path }) {
+	if l.AsOf == "" || address == catalogPath || address == reportPath {
 		return address
 	}
 	separator := "?"

@@ -60,13 +60,13 @@ func newCatalog(t testing.TB, fixtures ...string) string {
 	rows := "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('" + run + "', '2026-11-01 02:00:00+00', 'complete');\n"
 	for _, name := range fixtures {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
-		fatal(t, err)
+		must(t, err)
 		rows += string(text)
 	}
 	return fixture.NewEmpty(t).Fill(t, rows)
 }
 
-func fatal(t testing.TB, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -96,15 +96,15 @@ func newSite(t testing.TB, fixtures ...string) *site {
 func newSiteOf(t testing.TB, catalog string) *site {
 	t.Helper()
 	self, err := os.Executable()
-	fatal(t, err)
+	must(t, err)
 	s := &site{version: explore.Version{Run: run, Catalog: catalog}, child: filepath.Join(t.TempDir(), "child")}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
 		Child: []string{self, statementWord, s.child}, Log: slog.New(slog.NewTextHandler(s, nil))})
-	fatal(t, err)
+	must(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
 	t.Cleanup(func() {
 		s.Close()
-		fatal(t, pages.Close())
+		must(t, pages.Close())
 	})
 	return s
 }
@@ -161,7 +161,7 @@ func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, 
 func (s *site) get(t testing.TB, path string, status int) string {
 	t.Helper()
 	res, body, err := s.fetch(t.Context(), path)
-	fatal(t, err)
+	must(t, err)
 	if res.StatusCode != status {
 		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logText())
 	}
@@ -172,7 +172,7 @@ func (s *site) get(t testing.TB, path string, status int) string {
 func (s *site) csv(t testing.TB, path string) [][]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(s.get(t, path, http.StatusOK))).ReadAll()
-	fatal(t, err)
+	must(t, err)
 	return records
 }
 
@@ -180,13 +180,13 @@ func (s *site) csv(t testing.TB, path string) [][]string {
 func (s *site) sql(t testing.TB, text string) [][]string {
 	t.Helper()
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
-	fatal(t, err)
+	must(t, err)
 	defer db.Close()
 	var out strings.Builder
 	_, err = db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
-	fatal(t, err)
+	must(t, err)
 	records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-	fatal(t, err)
+	must(t, err)
 	return records
 }
 

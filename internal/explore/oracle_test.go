@@ -198,15 +198,15 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
-	fatal(t, err)
+	must(t, err)
 	defer db.Close()
 	ask := func(text string) [][]string {
 		t.Helper()
 		var out strings.Builder
 		_, err := db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
-		fatal(t, err)
+		must(t, err)
 		records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-		fatal(t, err)
+		must(t, err)
 		return records[1:]
 	}
 	if n := len(ask("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 62 {

@@ -34,16 +34,16 @@ func TestOwnQueries(t *testing.T) {
 		"lines":   "-- title: Lines\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
-		fatal(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}, queries: dir}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
-	fatal(t, err)
+	must(t, err)
 	s.Server = httptest.NewUnstartedServer(pages.Handler())
 	s.Config.WriteTimeout = time.Second // pages must extend the write deadline
 	s.Start()
-	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
+	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
 
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as name type default")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")
@@ -116,7 +116,7 @@ func (s *site) askUntil(t *testing.T, path string, status int, text string) stri
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; {
 		res, body, err := s.fetch(t.Context(), path)
-		fatal(t, err)
+		must(t, err)
 		if res.StatusCode == status && strings.Contains(textOf(body), text) {
 			return body
 		}

@@ -17,8 +17,8 @@ import (
 const (
 	// sessions is the number of concurrent requests for a snapshot. More requests wait.
 	sessions = 4
-	// maxStuck is the number of queries running after their time limit at which new requests
-	// are rejected: each of them uses a core and a session.
+	// New requests are rejected while maxStuck queries are still running after their time limit.
+	// Such a query uses a core and a session.
 	maxStuck = sessions
 	// maxEarlier is the number of earlier snapshots that can be open.
 	maxEarlier = 2
@@ -28,11 +28,9 @@ const (
 // replaces, and earlier ones.
 type pool struct {
 	cfg Config
-	// turn is a mutex for newest, earlier and the borrowed snapshots. Waiting for it can be
-	// cancelled.
-	turn    chan struct{}
-	newest  *openSnapshot
-	earlier []*openSnapshot // the most recently used is last
+	// turn is a mutex for open and for the counts of requests. Waiting for it can be cancelled.
+	turn chan struct{}
+	open []*openSnapshot // the most recently used is last
 	// stuck counts the queries that DuckDB cannot interrupt and that are still running.
 	stuck atomic.Int32
 }
@@ -112,69 +110,52 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 		return nil, fmt.Errorf("open snapshot %s: %w", v.Run, err)
 	}
 	// A rebuilt version has the same run id.
-	isOld := func(s *openSnapshot) bool { return s.version != v || !os.SameFile(s.file, file) }
-	if p.newest != nil && isOld(p.newest) || slices.ContainsFunc(p.earlier, isOld) {
+	if slices.ContainsFunc(p.open, func(s *openSnapshot) bool { return s.version != v || !os.SameFile(s.file, file) }) {
 		p.dropAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
-	s := p.findOpen(asOf)
-	if s == nil {
-		replaced, err := p.findReplaced(asOf)
-		if err != nil {
-			return nil, err
-		}
-		if s, err = p.open(ctx, v, file, asOf); err != nil {
-			return nil, err
-		}
-		p.add(s, replaced)
+	if i := slices.IndexFunc(p.open, func(s *openSnapshot) bool { return s.asOf == asOf }); i >= 0 {
+		s := p.open[i]
+		p.open = append(slices.Delete(p.open, i, i+1), s)
+		s.borrowed++
+		return s, nil
 	}
+	replaced, err := p.findReplaced(asOf)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openVersion(ctx, p.cfg, v, file, asOf)
+	if err != nil {
+		return nil, err
+	}
+	if replaced != nil {
+		p.drop(replaced)
+		p.open = slices.DeleteFunc(p.open, func(s *openSnapshot) bool { return s == replaced })
+	}
+	p.open = append(p.open, s)
 	s.borrowed++
 	return s, nil
 }
 
-// findOpen returns a snapshot if it is open, and marks it as the most recently used.
-func (p *pool) findOpen(asOf string) *openSnapshot {
-	if asOf == "" {
-		return p.newest
+// findReplaced returns the earlier snapshot to close after another one was opened, or nil.
+// Snapshots in use are not closed. If maxEarlier are in use, no other one is opened, because each
+// needs its own memory.
+func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
+	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
+	if asOf == "" || len(earlier) < maxEarlier {
+		return nil, nil
 	}
-	i := slices.IndexFunc(p.earlier, func(s *openSnapshot) bool { return s.asOf == asOf })
-	if i < 0 {
-		return nil
-	}
-	s := p.earlier[i]
-	p.earlier = append(slices.Delete(p.earlier, i, i+1), s)
-	return s
-}
-
-// findReplaced returns the index of the earlier snapshot to close before another one is opened.
-// It is -1 if none must be closed. Snapshots in use are not closed: if all are in use, no other
-// is opened, because each needs its own memory.
-func (p *pool) findReplaced(asOf string) (int, error) {
-	if asOf == "" || len(p.earlier) < maxEarlier {
-		return -1, nil
-	}
-	idle := slices.IndexFunc(p.earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
+	idle := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
 	if idle < 0 {
-		return idle, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier ones are in progress", maxEarlier), "Try again in a moment."}
+		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier ones are in progress", maxEarlier), "Try again in a moment."}
 	}
-	return idle, nil
+	return earlier[idle], nil
 }
 
-func (p *pool) add(s *openSnapshot, replaced int) {
-	if s.asOf == "" {
-		p.newest = s
-		return
-	}
-	if replaced >= 0 {
-		p.drop(p.earlier[replaced])
-		p.earlier = slices.Delete(p.earlier, replaced, replaced+1)
-	}
-	p.earlier = append(p.earlier, s)
-}
-
-func (p *pool) open(ctx context.Context, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
-	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: p.cfg.MemoryLimit, Threads: p.cfg.Threads, Timezone: p.cfg.Timezone, AsOf: asOf, Sessions: sessions,
-		Timeout: max(p.cfg.Timeout, downloadTime)})
+// openVersion opens a version at the snapshot of asOf.
+func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
+	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: sessions,
+		Timeout: max(cfg.Timeout, downloadTime)})
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +197,8 @@ func (s *openSnapshot) countStanding(standing ledger.Standing) {
 	s.Standings = append(s.Standings, standingCount{standing, 1})
 }
 
-// release returns the snapshot and the handle of a request. If a query of the handle is still
-// running, release returns the handle when the query has ended.
+// release ends the use of a snapshot and of a handle by a request. If a query of the handle is still
+// running, the handle is given back when the query has ended.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
 	if db == nil || db.Abandoned() == nil {
 		p.giveBack(s, db)
@@ -249,13 +230,10 @@ func (p *pool) drop(s *openSnapshot) {
 }
 
 func (p *pool) dropAll() {
-	if p.newest != nil {
-		p.drop(p.newest)
-	}
-	for _, s := range p.earlier {
+	for _, s := range p.open {
 		p.drop(s)
 	}
-	p.newest, p.earlier = nil, nil
+	p.open = nil
 }
 
 func (p *pool) closeUnused(s *openSnapshot) {

@@ -14,7 +14,7 @@ import (
 func testQuestionsAreListed(t *testing.T, s *site) {
 	body := s.get(t, "/questions", http.StatusOK)
 	all, err := query.List()
-	fatal(t, err)
+	must(t, err)
 	for _, q := range all {
 		wantLinks(t, body, "/explore/questions/"+q.Name)
 		wantTexts(t, body, q.Title)

@@ -132,13 +132,15 @@ func sendResult(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := download{Query: q.query, Values: q.values, Name: q.query.Name, Format: query.Format(v.PathValue("format"))}
-	if t, err := q.openTable(q.query, q.values, ""); err == nil {
-		d.Query, d.Values = t.whole()
-	} else if errors.As(err, new(*statusError)) {
+	t, err := q.openTable(q.query, q.values, "")
+	switch {
+	case err == nil:
+		return t.sendFile(q.query.Name), nil
+	case errors.As(err, new(*statusError)):
 		return nil, err
 	}
-	return d, nil // without filters and order if the query cannot be part of another one
+	// The query cannot be part of another one. Its result has no filters and no order.
+	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: v.format()}, nil
 }
 
 // findQuestion finds the query of an address and parses its parameters.

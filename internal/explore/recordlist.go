@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"placementsync/internal/page"
-	"placementsync/internal/query"
 )
 
 // listView is a page with a table: the list of all records of a kind, or a table of a record's page.
@@ -56,14 +55,13 @@ func (t *table) showList(view listView, empty, files string) (reply, error) {
 }
 
 // sendRecords returns the handler that sends the list of a kind of record as a file.
-func sendRecords(kind recordKind, f query.Format) func(v *visit) (reply, error) {
+func sendRecords(kind recordKind) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		t, err := v.openList(kind)
 		if err != nil {
 			return nil, err
 		}
-		q, values := t.whole()
-		return download{Query: q, Values: values, Name: kind.name + "s", Format: f}, nil
+		return t.sendFile(kind.name + "s"), nil
 	}
 }
 
@@ -87,9 +85,8 @@ func showSection(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		if format := v.PathValue("format"); format != "" {
-			q, values := t.whole()
-			return download{Query: q, Values: values, Name: kind.name + "_" + name, Format: query.Format(format)}, nil
+		if v.PathValue("format") != "" {
+			return t.sendFile(kind.name + "_" + name), nil
 		}
 		address := linkTo(kind.name+"s", b.id)
 		of := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}

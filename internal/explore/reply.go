@@ -84,22 +84,24 @@ func downloadFormats() []downloadFormat {
 	}
 }
 
-func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	at := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == d.Format })
+func findFormat(format query.Format) (downloadFormat, error) {
+	at := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == format })
 	if at < 0 {
-		return usageErr(fmt.Sprintf("unknown format %q: use csv, xlsx or parquet", d.Format), "Change the format in the address.")
+		return downloadFormat{}, usageErr(fmt.Sprintf("unknown format %q: use csv, xlsx or parquet", format), "Change the format in the address.")
 	}
-	mediaType := downloadFormats()[at].mediaType
-	begin := func() {
-		w.Header().Set("Content-Type", mediaType)
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.Name+"."+string(d.Format)))
+	return downloadFormats()[at], nil
+}
+
+func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+	format, err := findFormat(d.Format)
+	if err != nil {
+		return err
 	}
+	out := &downloadWriter{w: w, mediaType: format.mediaType, file: d.Name + "." + string(d.Format)}
 	if v.Method == http.MethodHead { // do not run the query
-		begin()
+		out.begin()
 		return nil
 	}
-	out := &downloadWriter{w: w, begin: begin}
-	var err error
 	switch d.Format {
 	case query.Parquet:
 		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, out)
@@ -118,25 +120,31 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return err
 }
 
-// downloadWriter calls begin before the first byte, so that an error before it can be shown as a
-// page. After end it rejects writes: a query that DuckDB cannot interrupt may still write when
-// the connection is used for another request.
+// downloadWriter writes the headers of a file before its first byte, so that an error before it
+// can be shown as a page. After end it rejects writes: a query that DuckDB cannot interrupt may
+// still write when the connection is used for another request.
 type downloadWriter struct {
-	mu    sync.Mutex // guards begin and ended
-	w     http.ResponseWriter
-	begin func()
-	ended bool
+	mu              sync.Mutex // guards hasBegun and hasEnded
+	w               http.ResponseWriter
+	mediaType, file string
+
+	hasBegun, hasEnded bool
+}
+
+func (b *downloadWriter) begin() {
+	b.w.Header().Set("Content-Type", b.mediaType)
+	b.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", b.file))
+	b.hasBegun = true
 }
 
 func (b *downloadWriter) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended {
+	if b.hasEnded {
 		return 0, errTooSlow
 	}
-	if b.begin != nil {
+	if !b.hasBegun {
 		b.begin()
-		b.begin = nil
 	}
 	return b.w.Write(p)
 }
@@ -145,8 +153,8 @@ func (b *downloadWriter) Write(p []byte) (int, error) {
 func (b *downloadWriter) end() (hasBegun bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ended = true
-	return b.begin == nil
+	b.hasEnded = true
+	return b.hasBegun
 }
 
 // Link keeps the snapshot of the page in the address of another one.
@@ -220,7 +228,6 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	}
 }
 
-// headingOf returns the heading of an error page.
 func headingOf(status int) string {
 	switch status {
 	case http.StatusNotFound:

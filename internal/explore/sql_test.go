@@ -69,7 +69,7 @@ func (s *site) runSQL(t testing.TB, text string, status int, more ...string) str
 		form.Set(more[i], more[i+1])
 	}
 	res, body, err := s.post(t.Context(), form, map[string]string{"Sec-Fetch-Site": "same-origin"})
-	fatal(t, err)
+	must(t, err)
 	if res.StatusCode != status {
 		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", text, res.StatusCode, status, textOf(body), s.logText())
 	}
@@ -109,9 +109,9 @@ func testStatements(t *testing.T, s *site) {
 	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "colour", "red"), `unknown parameter "colour"`)
 	// The page of a statement allows the styles of the editor by a nonce that changes.
 	res, _, err := s.fetch(t.Context(), "/sql")
-	fatal(t, err)
+	must(t, err)
 	again, _, err := s.fetch(t.Context(), "/sql")
-	fatal(t, err)
+	must(t, err)
 	policy := res.Header.Get("Content-Security-Policy")
 	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == again.Header.Get("Content-Security-Policy") {
 		t.Errorf("the policies are %s and %s", policy, again.Header.Get("Content-Security-Policy"))
@@ -120,7 +120,7 @@ func testStatements(t *testing.T, s *site) {
 		Schemas map[string][]struct{ Name string }
 		Macros  []struct{ Name string }
 	}
-	fatal(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &words))
+	must(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &words))
 	for _, row := range s.sql(t, "SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE database_name = 'catalog' AND NOT internal")[1:] {
 		if !slices.ContainsFunc(words.Schemas[row[0]], func(w struct{ Name string }) bool { return w.Name == row[1] }) {
 			t.Errorf("the completion lacks the table %s.%s", row[0], row[1])
@@ -146,7 +146,7 @@ func testStatementFiles(t *testing.T, s *site) {
 // testForgedStatements checks that a statement of another site, or without the token, is not run.
 func testForgedStatements(t *testing.T, s *site) {
 	token := s.token(t)
-	fatal(t, os.WriteFile(s.child, []byte("no child"), 0o600))
+	must(t, os.WriteFile(s.child, []byte("no child"), 0o600))
 	for _, c := range []struct {
 		name, token string
 		headers     map[string]string
@@ -161,7 +161,7 @@ func testForgedStatements(t *testing.T, s *site) {
 		{"wrong token", token + "x", map[string]string{"Sec-Fetch-Site": "same-origin"}, http.StatusForbidden},
 	} {
 		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
-		fatal(t, err)
+		must(t, err)
 		if res.StatusCode != c.status || !strings.Contains(body, "the statement was not run") {
 			t.Errorf("%s: got %d:\n%s", c.name, res.StatusCode, textOf(body))
 		}
@@ -186,7 +186,7 @@ func (s *site) childOf(t *testing.T) *os.Process {
 		text, err := os.ReadFile(s.child)
 		if pid, numberErr := strconv.Atoi(string(text)); err == nil && numberErr == nil {
 			child, err := os.FindProcess(pid)
-			fatal(t, err)
+			must(t, err)
 			return child
 		}
 	}
@@ -206,7 +206,7 @@ func testCrashedStatement(t *testing.T, s *site) {
 			t.Error(err)
 		}
 	}()
-	fatal(t, s.childOf(t).Signal(syscall.SIGSEGV))
+	must(t, s.childOf(t).Signal(syscall.SIGSEGV))
 	if got := <-answer; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
 		t.Errorf("the page is %s\n%s", got, s.logText())
 	}
@@ -240,9 +240,9 @@ func TestTypedSQLCanBeOff(t *testing.T) {
 	t.Parallel()
 	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
-	fatal(t, err)
+	must(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
-	t.Cleanup(func() { s.Close(); fatal(t, pages.Close()) })
+	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
 	s.get(t, "/sql", http.StatusNotFound)
 	if res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 1"}}, nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a statement: %v, %v\n%s", res.Status, err, body)
@@ -267,7 +267,7 @@ func TestTrialTypedSQLOnlyReads(t *testing.T) {
 // testEscapes tries up to most escapes of each kind. Each runs in its own process.
 func testEscapes(t *testing.T, most int) {
 	outside := t.TempDir()
-	fatal(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
 	s := newSite(t, "records.sql")
 	before := sums(t, filepath.Dir(s.version.Catalog), outside)
 	words := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
@@ -275,7 +275,7 @@ func testEscapes(t *testing.T, most int) {
 	refused := func(text, reason string) {
 		t.Helper()
 		res, body, err := s.post(t.Context(), url.Values{"sql": {words.Replace(text)}, "token": {token}}, nil)
-		fatal(t, err)
+		must(t, err)
 		if _, result, _ := strings.Cut(body, `<section id="result"`); res.StatusCode != http.StatusBadRequest || !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {
 			t.Errorf("%s: got %d, want %q:\n%s", text, res.StatusCode, reason, textOf(result))
 		}
@@ -290,7 +290,7 @@ func testEscapes(t *testing.T, most int) {
 	}
 	for _, text := range escapes.Unread()[:min(most, len(escapes.Unread()))] {
 		_, _, err := s.post(t.Context(), url.Values{"sql": {words.Replace(strings.Replace(text, "%s", escapes.Worst, 1))}, "token": {token}}, nil)
-		fatal(t, err)
+		must(t, err)
 	}
 	if diff := cmp.Diff(before, sums(t, filepath.Dir(s.version.Catalog), outside)); diff != "" {
 		t.Errorf("files on disk changed (-before +after):\n%s", diff)
@@ -303,10 +303,10 @@ func sums(t *testing.T, dirs ...string) map[string][32]byte {
 	found := map[string][32]byte{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		fatal(t, err)
+		must(t, err)
 		for _, file := range files {
 			data, err := os.ReadFile(file)
-			fatal(t, err)
+			must(t, err)
 			found[file] = sha256.Sum256(data)
 		}
 	}
@@ -321,7 +321,7 @@ func TestStatementAsQuestion(t *testing.T) {
 	_, text, _ := strings.Cut(body, `<pre id="file">`)
 	text, _, _ = strings.Cut(text, "</pre>")
 	s.queries = t.TempDir()
-	fatal(t, os.WriteFile(filepath.Join(s.queries, "mine.sql"), []byte(text), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.queries, "mine.sql"), []byte(text), 0o600))
 	wantTexts(t, s.get(t, "/questions/mine", http.StatusOK), "Title of the question", "Listings")
 }
 
@@ -331,7 +331,7 @@ func TestSchemaPage(t *testing.T) {
 	body := s.get(t, "/schema", http.StatusOK)
 	text := textOf(body)
 	tables, err := dictionary.Read(nil)
-	fatal(t, err)
+	must(t, err)
 	for _, table := range tables {
 		if !strings.Contains(body, `href="/explore/sql?sql=FROM&#43;`+table.Name()+`&#43;LIMIT&#43;100"`) && !strings.Contains(body, `href="/explore/sql?sql=FROM+`+table.Name()+`+LIMIT+100"`) {
 			t.Errorf("the page has no link to the editor with %s", table.Name())
@@ -353,8 +353,8 @@ func TestSchemaPage(t *testing.T) {
 func TestTrialEditorIsReproducible(t *testing.T) {
 	requireTrials(t)
 	dir := t.TempDir()
-	fatal(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
-	fatal(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))
+	must(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
+	must(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))
 	if err := pinned.InstallNode(t.Context(), filepath.Join(dir, "editor")); err != nil {
 		t.Skip(err)
 	}
@@ -364,9 +364,9 @@ func TestTrialEditorIsReproducible(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "assets", "editor.min.js"))
-	fatal(t, err)
+	must(t, err)
 	want, err := os.ReadFile("assets/editor.min.js")
-	fatal(t, err)
+	must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("editor.min.js differs from the build of editor.entry.js")
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"placementsync/internal/dictionary"
@@ -110,12 +109,12 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timeout: e.cfg.Timeout}
 	view.HasRun = true
 	if format := query.Format(v.params.Get(formatKey)); format != "" {
-		at := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == format })
-		if at < 0 {
-			return nil, usageErr(fmt.Sprintf("unknown format %q: use csv, xlsx or parquet", format), "Choose a format on the page SQL.")
+		f, err := findFormat(format)
+		if err != nil {
+			return nil, err
 		}
 		job.Format, job.Timeout = format, max(job.Timeout, downloadTime-sendGrace)
-		return sqlDownload{job, downloadFormats()[at].mediaType, view}, nil
+		return sqlDownload{job, f.mediaType, view}, nil
 	}
 	a, err := e.runJob(v.Context(), job, io.Discard)
 	if err != nil {
@@ -180,10 +179,7 @@ type sqlDownload struct {
 }
 
 func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	out := &downloadWriter{w: w, begin: func() {
-		w.Header().Set("Content-Type", d.mediaType)
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "result."+string(d.job.Format)))
-	}}
+	out := &downloadWriter{w: w, mediaType: d.mediaType, file: "result." + string(d.job.Format)}
 	_, err := e.runJob(v.Context(), d.job, out)
 	if hasBegun := out.end(); err != nil && hasBegun {
 		return &sentError{err}

@@ -15,8 +15,8 @@ import (
 type columnRole struct {
 	query.Column
 	hidden bool
-	// id is the column with the id of the record in the values, kind the kind of record, or writer.
-	// The values link to records of a known kind.
+	// id is the column with the id of the record that the value names. It is the column itself if
+	// the values are ids. kind is the kind of record, or "writer". Values of a known kind are links.
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string

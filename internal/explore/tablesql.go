@@ -19,8 +19,8 @@ type table struct {
 	values map[string]string
 	roles  []columnRole
 	state  tableState
-	// hidden is the last column of the query if it is the text to search and not shown. If it is
-	// empty, the search covers all texts.
+	// hidden is the last column of the query, which contains the text to search and is not shown.
+	// If the query has no such column, hidden is empty and the search covers all texts.
 	hidden string
 }
 
@@ -46,7 +46,7 @@ const (
 	mostChoices = 100
 )
 
-// place is the position of a row in the query. It makes each order of a table unique.
+// place is the column with the position of a row in the query. It makes each order unique.
 const place = `"row of the query"`
 
 // openTable reads the columns of a query and the state in the address.
@@ -135,7 +135,7 @@ func (t *table) newBinder() *binder {
 	return &binder{values: map[string]string{}, prefix: "table_"}
 }
 
-// whole returns the query of a download: all rows of the state in its order.
+// whole returns the query of a download: all rows that match the filters, in the chosen order.
 func (t *table) whole() (query.Query, map[string]string) {
 	b := t.newBinder()
 	where := t.where(b)
@@ -143,6 +143,12 @@ func (t *table) whole() (query.Query, map[string]string) {
 		return t.base, t.values
 	}
 	return t.bound("SELECT * EXCLUDE "+t.excluded(place)+" FROM (SELECT row_number() OVER () AS "+place+", * FROM (\n"+t.text()+"\n))"+where+t.orderBy(), b)
+}
+
+// sendFile returns all rows that match the filters as a file.
+func (t *table) sendFile(name string) download {
+	q, values := t.whole()
+	return download{Query: q, Values: values, Name: name, Format: t.format()}
 }
 
 // read reads one page of the table, its totals and its choices with one statement.
@@ -210,7 +216,7 @@ func (t *table) sumsText() string {
 
 // choicesText returns the expression of tableRows.Choices.
 func (t *table) choicesText() string {
-	lists := []string{"CAST([] AS VARCHAR[])"} // the first list is empty, so that the list of lists is not
+	lists := []string{"CAST([] AS VARCHAR[])"} // has the type of the other lists, in case there are none
 	for _, r := range t.roles {
 		if r.choosable() {
 			column := sqltext.Quote(r.Name)

@@ -40,8 +40,8 @@ type rangeView struct {
 	IsTime                          bool
 }
 
-// addressWith returns the address of the page with other values of some parameters. An empty value
-// removes one. Without a new page it is the first.
+// addressWith returns the address of the page with some parameters changed. An empty value removes
+// a parameter. The address has a page number only if the changes contain one.
 func (v *visit) addressWith(changes ...pair) string {
 	params := url.Values{}
 	for key, all := range v.params {
@@ -154,7 +154,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	if t.state.Search != "" {
 		view.Chips = append(view.Chips, chip{"Search: " + t.state.Search, "", t.addressWith(pair{searchKey, ""})})
 	}
-	clear := []pair{{searchKey, ""}}
+	cleared := []pair{{searchKey, ""}}
 	for _, f := range t.state.Filters {
 		key := f.key + f.column.Name
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == f.column.Name })]
@@ -164,9 +164,9 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			text = page.Decimal(f.text)
 		}
 		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + word + text, f.text, t.addressWith(pair{key, ""})})
-		clear = append(clear, pair{key, ""})
+		cleared = append(cleared, pair{key, ""})
 	}
-	view.Clear = t.addressWith(clear...)
+	view.Clear = t.addressWith(cleared...)
 	next := 1 // the first list is empty
 	for _, r := range t.roles {
 		if r.choosable() {
@@ -229,8 +229,8 @@ func (t *table) addPages(view *tableView, rows tableRows) {
 		view.Count += fmt.Sprintf(", %s to %s", plural.Number(first), plural.Number(last))
 	}
 	if t.state.Page > 1 {
-		before := min(int64(t.state.Page-1), max(1, (rows.Total+tableRowsShown-1)/tableRowsShown))
-		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(before)})
+		previous := min(int64(t.state.Page-1), max(1, (rows.Total+tableRowsShown-1)/tableRowsShown))
+		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(previous)})
 	}
 	if last >= first && last < rows.Total {
 		view.Next = t.addressWith(pair{pageKey, fmt.Sprint(t.state.Page + 1)})

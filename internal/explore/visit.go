@@ -1,9 +1,12 @@
 package explore
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"net/url"
+	"path"
+	"strings"
 
 	"placementsync/internal/query"
 )
@@ -21,6 +24,11 @@ type visit struct {
 	snapshot *openSnapshot
 	db       *query.DB
 	program  string
+}
+
+// format returns the format of a download, from the last part of the path.
+func (v *visit) format() query.Format {
+	return query.Format(cmp.Or(v.PathValue("format"), strings.TrimPrefix(path.Ext(v.URL.Path), ".")))
 }
 
 // runNamed runs a named query.

@@ -1,7 +1,7 @@
 -- The page of a campaign.
 
 -- name: head
--- If the list of campaigns was not read, a campaign may still be known from its articles and items.
+-- A campaign that is not in the list of campaigns may be known from its items, articles or profile.
 WITH sources AS (
     SELECT 1 AS rank, id, name, profile_id, profile_name, status, reference, target_date, budget, total_articles, valid_from
     FROM history.campaigns WHERE id = $id
@@ -39,10 +39,6 @@ LEFT JOIN main.order_items AS i ON i.id = n.id
 LEFT JOIN main.orders AS o ON o.id = i.order_id
 WHERE n.campaign_id = $id
 ORDER BY n.name, n.id;
-
--- name: questionnaire
--- The questionnaire of the campaign.
-SELECT id AS questionnaire FROM history.questionnaires WHERE campaign_id = $id ORDER BY valid_from DESC LIMIT 1;
 
 -- name: list
 SELECT c.name AS campaign, c.id AS campaign_id, coalesce(p.name, c.profile_name) AS profile, c.profile_id, c.status,

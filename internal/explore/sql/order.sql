@@ -1,7 +1,7 @@
 -- The page of an order.
 
 -- name: head
--- If the list of orders was not read, an order may still be known from its items.
+-- An order that is not in the list of orders may be known from its items or its profile.
 WITH sources AS (
     SELECT 1 AS rank, id, reference_number, profile_id, status, created_at, date_paid, total, checkout_link, valid_from
     FROM history.orders WHERE id = $id

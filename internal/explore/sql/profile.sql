@@ -1,8 +1,8 @@
 -- The page of a client profile.
 
 -- name: head
--- If the list of profiles was not read, a profile may still be known from its campaigns and
--- orders.
+-- A profile that is not in the list of profiles may be known from its campaigns, orders or
+-- articles.
 WITH sources AS (
     SELECT 1 AS rank, id, name, legal_company_name, type, location, website_url, drive_link, valid_from FROM history.profiles WHERE id = $id
     UNION ALL
