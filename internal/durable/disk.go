@@ -18,15 +18,15 @@ import (
 type Disk struct {
 	// Step, if set, is called before and after each change, and in the middle of each
 	// write, with a name such as "before fsync manifest.json" and the path of the changed
-	// file. If it returns an error, the change fails with it; if that was the call before
-	// the change, the change is not made.
+	// file. An error of Step becomes the error of the change. If the call before a change
+	// fails, the change is not made.
 	Step func(name, path string) error
 	// Label, if set, returns the name of a file or folder for Step, so that step names are
 	// the same in every run. It defaults to filepath.Base.
 	Label func(path string) string
 }
 
-// CallStep calls Step, if it is set, without a path, at a point between two changes.
+// CallStep calls Step, if it is set, between two changes, without a path.
 func (d Disk) CallStep(name string) error {
 	if d.Step == nil {
 		return nil
@@ -56,8 +56,8 @@ func (d Disk) Do(step, path string, change func() error) error {
 	return d.Step("after "+name, path)
 }
 
-// WriteInHalves writes data with one call of write. If Step is set, it makes two calls with the
-// step "mid write" between them, as a full disk or a kill interrupts a write.
+// WriteInHalves calls write with data and offset 0. If Step is set, it calls write once for each
+// half of data, and Step between the two calls, as a full disk or a kill interrupts a write.
 func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, offset int) error) error {
 	half := 0
 	if d.Step != nil {
@@ -72,7 +72,13 @@ func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, of
 	return write(data[half:], half)
 }
 
-// write appends data to f. Steps show path, the final name of f.
+// Create creates a file. It fails with fs.ErrExist if the name exists. The umask applies to
+// mode. The name is durable after a Sync of the folder.
+func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+}
+
+// write appends data to f. The name of the step contains path, the final name of f.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.Do("write", path, func() error {
 		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {
@@ -91,8 +97,14 @@ func (d Disk) Append(f *os.File, data []byte) error {
 	return d.Do("fsync", f.Name(), f.Sync)
 }
 
-// AppendLine appends one line to a file and syncs it. It first ends an incomplete last
-// line, left by a crash, so that only that line is damaged.
+// Overwrite replaces the content of a file in place. It does not sync the file and calls no
+// step. After a kill the file may be empty or incomplete. The umask applies to mode.
+func (d Disk) Overwrite(path string, data []byte, mode fs.FileMode) error {
+	return os.WriteFile(path, data, mode)
+}
+
+// AppendLine appends one line to a file, which it creates if it is missing, and syncs it. It
+// first ends an incomplete last line, left by a crash, so that only that line is damaged.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
@@ -161,10 +173,10 @@ func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Acc
 	})
 }
 
-// linkNew renames a temporary file, and fails if the new name exists.
+// linkNew renames a file. It fails if the new name exists.
 func (d Disk) linkNew(from, to string) error {
 	err := d.Do("link", to, func() error { return os.Link(from, to) })
-	if _, missing := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(missing, fs.ErrNotExist) {
+	if _, statErr := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(statErr, fs.ErrNotExist) {
 		return d.Rename(from, to) // a file system without hard links
 	}
 	if err != nil {
@@ -207,7 +219,7 @@ func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.Fil
 // writeThrough creates a temporary file, calls fill to write it, syncs it and calls finish
 // to rename it.
 func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
-	f, err := CreateTemp(path, mode)
+	f, err := d.CreateTemp(path, mode)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		// Users know the folder, but not the name of the temporary file.
 		return fmt.Errorf("write %s: %w", path, &fs.PathError{Op: "create a file in", Path: filepath.Dir(path), Err: pathErr.Err})
@@ -282,14 +294,14 @@ func (d Disk) Discard(path string) error {
 }
 
 // RemoveWithEmptyParents removes a file and then its empty parent folders below root, and
-// syncs the first folder that is not empty. It calls no step.
-func RemoveWithEmptyParents(path, root string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// syncs the first folder that is not empty.
+func (d Disk) RemoveWithEmptyParents(path, root string) error {
+	if err := d.Remove(path); err != nil {
 		return err
 	}
 	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
-			return syncPath(dir) // not empty
+			return d.Sync(dir) // not empty
 		}
 	}
 	return nil

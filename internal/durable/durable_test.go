@@ -239,11 +239,11 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
 		must(t, os.WriteFile(filepath.Join(root, name), nil, 0o600))
 	}
-	must(t, durable.RemoveWithEmptyParents(filepath.Join(root, "table/day/file"), root))
+	must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/day/file"), root))
 	if _, err := os.Stat(filepath.Join(root, "table/day")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the empty folder still exists: %v", err)
 	}
-	must(t, durable.RemoveWithEmptyParents(filepath.Join(root, "table/other/file"), root))
+	must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/other/file"), root))
 	if _, err := os.Stat(root); err != nil {
 		t.Error(err)
 	}

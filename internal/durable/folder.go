@@ -10,8 +10,8 @@ import (
 )
 
 // WriteFolder creates a temporary folder, calls fill to write its files, syncs it and
-// renames it to path. It replaces an existing folder, atomically if the file system can
-// exchange two names; otherwise path does not exist for a moment. After an error of fill
+// renames it to path. It replaces an existing folder atomically if the file system can
+// exchange two names. Otherwise path does not exist for a moment. If fill fails,
 // path is unchanged. The umask decides who may read the folder.
 func WriteFolder(path string, fill func(dir string) error) (err error) {
 	const public = 0o755

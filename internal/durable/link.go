@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// SwapLink replaces the target of a symbolic link atomically.
+// SwapLink creates a symbolic link, or replaces an existing one atomically.
 func (d Disk) SwapLink(target, link string) error {
 	if current, err := os.Readlink(link); err == nil && current == target {
 		return nil
@@ -35,8 +35,8 @@ func (d Disk) Copy(from, to string) error {
 	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
 }
 
-// replacePath calls create with a temporary path and renames the new file to path. It first
-// removes the temporary file of a killed process.
+// replacePath calls create with a temporary path and renames the created file or link to path.
+// It first removes the temporary file of a killed process.
 func (d Disk) replacePath(path string, create func(next string) error) error {
 	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,8 +66,8 @@ func (d Disk) copyWithTime(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-// CopyWith creates a file, calls copyTo to copy the content and syncs it. After an error the
-// new file may exist.
+// CopyWith creates the file to, calls copyTo to copy the content and syncs the file. After an
+// error the file may exist.
 func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (err error) {
 	const public = 0o644
 	src, err := os.Open(from)
@@ -75,7 +75,7 @@ func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, public)
+	dst, err := d.Create(to, public)
 	if err != nil {
 		return err
 	}
@@ -86,13 +86,13 @@ func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (e
 	return d.Do("fsync", to, dst.Sync)
 }
 
-// SameFile reports whether two names lead to the same file, or to a copy made by Link or
-// Copy, which has the modification time of the original to the nanosecond.
+// SameFile reports whether two paths lead to the same file, or one to a copy of the other by Link
+// or Copy. A copy has the size and the modification time of the original.
 func SameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX != nil || errY != nil {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA != nil || errB != nil {
 		return false
 	}
-	return os.SameFile(x, y) || x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
+	return os.SameFile(infoA, infoB) || infoA.Size() == infoB.Size() && infoA.ModTime().Equal(infoB.ModTime())
 }

@@ -13,35 +13,33 @@ import (
 	"syscall"
 )
 
-// A temporary file or folder is beside the path that it will be renamed to. Its process
+// A temporary file or folder is in the folder of the path that it will be renamed to. Its process
 // locks it, so that the next process can distinguish files of killed processes from files
-// in use. Process ids alone are not enough: in a container each process may have the id of
+// in use. Process ids are not enough: in a container each process may have the id of
 // its predecessor, and two containers may share a volume.
 
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// removeDead removes the temporary files and folders of killed processes from a folder.
-// Their names are the prefix, a process id and a suffix. It ignores files of other users,
-// which it may not remove.
-func removeDead(dir, prefix string) {
-	entries, err := os.ReadDir(cmp.Or(dir, "."))
-	if err != nil {
-		return // the caller's own use of the folder returns the error
-	}
+// findProcessFiles returns the files and folders whose names are prefix, a process id, a point
+// and any text. It returns the process ids by path.
+func findProcessFiles(dir, prefix string) map[string]int {
+	found := map[string]int{}
+	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller's own use of the folder returns the error
 	for _, e := range entries {
 		rest, hasPrefix := strings.CutPrefix(e.Name(), prefix)
 		number, _, hasNumber := strings.Cut(rest, ".")
 		pid, err := strconv.Atoi(number)
-		if !hasPrefix || !hasNumber || err != nil || !e.IsDir() && !e.Type().IsRegular() {
-			continue
+		if hasPrefix && hasNumber && err == nil && (e.IsDir() || e.Type().IsRegular()) {
+			found[filepath.Join(dir, e.Name())] = pid
 		}
-		removeUnlocked(filepath.Join(dir, e.Name()), pid)
 	}
+	return found
 }
 
 // removeUnlocked removes a file or folder unless a process has locked it. If the file
-// system has no locks, it tests whether the process exists.
+// system has no locks, it keeps those of existing processes. It ignores files of other users,
+// which it may not remove.
 func removeUnlocked(path string, pid int) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,17 +100,17 @@ func CheckTemp() error {
 
 // CreateTemp creates a new file in the folder of path. Unlike os.CreateTemp it takes a
 // mode, to which the umask applies. No other process removes the file until it is closed.
-func CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
-	return newTemp(path, func(name string) (*os.File, error) {
-		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-	})
+func (d Disk) CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
+	return newTemp(path, func(name string) (*os.File, error) { return d.Create(name, mode) })
 }
 
 // newTemp calls create with names in the folder of path until one is free, and locks the
 // new file or folder. It first removes the temporary files of killed processes for path.
 func newTemp(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
-	removeDead(dir, prefix)
+	for name, pid := range findProcessFiles(dir, prefix) {
+		removeUnlocked(name, pid)
+	}
 	for {
 		name := filepath.Join(dir, processPrefix(prefix)+strconv.FormatUint(uint64(rand.Uint32()), 10))
 		f, err := create(name)
@@ -141,8 +139,8 @@ func isStillAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// RemoveTemps removes all temporary files of path. The caller ensures that no process is
-// writing path.
+// RemoveTemps removes all temporary files of path, also those of older programs. The caller
+// ensures that no process is writing path.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {

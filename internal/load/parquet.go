@@ -69,22 +69,19 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 				return nil, fmt.Errorf("write Parquet: %w", err)
 			}
 		}
-		if carried {
-			d.SealFile(written[i].File)
-		} else {
+		if !carried {
 			rest = append(rest, t)
 		}
 	}
-	if err := writeTables(ctx, d, defs, rest, d.SealFile); err != nil {
+	if err := writeTables(ctx, d, defs, rest); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
 	return written, nil
 }
 
 // writeTables writes one table after the other, each with as many threads as the memory
-// limit allows. Two tables at a time with one thread each take as long. It calls finished
-// with each complete file.
-func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, finished func(file string)) error {
+// limit allows. Two tables at a time with one thread each take as long.
+func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) error {
 	if len(tables) == 0 {
 		return nil
 	}
@@ -101,7 +98,6 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		if err := d.Exec(ctx, writeTable(d, defs[t.Name], limit/int64(threads)/groupShare)); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
-		finished(parquetFile(t.Name))
 	}
 	_, err = setThreads(ctx, d, before)
 	return err

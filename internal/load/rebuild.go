@@ -96,7 +96,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 		return fmt.Errorf("write %s of %s again: history has %d rows of it, the manifest %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows, one.Table.Rows)
 	}
 	d.Run, d.At = one.Day.SourceRun(), one.Day.SnapshotAt
-	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t}, func(string) {})
+	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 
 // DropClosed removes from these tables of main the versions that past has.

@@ -1,9 +1,8 @@
 package warehouse
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -47,77 +46,39 @@ func (d *Draft) NewCarrier() *Carrier {
 
 // Carry copies the file of an unchanged table into the draft, byte for byte, so that its checksum
 // is the same. It does not link it, because repairs rely on independent copies. It returns false
-// if the file must be written again: its layout may differ, or it is damaged. DamagedFiles then
-// contains it.
+// if the file must be written again, because its layout may differ or it is damaged. DamagedFiles
+// contains a damaged file.
 func (c *Carrier) Carry(table string) (bool, error) {
-	entry := c.from.Table(table)
+	entry, d := c.from.Table(table), c.draft
 	if entry.File == "" {
 		return false, nil
 	}
-	path := filepath.Join(c.draft.w.Folder.VersionPath(c.from.RunID), entry.File)
-	from, err := os.Open(path)
-	if err != nil {
-		c.draft.addDamagedFile(path, ProblemOf(err))
-		return false, nil
-	}
-	defer from.Close()
-	to := filepath.Join(c.draft.Dir, entry.File)
-	disk, problem := c.draft.w.Folder.disk, ""
-	err = disk.Do("copy", to, func() (err error) {
-		problem, err = copyIntact(from, to, entry.FileSum)
+	path, to := filepath.Join(d.w.Folder.VersionPath(c.from.RunID), entry.File), filepath.Join(d.Dir, entry.File)
+	problem := ""
+	err := d.w.Folder.disk.CopyWith(path, to, func(dst, src *os.File) error {
+		sum, err := checksum.Copy(dst, src)
+		if err == nil && sum != entry.SHA256 {
+			problem = checksum.WrongSum
+		}
 		return err
 	})
-	if err == nil && problem != "" {
-		c.draft.addDamagedFile(path, problem)
-		err = disk.Remove(to)
+	if err != nil {
+		// The error may be one of reading or of writing.
+		problem = checksum.NewCache(context.Background()).Compare(path, entry.FileSum, true)
+	}
+	if problem != "" {
+		d.damaged = append(d.damaged, d.w.Folder.DamagedErr(path, problem, nil))
+		err = d.w.Folder.disk.Remove(to)
 	}
 	if err != nil {
 		return false, fmt.Errorf("copy the unchanged %s: %w", entry.File, err)
 	}
-	if problem != "" {
-		return false, nil
+	if problem == "" {
+		d.carried[table] = entry
 	}
-	c.draft.carried[table] = entry
-	return true, nil
-}
-
-func (d *Draft) addDamagedFile(path, problem string) {
-	d.damaged = append(d.damaged, d.w.Folder.DamagedErr(path, problem, nil))
+	return problem == "", nil
 }
 
 // DamagedFiles returns the damaged files of the previous version that Carry did not copy. The
 // draft contains newly written files instead.
 func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }
-
-// copyIntact copies a file and compares its checksum. problem describes an error of reading or a
-// wrong checksum. err is an error of writing.
-func copyIntact(from *os.File, to string, want checksum.FileSum) (problem string, err error) {
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, publicFile)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	source := &errorReader{Reader: from}
-	sum, err := checksum.Copy(out, source)
-	switch {
-	case source.err != nil:
-		return source.err.Error(), nil
-	case err == nil && sum != want.SHA256:
-		return checksum.WrongSum, nil
-	}
-	return "", err
-}
-
-// errorReader keeps the error of reading, to distinguish it from an error of writing.
-type errorReader struct {
-	io.Reader
-	err error
-}
-
-func (r *errorReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err != nil && err != io.EOF {
-		r.err = err
-	}
-	return n, err
-}

@@ -20,9 +20,9 @@ type Catalog struct {
 	mart   []dictionary.MartView
 }
 
-// ensureTables creates the missing schemas, tables, columns, comments, views and macros of the
-// attached file. It is idempotent. Any other difference of a table is a *SchemaError. It runs in
-// one transaction: a commit for each of the hundred statements would take a second.
+// ensureTables creates the missing schemas, tables, columns and comments of the attached file, and
+// replaces its views and macros. Any other difference of a table is a *SchemaError. It runs in one
+// transaction: a commit for each of the hundreds of statements would take seconds.
 //
 // base is the manifest of the version that the file is a copy of.
 func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
@@ -33,22 +33,15 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	if err != nil {
 		return err
 	}
-	var statements []sqltext.SQL
+	statements := []sqltext.SQL{catalogSQL.Render("create_schemas", nil)}
 	for _, t := range c.StoredTables() {
 		statements = append(statements, t.ensureStatements(have[t.QualifiedName()])...)
 	}
-	// Views and macros are replaced only if their SQL may have changed.
-	changed := len(statements) > 0 || base.Schema != dictionary.SchemaVersion()
 	for _, t := range c.tables {
-		if def := c.defs[t.Name]; changed || have["history."+def.Name] == nil {
-			statements = append(statements, dictionary.HistoryStatements(def, t.Key)...)
-		}
+		statements = append(statements, dictionary.HistoryStatements(c.defs[t.Name], t.Key)...)
 	}
-	if len(statements) > 0 {
-		statements = append(statements, dictionary.AllChangesStatement(c.tables))
-	}
-	statements = append(statements, c.martStatements(have, changed)...)
-	return in.Atomically(ctx, append([]sqltext.SQL{catalogSQL.Render("create_schemas", nil)}, statements...))
+	statements = append(statements, dictionary.AllChangesStatement(c.tables))
+	return in.Atomically(ctx, append(statements, c.martStatements(have)...))
 }
 
 // isCatalogOf reports whether a version has exactly these tables and views, so that ensureTables

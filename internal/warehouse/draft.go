@@ -41,7 +41,6 @@ type Draft struct {
 	// carried are the unchanged tables, with their entries in the manifest of Previous.
 	carried    map[string]ManifestTable
 	damaged    []*DamagedError
-	sealing    sealing
 	sameTables bool
 }
 
@@ -60,7 +59,9 @@ func (d *Draft) MetaBase() string {
 }
 
 // SetMetaBase records that MetaFile contains the changes of meta and past relative to base.
-func (d *Draft) SetMetaBase(base string) { d.meta = &ManifestMeta{Base: base, Past: true} }
+func (d *Draft) SetMetaBase(base string) {
+	d.meta = &ManifestMeta{Base: base, Past: true, FileSum: checksum.FileSum{File: MetaFile}}
+}
 
 // Catalog is the DuckDB file of a published version.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
@@ -186,7 +187,6 @@ func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.
 
 // Discard removes the draft.
 func (d *Draft) Discard() error {
-	d.sealing.stop()
 	var err error
 	if d.Instance != nil {
 		err = d.Instance.Close()

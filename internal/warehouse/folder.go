@@ -126,7 +126,7 @@ func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
 	}
-	probe, err := durable.CreateTemp(filepath.Join(dir, "rights"), publicFile)
+	probe, err := f.disk.CreateTemp(filepath.Join(dir, "rights"), publicFile)
 	if err != nil {
 		return 0, err
 	}

@@ -204,9 +204,9 @@ func orNothing(run string) string {
 // copyHeld links the files of the held night below versions/, so that it is still held until the
 // switch. It writes a new entry of the run, with the accepted checks.
 func (w *Warehouse) copyHeld(h *HeldNight) error {
-	run := h.Manifest.RunID
+	run, disk := h.Manifest.RunID, w.Folder.disk
 	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
-	if err := w.Folder.disk.RemoveAll(draft); err != nil {
+	if err := disk.RemoveAll(draft); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(draft, privateDir); err != nil {
@@ -220,36 +220,19 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 		if f.File == runFile {
 			continue
 		}
-		if err := w.Folder.disk.Link(filepath.Join(from, f.File), filepath.Join(draft, f.File)); err != nil {
+		if err := disk.Link(filepath.Join(from, f.File), filepath.Join(draft, f.File)); err != nil {
 			return err
 		}
 	}
-	entry, err := checksum.SealLine(h.Entry)
-	if err == nil {
-		err = w.Folder.disk.WriteFile(filepath.Join(draft, runFile), append(entry, '\n'), privateFile)
-	}
+	entry, err := w.Ledger.WriteEntry(draft, h.Entry)
 	if err != nil {
 		return err
 	}
-	sum, err := checksum.SumFile(context.Background(), draft, runFile)
-	if err != nil {
+	h.Manifest.Entry = &entry
+	if err := w.Folder.writeManifest(draft, h.Manifest, mode); err != nil {
 		return err
 	}
-	h.Manifest.Entry = &sum
-	data, err := checksum.Seal(h.Manifest)
-	if err == nil {
-		err = w.Folder.disk.WriteFileExact(filepath.Join(draft, ManifestFile), data, mode)
-	}
-	if err == nil {
-		err = w.Folder.setModeAndSync(draft, folderMode(mode))
-	}
-	if err == nil {
-		err = w.Folder.disk.RemoveAll(w.Folder.VersionPath(run))
-	}
-	if err == nil {
-		err = w.Folder.disk.Rename(draft, w.Folder.VersionPath(run))
-	}
-	return err
+	return w.Versions.place(draft, run)
 }
 
 // DiscardHeld removes the held night. It needs the Lock. Without a held night it returns a

@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
-	"placementsync/internal/durable"
-
 	"github.com/gofrs/flock"
+
+	"placementsync/internal/durable"
 )
 
 // LockedError means that another run holds the lock of this warehouse.
@@ -28,21 +28,22 @@ func (e *LockedError) Error() string {
 		e.Run, e.Since.Format(time.RFC3339), e.PID)
 }
 
-// Lock is the right to write to the warehouse. The kernel releases it when the process ends, also by
-// a kill, so that a lock is never stale.
+// Lock is the right to write to the warehouse. The operating system releases it when the process
+// ends or is killed.
 type Lock struct {
 	file *flock.Flock
+	disk durable.Disk
 }
 
 // Lock locks the warehouse for a run, creates its folders, and finishes a killed rollback and a
-// killed publish of a held night. It returns a *LockedError if another run holds the lock, and a *NewerError if a newer program wrote the
-// warehouse.
+// killed publish of a held night. It returns a *LockedError if another run holds the lock, and a
+// *NewerError if a newer program wrote the warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
 	}
 	path := w.Folder.Path(stateDir, lockFile)
-	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
+	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), w.Folder.disk}
 	ok, err := l.file.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("take the lock %s: %w", path, err)
@@ -57,7 +58,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
-	// If this fails, verify reports the rollback, and prune can still free space.
+	// After an error, verify reports the unfinished work, and prune can still free space.
 	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeld())
 	return l, nil
 }
@@ -70,12 +71,12 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	return w.Lock(run, now)
 }
 
-// Name writes the run and the time into the lock file.
+// Name writes the run and the time into the lock file, for the *LockedError of other processes.
 func (l *Lock) Name(run string, since time.Time) error {
 	holder, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
-		// Without a rename, because the lock belongs to this file.
-		err = os.WriteFile(l.file.Path(), holder, privateFile)
+		// Without a rename, because a renamed file would not have the lock.
+		err = l.disk.Overwrite(l.file.Path(), holder, privateFile)
 	}
 	if err != nil {
 		return fmt.Errorf("write the holder into the lock %s: %w", l.file.Path(), err)
@@ -83,8 +84,8 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// lockedBy returns a *LockedError with the holder in the lock file. It waits up to a second, because
-// after a process has taken the lock the file is empty or names a killed run for a moment.
+// lockedBy returns a *LockedError with the holder in the lock file. It waits up to a second for the
+// holder to write its name: until then the file is empty or names a killed run.
 func lockedBy(path string) error {
 	const attempts, pause = 50, 20 * time.Millisecond
 	held := &LockedError{}

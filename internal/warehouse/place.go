@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"placementsync/internal/durable"
 )
 
 // NoneError means that the folder contains no warehouse.
@@ -75,7 +73,7 @@ func (f *Folder) CheckWritable() error {
 		dirs = []string{f.nearestExisting()}
 	}
 	for _, dir := range dirs {
-		probe, err := durable.CreateTemp(filepath.Join(dir, "check"), privateFile)
+		probe, err := f.disk.CreateTemp(filepath.Join(dir, "check"), privateFile)
 		if err == nil {
 			_, err = probe.Write(make([]byte, 4<<10)) // one block
 			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))

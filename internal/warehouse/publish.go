@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
@@ -36,12 +38,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err != nil {
 		return m, err
 	}
-	// A resumed run that was killed between rename and switch finds its own folder. No reader
-	// has seen it.
-	if err := d.w.Folder.disk.RemoveAll(d.w.Folder.VersionPath(d.Run)); err != nil {
-		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
-	}
-	if err := d.w.Folder.disk.Rename(d.Dir, d.w.Folder.VersionPath(d.Run)); err != nil {
+	if err := d.w.Versions.place(d.Dir, d.Run); err != nil {
 		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
 	}
 	// The link catalog.duckdb points to a path below "latest". It must exist before the switch.
@@ -62,115 +59,102 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	return m, nil
 }
 
-// seal makes the manifest of the draft, seals its files and verifies them.
-func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m := Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
-		Previous: d.Previous, Tables: tables}
-	return m, d.sealAndVerify(ctx, &m)
-}
-
-// sealAndVerify starts a DuckDB for the verification while the files are sealed. It then verifies
-// the catalog and takes its checksum at the same time.
-func (d *Draft) sealAndVerify(ctx context.Context, m *Manifest) (err error) {
-	mode, err := d.publicMode()
-	if err != nil {
-		return d.unpublishedErr("publish", err)
-	}
-	var reader *Instance
-	err = runBoth(func() (err error) {
-		if reader, err = d.w.engine.openMemory(ctx, d.w.Folder); err != nil {
-			return err
-		}
-		return reader.LimitMemory(ctx, true)
-	}, func() error { return d.sealFiles(ctx, m, mode) })
-	if reader != nil {
-		defer func() { err = errors.Join(err, reader.Close()) }()
+// seal makes the draft's files public, syncs and verifies them, and writes their manifest.
+func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
+	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
+		Previous: d.Previous, Tables: tables, Meta: d.meta}
+	mode, err := d.w.Folder.publicMode(d.Dir)
+	if err == nil {
+		err = d.sealFiles(ctx, &m, mode)
 	}
 	if err != nil {
-		return d.unpublishedErr("publish", err)
+		return m, d.unpublishedErr("publish", err)
 	}
 	if err := d.Step("before verify"); err != nil {
-		return d.unpublishedErr("verify", err)
+		return m, d.unpublishedErr("verify", err)
 	}
-	claimed := *m
-	err = runBoth(func() (err error) {
-		if m.Catalog, err = checksum.SumFile(context.Background(), d.Dir, CatalogFile); err != nil {
+	// The catalog is verified while its checksum is taken.
+	var group errgroup.Group
+	var catalog checksum.FileSum
+	group.Go(func() (err error) {
+		if catalog, err = checksum.SumFile(ctx, d.Dir, CatalogFile); err != nil {
 			return d.unpublishedErr("publish", err)
 		}
 		return nil
-	}, func() error { return d.verify(ctx, reader, claimed) })
+	})
+	if err := errors.Join(d.verify(ctx, m), group.Wait()); err != nil {
+		return m, err
+	}
+	m.Catalog = catalog
+	if err := d.w.Folder.writeManifest(d.Dir, m, mode); err != nil {
+		return m, d.unpublishedErr("publish", err)
+	}
+	return m, nil
+}
+
+// writeManifest writes the manifest of a version into its folder, which becomes public, and syncs
+// both.
+func (f *Folder) writeManifest(dir string, m Manifest, mode fs.FileMode) error {
+	data, err := checksum.Seal(m)
 	if err != nil {
 		return err
 	}
-	data, err := checksum.Seal(m)
-	if err == nil {
-		err = d.w.Folder.disk.WriteFileExact(filepath.Join(d.Dir, ManifestFile), data, mode)
+	if err := f.disk.WriteFileExact(filepath.Join(dir, ManifestFile), data, mode); err != nil {
+		return err
 	}
-	if err == nil {
-		err = d.w.Folder.setModeAndSync(d.Dir, folderMode(mode))
-	}
-	if err != nil {
-		return d.unpublishedErr("publish", err)
-	}
-	return nil
-}
-
-// runBoth runs two functions at the same time and joins their errors.
-func runBoth(one, other func() error) error {
-	failed := make(chan error, 1)
-	go func() { failed <- one() }()
-	err := other()
-	return errors.Join(<-failed, err)
+	return f.setModeAndSync(dir, folderMode(mode))
 }
 
 func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// sealFiles writes and closes the catalog, syncs all files and adds their checksums to the
-// manifest.
+// sealFiles writes and closes the catalog, makes all files public, syncs them and adds the checksums
+// of all files but the catalog to the manifest.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
-	for _, t := range m.Tables {
-		d.SealFile(t.File)
-	}
-	if d.meta != nil {
-		d.SealFile(MetaFile)
-	}
-	err := d.sealCatalog(ctx, m, mode)
-	sums, sealErr := d.sealing.wait()
-	if err = errors.Join(err, sealErr); err != nil {
+	if err := d.measureTables(ctx, m.Tables); err != nil {
 		return err
 	}
-	for i, t := range m.Tables {
-		m.Tables[i].FileSum = sums[t.File]
+	if err := d.Step("before checkpoint"); err != nil {
+		return err
 	}
-	if d.meta != nil {
-		d.meta.FileSum = sums[MetaFile]
-		m.Meta = d.meta
+	if err := d.writeCatalog(ctx, len(d.carried) < len(m.Tables)); err != nil {
+		return err
 	}
-	entry, err := checksum.SumFile(context.Background(), d.Dir, runFile)
+	if err := d.Step("after checkpoint"); err != nil {
+		return err
+	}
+	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode); err != nil {
+		return err
+	}
+	var sums []*checksum.FileSum
+	for i := range m.Tables {
+		sums = append(sums, &m.Tables[i].FileSum)
+	}
+	if m.Meta != nil {
+		sums = append(sums, &m.Meta.FileSum)
+	}
+	const parallel = 8
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, sum := range sums {
+		group.Go(func() (err error) {
+			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
+				return err
+			}
+			*sum, err = checksum.SumFile(ctx, d.Dir, sum.File)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	entry, err := checksum.SumFile(ctx, d.Dir, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	m.Entry = &entry
 	return err
-}
-
-func (d *Draft) sealCatalog(ctx context.Context, m *Manifest, mode fs.FileMode) error {
-	err := d.measureTables(ctx, m.Tables)
-	if err == nil {
-		err = d.Step("before checkpoint")
-	}
-	if err == nil {
-		err = d.writeCatalog(ctx, len(d.carried) < len(m.Tables))
-	}
-	if err == nil {
-		err = d.Step("after checkpoint")
-	}
-	if err != nil {
-		return err
-	}
-	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one statement.

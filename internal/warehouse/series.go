@@ -288,7 +288,7 @@ func (s *Series) withdrawVersion(run string) error {
 			return err
 		}
 		for _, path := range append(files, s.folder.DayManifestPath(day)) {
-			if err := durable.RemoveWithEmptyParents(path, s.folder.Path(SeriesDir)); err != nil {
+			if err := s.folder.disk.RemoveWithEmptyParents(path, s.folder.Path(SeriesDir)); err != nil {
 				return err
 			}
 		}

@@ -19,16 +19,23 @@ func (e *VerifyError) Error() string {
 
 // verify opens the sealed catalog of the draft read only, as readers do, and compares it with its
 // manifest: rows in the catalog, rows in Parquet, and unique keys.
-func (d *Draft) verify(ctx context.Context, reader *Instance, m Manifest) error {
+func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
+	reader, err := d.w.engine.openMemory(ctx, d.w.Folder)
+	if err != nil {
+		return d.unpublishedErr("verify", err)
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	if err := reader.LimitMemory(ctx, true); err != nil {
+		return d.unpublishedErr("verify", err)
+	}
 	if err := reader.attachSealed(ctx, filepath.Join(d.Dir, CatalogFile)); err != nil {
 		return err
 	}
-	err := d.compareRows(ctx, reader, m)
-	var failed *VerifyError
-	if err != nil && !errors.As(err, &failed) {
+	err = d.compareRows(ctx, reader, m)
+	if err != nil && !errors.As(err, new(*VerifyError)) {
 		err = &VerifyError{m.RunID, "(any)", err.Error()}
 	}
-	return errors.Join(err, reader.Exec(ctx, "DETACH sealed"))
+	return err
 }
 
 func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) error {

@@ -102,6 +102,15 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
+// place moves a sealed folder to versions/. A run that was killed between this and the switch, and
+// resumed, has left a folder there, which no reader has seen.
+func (v *Versions) place(sealed, run string) error {
+	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
+		return err
+	}
+	return v.folder.disk.Rename(sealed, v.folder.VersionPath(run))
+}
+
 func (v *Versions) linkCatalog() error {
 	if err := v.folder.disk.SwapLink(filepath.Join(LatestLink, CatalogFile), v.folder.CatalogPath()); err != nil {
 		return fmt.Errorf("link %s: %w", CatalogFile, err)
