@@ -331,7 +331,7 @@ func (c *checker) checkMetaLog() {
 		}
 		return Repair{Kind: MendSeries}, false
 	}
-	chain, err := c.w.MetaLog.Chain(inv.target)
+	chain, err := c.w.Series.MetaChain(inv.target)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
 		d := Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(run) + " and of those before it, in a rebuild"}

@@ -265,7 +265,7 @@ func (r *copyRepair) mendMetaLog() error {
 	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
 		return nil
 	}
-	chain, err := r.w.MetaLog.Chain(r.inv.target)
+	chain, err := r.w.Series.MetaChain(r.inv.target)
 	r.done.Meta = err != nil
 	for _, m := range chain {
 		if err := r.mendManifest(r.w.Folder.RunManifestPath(m.RunID), m); err != nil {

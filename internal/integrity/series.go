@@ -238,7 +238,7 @@ func (r *seriesReader) addUncheckedDay(ctx context.Context, db *sql.DB, day stri
 // MetaFiles returns the files of changes that make up the meta of a version, oldest first, and
 // reports the missing and damaged ones. past means that they make up its past, too.
 func MetaFiles(w *warehouse.Warehouse, run string) (files []string, past bool, damage []Damage) {
-	chain, err := w.MetaLog.Chain(run)
+	chain, err := w.Series.MetaChain(run)
 	past = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of those before it"})

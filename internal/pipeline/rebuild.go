@@ -285,7 +285,7 @@ func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
 	}
-	if b.wh.MetaLog.HasChanges() && len(damaged) > 0 && !b.skip {
+	if b.wh.Series.HasMetaChanges() && len(damaged) > 0 && !b.skip {
 		return false, &SeriesError{damaged, false}
 	}
 	return false, nil
@@ -318,7 +318,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		}
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
 	}
-	if !b.wh.MetaLog.HasChanges() {
+	if !b.wh.Series.HasMetaChanges() {
 		b.cfg.Log.Warn("meta not restored: an older program wrote the versions and kept no copy of meta")
 		return nil
 	}

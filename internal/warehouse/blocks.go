@@ -10,22 +10,23 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// A DuckDB file consists of blocks of one size, and every table has blocks of its own. With the
-// default of 256 KiB, a hundred small tables take four times the space of their rows. With 16 KiB,
-// a million rows take a third more. docs/performance.md contains the measurement.
+// A DuckDB file consists of blocks of one size, and tables do not share blocks. With blocks of the
+// default size of 256 KiB, a hundred small tables take four times the space of their rows. With blocks
+// of 16 KiB, a million rows take a third more space. docs/performance.md contains the measurement.
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
-	// A catalog gets large blocks above manyRows and small ones below fewRows. Between the two
-	// it keeps its blocks.
+	// A catalog gets large blocks above manyRows and small blocks below fewRows. In between its
+	// blocks are not changed.
 	fewRows, manyRows = 250_000, 500_000
-	// compactSize is the size up to which writing the whole file takes no longer than writing
-	// the changes, which would leave free blocks in it.
+	// Up to compactSize, writing the whole file takes no longer than writing the changes, and
+	// leaves no free blocks in the file.
 	compactSize = 8 << 20
 )
 
-// writeCatalog writes the catalog of the draft and closes it. If the size of blocks must change,
-// it copies the catalog to a new file, because DuckDB sets the size when it creates a file.
+// writeCatalog writes the catalog of the draft and closes it. changed reports whether a table of main
+// changed. If the size of blocks must change, writeCatalog copies the catalog to a new file, because
+// DuckDB sets the size when it creates a file.
 func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)
 	moved := path + ".moved"
@@ -48,8 +49,8 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	return err
 }
 
-// findBlockSize returns the size of blocks of a new file. 0 means that the changes are written to
-// the existing file.
+// findBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
+// existing file.
 func (d *Draft) findBlockSize(ctx context.Context, changed bool) (int, error) {
 	var block, rows int64
 	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&block, &rows)

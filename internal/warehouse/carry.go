@@ -14,16 +14,17 @@ import (
 // Label is an entry in the metadata of a Parquet file.
 type Label struct{ Key, Value string }
 
-// Keys in the metadata of a Parquet file. Releases up to 1.0.0 wrote run_id and snapshot_at
-// instead of the first two.
+// Keys of labels. Releases up to 1.0.0 wrote run_id and snapshot_at instead of changed_run and
+// changed_at.
 const (
 	changedRunLabel = "changed_run"
 	changedAtLabel  = "changed_at"
 	schemaLabel     = "schema_version"
 )
 
-// Labels are the metadata of the draft's Parquet files: the snapshot in which their content last
-// changed, and the schema version. Later snapshots with the same content have the same file.
+// Labels returns the labels of the Parquet files that the draft writes: the run and the time of the
+// draft, in which their content changed, and the schema version. Later snapshots with the same content
+// keep the file with its labels.
 func (d *Draft) Labels() []Label {
 	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }

@@ -44,10 +44,12 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest)
 	return in.Atomically(ctx, append(statements, c.martStatements(have)...))
 }
 
-// isCatalogOf reports whether a version has exactly these tables and views, so that ensureTables
-// is not needed: listing all columns takes as long as reading the file.
+// isCatalogOf reports whether a version has exactly these tables and views. ensureTables is then not
+// needed. It would take as long as reading the file, because it lists all columns.
 func (c *Catalog) isCatalogOf(m Manifest) bool {
-	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, of ManifestTable) bool { return t.Name == of.Name })
+	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
+		return t.Name == published.Name
+	})
 }
 
 // StoredTable is a table in one schema of the catalog.
@@ -76,7 +78,8 @@ func (c *Catalog) StoredTables() []StoredTable {
 	return all
 }
 
-// ensureStatements create a table or its missing columns, and replace the changed comments.
+// ensureStatements returns the statements that create a table or its missing columns, and replace
+// changed comments. have are the columns of the existing table, or nil.
 func (t StoredTable) ensureStatements(have map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	add := func(name string, values sqltext.Values) {
@@ -99,7 +102,7 @@ func (t StoredTable) ensureStatements(have map[string]stream.Column) []sqltext.S
 	return statements
 }
 
-// columnDefinitions is the list of columns of CREATE TABLE.
+// columnDefinitions returns the list of columns for CREATE TABLE.
 func columnDefinitions(columns []stream.Column) sqltext.SQL {
 	return sqltext.Join(columns, ", ", func(c stream.Column) string {
 		if c.NotNull {
@@ -120,38 +123,35 @@ func (e *SchemaError) Error() string {
 		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
 }
 
-// checkCompatible returns a *SchemaError for a table or column that this program does not have,
-// or has with another type: it would be copied every night and never updated.
+// checkCompatible returns a *SchemaError if the catalog has a table or column that this program does
+// not have, or has with another type. It would be copied every night and never updated.
 func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, program string) error {
-	var refused *SchemaError
+	var found *SchemaError
 	for table := range have {
 		schema, name, _ := strings.Cut(table, ".")
-		_, main := c.defs[name]
-		meta := slices.ContainsFunc(c.meta, func(def stream.Definition) bool { return def.Name == name })
-		if (schema == "main" || schema == "past") && !main || schema == "meta" && !meta {
-			refused = &SchemaError{Table: table, Have: "a table", Want: "absent"}
+		_, isMain := c.defs[name]
+		isMeta := slices.ContainsFunc(c.meta, func(def stream.Definition) bool { return def.Name == name })
+		if (schema == "main" || schema == "past") && !isMain || schema == "meta" && !isMeta {
+			found = &SchemaError{Table: table, Have: "a table", Want: "absent"}
 		}
 	}
 	for _, t := range c.StoredTables() {
 		for name, old := range have[t.QualifiedName()] {
-			want := stream.Type("absent")
-			if i := slices.IndexFunc(t.Columns, func(c stream.Column) bool { return c.Name == name }); i >= 0 {
-				want = t.Columns[i].Type
-			}
+			want := cmp.Or(firstOf(t.Columns, func(c stream.Column) bool { return c.Name == name }).Type, "absent")
 			if old.Type != want {
-				refused = &SchemaError{Table: t.QualifiedName(), Column: name, Have: string(old.Type), Want: string(want)}
+				found = &SchemaError{Table: t.QualifiedName(), Column: name, Have: string(old.Type), Want: string(want)}
 			}
 		}
 	}
-	if refused == nil {
+	if found == nil {
 		return nil
 	}
-	refused.Program = program
-	return refused
+	found.Program = program
+	return found
 }
 
-// Columns returns the columns of all tables of a database, by "schema.table" and column name. The
-// database "" is the current one.
+// Columns returns the columns of all tables of a database, by "schema.table" and column name. An
+// empty name means the current database.
 func (in *Instance) Columns(ctx context.Context, database string) (map[string]map[string]stream.Column, error) {
 	rows, err := in.DB.QueryContext(ctx, string(catalogSQL.Render("columns", nil)), database)
 	if err != nil {

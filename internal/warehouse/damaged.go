@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"placementsync/internal/checksum"
@@ -37,8 +38,8 @@ func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
 }
 
-// ProblemOf returns the text of an error of reading, without the name of the file. It is "" for
-// nil.
+// ProblemOf returns the text of an error of reading a file, as in DamagedError.Problem. It is empty
+// if err is nil.
 func ProblemOf(err error) string {
 	var damaged *DamagedError
 	switch {
@@ -52,8 +53,8 @@ func ProblemOf(err error) string {
 	return err.Error()
 }
 
-// WithRemedy adds to a *DamagedError of a version the intact copies elsewhere, and the commands
-// that use them. It returns any other error unchanged.
+// WithRemedy adds a remedy to a *DamagedError of a version: the Parquet series, the other intact
+// versions, and the commands that use them. It returns any other error unchanged.
 func (w *Warehouse) WithRemedy(err error, version string) error {
 	var damaged *DamagedError
 	if !errors.As(err, &damaged) || damaged.Remedy != "" {
@@ -75,8 +76,8 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	return err
 }
 
-// ExplainErr checks, after a failed query, whether the catalog that readers see is damaged. If it
-// is, the returned error names the damage with its remedies. Otherwise it is err.
+// ExplainErr checks, after a query failed with err, whether the catalog that readers see is damaged.
+// It returns a *DamagedError with a remedy, or err if the catalog is intact.
 func (w *Warehouse) ExplainErr(err error) error {
 	var damaged *DamagedError
 	if err == nil || errors.As(err, &damaged) {
@@ -105,27 +106,14 @@ func (v *Versions) listIntact(except string) []string {
 	if err != nil {
 		return nil
 	}
-	var intact []string
-	for _, run := range runs {
-		if run != except && v.isIntact(run) {
-			intact = append(intact, run)
-		}
-	}
-	return intact
-}
-
-func (v *Versions) isIntact(run string) bool {
-	m, err := v.ReadManifest(run)
-	if err != nil {
-		return false
-	}
 	known := checksum.NewCache(context.Background())
-	for _, want := range m.fileSums() {
-		if !known.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want) {
-			return false
+	return slices.DeleteFunc(runs, func(run string) bool {
+		m, err := v.ReadManifest(run)
+		isDamaged := func(want checksum.FileSum) bool {
+			return !known.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want)
 		}
-	}
-	return true
+		return run == except || err != nil || slices.ContainsFunc(m.fileSums(), isDamaged)
+	})
 }
 
 // fileSums lists the files with a checksum in a manifest.

@@ -18,16 +18,16 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Draft is an unpublished version in a private folder: a copy of the newest catalog, to which a
-// run applies its changes. Readers do not see it before Publish.
+// Draft is an unpublished version in a private folder. Its catalog is a copy of the newest one, to
+// which a run applies its changes. Readers do not see it before Publish.
 type Draft struct {
 	*Instance
 	// Run is the id of the run. At is the time of its snapshot.
 	Run string
 	At  time.Time
-	// Kind is the kind of the run. Empty means a night.
+	// Kind is ledger.Run.Kind. Empty means a night.
 	Kind string
-	// Dir is the private folder. It may contain temporary files until Publish.
+	// Dir is the private folder.
 	Dir string
 	// Previous is the version that the draft is a copy of. It is empty on the first night.
 	Previous string
@@ -38,15 +38,18 @@ type Draft struct {
 	meta *ManifestMeta
 	// baseBytes is the size of the catalog of Previous.
 	baseBytes int64
-	// carried are the unchanged tables, with their entries in the manifest of Previous.
-	carried    map[string]ManifestTable
-	damaged    []*DamagedError
-	sameTables bool
+	// carried are the tables whose files Carry copied, with their entries in the manifest of
+	// Previous.
+	carried map[string]ManifestTable
+	damaged []*DamagedError
+	// hasTablesOfBase is the result of HasTablesOfBase.
+	hasTablesOfBase bool
 }
 
-// MetaBase is the version that the draft's changes of meta and past are relative to: Previous, if
-// its own changes are kept. It is empty if the draft must write all rows of meta and past: on the
-// first night, and on the first night after a program that did not record changes of past.
+// MetaBase is the version that the draft's changes of meta and past are relative to. It is Previous
+// if the series contains the changes of Previous. Otherwise it is empty, and the draft must write all
+// rows of meta and past: on the first night, and on the first night after a program that did not
+// record changes of past.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
@@ -66,8 +69,8 @@ func (d *Draft) SetMetaBase(base string) {
 // Catalog is the DuckDB file of a published version.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
-// Begin starts a draft from the newest version. It removes the drafts of killed runs, and completes
-// a publish that was interrupted. It needs the Lock.
+// Begin starts a draft from the newest version. It first removes the drafts of killed runs, and
+// completes an interrupted publish. It needs the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.Identity.Check(); err != nil {
 		return nil, err
@@ -79,8 +82,8 @@ func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft
 	return w.BeginFrom(ctx, run, at, latest)
 }
 
-// BeginFrom starts a draft from the version base, or from an empty catalog if base is empty. See
-// Begin.
+// BeginFrom is like Begin, but starts from the version base, or from an empty catalog if base is
+// empty.
 func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, base string) (*Draft, error) {
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err
@@ -110,16 +113,16 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	}
 	d.Instance = in
 	base := d.w.Versions.manifestOrNone(d.Previous)
-	if d.sameTables = d.w.Catalog.isCatalogOf(base); d.sameTables {
+	if d.hasTablesOfBase = d.w.Catalog.isCatalogOf(base); d.hasTablesOfBase {
 		return nil
 	}
 	return d.w.Catalog.ensureTables(ctx, in, base)
 }
 
 // HasTablesOfBase reports whether Previous has the same tables and columns.
-func (d *Draft) HasTablesOfBase() bool { return d.sameTables }
+func (d *Draft) HasTablesOfBase() bool { return d.hasTablesOfBase }
 
-// copyPrevious copies the catalog of Previous. On the first night DuckDB creates it.
+// copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
 func (d *Draft) copyPrevious(path string) error {
 	if d.Previous == "" {
 		return nil
@@ -129,7 +132,7 @@ func (d *Draft) copyPrevious(path string) error {
 		return err
 	}
 	from := d.w.Folder.VersionCatalog(d.Previous)
-	// The copy is hashed on the way, so that the file is read once.
+	// The checksum is taken while the file is copied, so that it is read once.
 	var sum string
 	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
 		if sum, err = checksum.Copy(dst, src); err == nil {
@@ -146,9 +149,8 @@ func (d *Draft) copyPrevious(path string) error {
 	return err
 }
 
-// ReadClosed writes the draft to its file, closes it, calls read with the path of the file
-// and opens the draft again. Another DuckDB can read the file meanwhile. Stages of the draft
-// must be closed.
+// ReadClosed writes the catalog of the draft, closes it, calls read with its path and opens it
+// again. In read, another DuckDB can open the file. Stages of the draft must be closed.
 func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
 	err := d.Exec(ctx, "CHECKPOINT")
 	if err == nil {
@@ -202,7 +204,7 @@ func (d *Draft) WriteEntry(r ledger.Run) error {
 }
 
 // finishKilledRuns removes the drafts of killed runs, and completes a publish that was interrupted
-// after its switch.
+// after the switch.
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -227,15 +229,15 @@ func (w *Warehouse) finishKilledRuns() error {
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
-		// openCatalog reports damage, unless a rebuild does not need the file. A series that
-		// cannot be extended must not stop the nights: the publish tries again and reports it.
+		// openCatalog reports a damaged file that the draft needs. A series that cannot be
+		// extended must not stop the nights: the next publish tries again and reports the error.
 		return nil
 	}
 	return err
 }
 
-// checkBase returns an error if the base is missing, or if its snapshot is not earlier: after a
-// clock was set back, rows would end before they begin.
+// checkBase returns an error if the base is missing, or if its snapshot is not earlier than at. After
+// the clock was set back, the validity of rows would end before it begins.
 func (w *Warehouse) checkBase(base string, at time.Time) error {
 	if base == "" {
 		return nil
@@ -251,8 +253,8 @@ func (w *Warehouse) checkBase(base string, at time.Time) error {
 	return nil
 }
 
-// LastGrade returns the grade of a stream in the last snapshot, its reason and the time at which
-// the oldest rows were read. ok is false if the snapshot has no grade of the stream.
+// LastGrade returns the Grade, Reason and AgeSince of a stream in the last snapshot. ok is false if the
+// snapshot has no grade of the stream.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Stream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)
@@ -265,7 +267,8 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 	return last, true, nil
 }
 
-// LastProven returns when a stream was last read. ok is false if it never was.
+// LastProven returns the time at which a stream was last read with the grade exact, repaired, bounded
+// or best_effort. ok is false if it never was.
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_proven", nil)), stream).Scan(&last)

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Folder is the folder of the warehouse: its paths, their modes, and whether it can be used.
+// Folder is the folder of the warehouse: its paths, the modes of its files, and the disk.
 type Folder struct {
 	dir  string
 	disk durable.Disk
@@ -24,7 +24,8 @@ func (f *Folder) Dir() string { return f.dir }
 // Disk changes files and calls Config.Step.
 func (f *Folder) Disk() durable.Disk { return f.disk }
 
-// CatalogPath is the file that readers open: a symlink through "latest" to the newest version.
+// CatalogPath is the file that readers open: a link to the catalog of the version that "latest" leads
+// to.
 func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile) }
 
 // VersionPath is the folder of a published version.
@@ -40,7 +41,7 @@ func (f *Folder) VersionCatalog(run string) string {
 // RawPath is the folder of the landed responses of a run.
 func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
 
-// LandedRuns lists the runs with landed responses, oldest first.
+// LandedRuns lists the runs that have landed responses, oldest first.
 func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawDir)) }
 
 // EventsPath is the folder of the webhook deliveries that a run moved from the inbox.
@@ -104,7 +105,7 @@ func (f *Folder) makeFolders() error {
 	return nil
 }
 
-// MakePublic creates a folder for published files, and the folders above it.
+// MakePublic creates a folder for published files, and the missing folders above it.
 func (f *Folder) MakePublic(dir string) error {
 	if err := os.MkdirAll(dir, publicDir); err != nil || f.mode == 0 {
 		return err
@@ -112,7 +113,7 @@ func (f *Folder) MakePublic(dir string) error {
 	return os.Chmod(dir, folderMode(f.mode))
 }
 
-// MakePublicAbove creates the two folders above a published file of the series.
+// MakePublicAbove creates the two folders above a Parquet file of the series.
 func (f *Folder) MakePublicAbove(path string) error {
 	if err := f.MakePublic(filepath.Dir(filepath.Dir(path))); err != nil {
 		return err
@@ -120,8 +121,8 @@ func (f *Folder) MakePublicAbove(path string) error {
 	return f.MakePublic(filepath.Dir(path))
 }
 
-// publicMode returns the mode of a published file. If the umask decides, it creates a file and
-// reads its mode, which works on every system.
+// publicMode returns the mode of published files. Without Config.PublishedMode it creates a file in
+// dir and reads the mode that the umask gives it, which works on every system.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
@@ -154,7 +155,7 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
-// WriteSealed replaces a JSON file that contains its own checksum.
+// WriteSealed writes a public JSON file that contains its own checksum, and replaces an existing one.
 func (f *Folder) WriteSealed(path string, value any) error {
 	data, err := checksum.Seal(value)
 	if err != nil {
@@ -166,11 +167,12 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode adds to a file mode the right to enter the folder, for all users who may read.
+// folderMode returns the mode of a folder whose files have the given mode: all users who may read the
+// files may also open the folder.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
-// stepLabel is the name of a file in Config.Step. It is the same in every run: the names of drafts
-// and versions contain a run, those of files of the inbox a time.
+// stepLabel is the name of a file for Config.Step. It replaces names that contain a run or a time, so
+// that it is the same in every run.
 func stepLabel(path string) string {
 	name := filepath.Base(path)
 	visible := strings.TrimPrefix(name, ".")
@@ -190,8 +192,7 @@ func stepLabel(path string) string {
 	return name
 }
 
-// listFolders lists the visible folders in a folder by name. The list is empty if dir does not
-// exist.
+// listFolders lists the visible folders in dir, sorted by name. The list is empty if dir does not exist.
 func listFolders(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

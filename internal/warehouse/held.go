@@ -15,14 +15,14 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// heldDir contains the held night: a version that was not published because of failed checks.
-// There is at most one. Its files are private until it is published.
+// heldDir contains the folder of the held night. At most one night is held.
 const heldDir = "held"
 
-// HeldNight is a complete version that was not published because of failed checks.
+// HeldNight is a complete version that was not published because of failed checks. Its files are
+// private until it is published.
 type HeldNight struct {
 	Manifest Manifest
-	// Entry is the ledger entry for the run after the publish.
+	// Entry is the entry of the run that PublishHeld adds to the ledger.
 	Entry ledger.Run
 }
 
@@ -39,8 +39,8 @@ func (h HeldNight) FailedChecks() (names []string) {
 // HeldCatalog returns the path of the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
-// Hold seals and verifies the draft as Publish does, and keeps it as the held night in place
-// of an earlier one. Readers do not see it. tables are those of Publish.
+// Hold seals and verifies the draft as Publish does, and keeps it as the held night. It replaces an
+// earlier held night. Readers do not see it. tables have the meaning of Publish.
 func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {
@@ -75,8 +75,8 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	return h, true, nil
 }
 
-// heldRun returns the run of the held night, or "". A published night that is not yet removed
-// from the folder is not held.
+// heldRun returns the run of the held night, or "". A night that was published and is not yet removed
+// from heldDir is not held.
 func (w *Warehouse) heldRun() (string, error) {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -90,12 +90,12 @@ func (w *Warehouse) heldRun() (string, error) {
 	return run, err
 }
 
-// recordHeld writes the ledger entry of a held night if its run was killed before that. It also
-// removes the note of the run, because a held night is not resumed.
+// recordHeld writes the ledger entry of the held night if its run was killed before it was recorded.
+// It also removes the unfinished-run file, because a held night is not resumed.
 func (w *Warehouse) recordHeld() error {
 	h, ok, err := w.Held()
 	if err != nil || !ok {
-		return nil // verify names a damaged one
+		return nil // verify reports a damaged held night
 	}
 	runs, err := w.Ledger.Runs()
 	if err != nil || ledger.Find(runs, h.Entry.ID).Held {
@@ -107,20 +107,20 @@ func (w *Warehouse) recordHeld() error {
 	if err := w.Ledger.Record(entry); err != nil {
 		return err
 	}
-	waiting, ok, err := w.Ledger.Unfinished()
-	if err != nil || !ok || waiting.Run != entry.ID {
+	unfinished, ok, err := w.Ledger.Unfinished()
+	if err != nil || !ok || unfinished.Run != entry.ID {
 		return err
 	}
 	return w.Ledger.Finish()
 }
 
-// noHeldErr returns the error of commands for the held night if there is none.
+// noHeldErr is the error of a command for the held night if no night is held.
 func noHeldErr(verb string) error {
 	return &ledger.UnknownRunError{Problem: verb + " the held night: no night is held; nothing was changed"}
 }
 
-// CheckHeld compares the files of the held night with its manifest. Without readData it compares
-// only sizes.
+// CheckHeld compares the files of the held night with its manifest, and returns the damaged files and
+// the number of compared files. Without readData it compares only sizes.
 func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*DamagedError, files int) {
 	run, err := w.heldRun()
 	if err != nil {
@@ -144,10 +144,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, files
 }
 
-// PublishHeld switches readers to the held night. accepted must name each check that holds it.
-// The ledger entry records them with the time. It needs the Lock. Without a held night it returns
-// a *ledger.UnknownRunError. After an *AfterSwitchError the night is published. After any other
-// error it is still held.
+// PublishHeld switches readers to the held night. accepted are the names of its failed checks, which
+// the ledger entry contains with the time. It needs the Lock. It returns a *ledger.UnknownRunError if
+// no night is held. After an *AfterSwitchError the night is published. After any other error it is
+// still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err
@@ -201,8 +201,8 @@ func orNothing(run string) string {
 	return "version " + run
 }
 
-// copyHeld links the files of the held night below versions/, so that it is still held until the
-// switch. It writes a new entry of the run, with the accepted checks.
+// copyHeld links the files of the held night below versions/. The held night exists until the
+// switch. The new version has another entry of the run, with the accepted checks.
 func (w *Warehouse) copyHeld(h *HeldNight) error {
 	run, disk := h.Manifest.RunID, w.Folder.disk
 	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
@@ -235,8 +235,8 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 	return w.Versions.place(draft, run)
 }
 
-// DiscardHeld removes the held night. It needs the Lock. Without a held night it returns a
-// *ledger.UnknownRunError.
+// DiscardHeld removes the held night and returns its run. It needs the Lock. It returns a
+// *ledger.UnknownRunError if no night is held.
 func (w *Warehouse) DiscardHeld() (run string, err error) {
 	run, err = w.heldRun()
 	switch {
@@ -248,7 +248,7 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	return run, w.dropHeld()
 }
 
-// dropHeld removes the held night, and parts of one whose removal was killed.
+// dropHeld removes the held night, and the rest of another whose removal was killed.
 func (w *Warehouse) dropHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -270,8 +270,8 @@ func (w *Warehouse) discardHeld(paths []string) error {
 	return nil
 }
 
-// finishKilledHeld completes a publish of the held night that was killed after its switch, and
-// undoes one that was killed before it: a rollback must not switch to a night that was not accepted.
+// finishKilledHeld completes a publish of the held night that was killed after the switch. It undoes
+// a publish that was killed before the switch, because a rollback must not switch to this version.
 func (w *Warehouse) finishKilledHeld() error {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -302,8 +302,8 @@ func (w *Warehouse) dropStaleHeld() error {
 	return w.discardHeld(stale)
 }
 
-// isHeldOn reports whether a held night can be published while readers see the version latest: it
-// was built on it, or it is a replay of it.
+// isHeldOn reports whether a held night can be published while readers see the version latest. It
+// must be built on this version, or be a replay of its night.
 func (v *Versions) isHeldOn(m Manifest, latest string) bool {
 	if m.Previous == latest {
 		return true
@@ -314,9 +314,9 @@ func (v *Versions) isHeldOn(m Manifest, latest string) bool {
 	return m.Kind == ledger.Replay && ok && at.Equal(last) && err == nil && replayed.Previous == m.Previous
 }
 
-// staleHeld returns the folders of a held night that can no longer be published, because it was
-// already published, or because readers see another version, see isHeldOn. A damaged
-// one is stale once readers see a later run. It also returns the rest of a killed removal.
+// staleHeld returns the folder of a held night that can no longer be published, because it is
+// published, readers see a later version, or it was not built on the version that they see (see
+// isHeldOn). It also returns the rest of a killed removal.
 func (v *Versions) staleHeld() (paths []string, err error) {
 	entries, err := os.ReadDir(v.folder.Path(heldDir))
 	if errors.Is(err, fs.ErrNotExist) {

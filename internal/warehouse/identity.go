@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// LostError means that the link "latest" is missing or does not lead to the version that was
-// published last. A night on another version would continue another history.
+// LostError means that the link "latest" is missing, or does not lead to the version that was
+// published last. A night on another version would continue a different history.
 type LostError struct {
 	// Points is the version that the link leads to. It is empty without a link. Published is the
-	// last one in the ledger. It is empty without a ledger.
+	// last published version in the ledger. It is empty without a ledger.
 	Points, Published string
 	// Remedy names the commands that repair the link.
 	Remedy string
@@ -59,47 +59,45 @@ func (i *Identity) Check() error {
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Points: latest}
+	lost := &LostError{Points: latest, missing: fs.ErrNotExist}
 	for _, r := range runs {
 		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
 	}
+	if !linked && lost.Published == "" && !i.hasSnapshots() {
+		return nil
+	}
 	if linked {
-		_, err := os.Stat(i.folder.VersionPath(latest))
-		if err == nil && i.accepts(runs, *lost) {
+		_, lost.missing = os.Stat(i.folder.VersionPath(latest))
+		if lost.missing == nil && i.accepts(runs, latest, lost.Published) {
 			return nil
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return i.folder.placeErr(err)
+		if lost.missing != nil && !errors.Is(lost.missing, fs.ErrNotExist) {
+			return i.folder.placeErr(lost.missing)
 		}
-		lost.missing = err
-	} else if lost.Published == "" && !i.holdsSnapshots() {
-		return nil
-	} else {
-		lost.missing = fs.ErrNotExist
 	}
-	lost.Remedy = i.describeRemedy(*lost)
+	lost.Remedy = i.describeRemedy(latest, lost.Published)
 	return lost
 }
 
-// accepts reports whether the link leads to the version that was published last, or to that of a
-// run that was killed before its line in the ledger.
-func (i *Identity) accepts(runs []ledger.Run, at LostError) bool {
-	if at.Published == "" || at.Points == at.Published {
+// accepts reports whether the link leads to the version that was published last, or to the version
+// of a run or rollback that was killed before it was recorded in the ledger.
+func (i *Identity) accepts(runs []ledger.Run, points, published string) bool {
+	if published == "" || points == published {
 		return true
 	}
-	if u, ok, err := readUnfinished(i.ledger.OneShotPath()); err == nil && ok && u.Version == at.Points {
+	if u, ok, err := readUnfinished(i.ledger.OneShotPath()); err == nil && ok && u.Version == points {
 		return true
 	}
-	if ledger.Find(runs, at.Points).IsPublished() {
+	if ledger.Find(runs, points).IsPublished() {
 		return false
 	}
-	_, ok := i.ledger.enclosedRun(at.Points)
+	_, ok := i.ledger.readEntry(i.folder.VersionPath(points), points)
 	return ok
 }
 
-// holdsSnapshots reports whether there are versions or days of the series. The version of a run
+// hasSnapshots reports whether there are versions or days of the series. The version of a run
 // that was killed before its switch does not count.
-func (i *Identity) holdsSnapshots() bool {
+func (i *Identity) hasSnapshots() bool {
 	versions, err := i.versions.List()
 	if u, ok, readErr := readUnfinished(i.ledger.UnfinishedPath()); ok && readErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
@@ -107,20 +105,20 @@ func (i *Identity) holdsSnapshots() bool {
 	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0
 }
 
-func (i *Identity) describeRemedy(lost LostError) string {
+func (i *Identity) describeRemedy(points, published string) string {
 	versions, err := i.versions.List()
 	if err != nil {
 		return err.Error()
 	}
 	var ways []string
-	if slices.Contains(versions, lost.Published) {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s points readers at it again", lost.Published))
+	if slices.Contains(versions, published) {
+		ways = append(ways, fmt.Sprintf("placementsync rollback %s points readers at it again", published))
 	}
 	if n := len(versions); n > 0 && len(ways) == 0 {
 		ways = append(ways, fmt.Sprintf("kept are %s: placementsync rollback %s points readers at that", strings.Join(versions, ", "), versions[n-1]))
 	}
-	if slices.Contains(versions, lost.Points) && lost.Points != lost.Published {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", lost.Points))
+	if slices.Contains(versions, points) && points != published {
+		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", points))
 	}
 	if days := i.series.Days(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))

@@ -50,12 +50,12 @@ type Instance struct {
 	scratch *durable.Scratch
 }
 
-// scratchPrefix begins the names of folders for data that does not fit into memory. They are below
-// state/, because the next run removes hidden folders below versions/.
+// scratchPrefix begins the names of folders for data that does not fit into memory. These folders are
+// below state/, because the next run removes hidden folders below versions/.
 const scratchPrefix = ".sealed."
 
-// openMemory opens a DuckDB in memory with a scratch folder, which Close removes. If the warehouse
-// is read-only, the folder is in the temporary folder of the system.
+// openMemory opens a DuckDB in memory with a scratch folder, which Close removes. If the process may
+// not write to the warehouse, the scratch folder is in the temporary folder of the system.
 func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
 	state := folder.Path(stateDir)
 	var scratch *durable.Scratch
@@ -117,15 +117,15 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets the memory limit to the part of Config.MemoryLimit that loading and verifying
-// need, or to all of it.
+// LimitMemory sets the memory limit to Config.MemoryLimit. If part is set, it sets it to the part of
+// this limit that is enough to load and verify rows.
 func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
+	if in.memoryLimit == "" {
+		return nil
+	}
 	name := "memory_limit"
 	if part {
 		name = "part_of_memory"
-	}
-	if in.memoryLimit == "" {
-		return nil
 	}
 	return in.Exec(ctx, instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit}))
 }
@@ -154,7 +154,7 @@ func (in *Instance) Atomically(ctx context.Context, statements []sqltext.SQL) er
 	return tx.Commit()
 }
 
-// EachRow joins queries by UNION ALL and calls take for each row.
+// EachRow runs queries as one, joined by UNION ALL, and calls take for each row.
 func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, take func(scan func(...any) error) error) error {
 	if len(queries) == 0 {
 		return nil
@@ -172,7 +172,8 @@ func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, take fun
 	return rows.Err()
 }
 
-// Undo rolls a transaction back. It is no error if the end of its context has already done so.
+// Undo rolls a transaction back. It returns nil if the transaction has already ended, because the end
+// of its context rolls it back.
 func Undo(tx *sql.Tx) error {
 	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -180,11 +181,11 @@ func Undo(tx *sql.Tx) error {
 	return nil
 }
 
-// statementHead is the beginning of a statement, for errors.
+// statementHead returns the beginning of a statement, for errors.
 func statementHead(statement sqltext.SQL) sqltext.SQL {
-	const most = 160
-	if len(statement) > most {
-		return statement[:most] + "..."
+	const limit = 160
+	if len(statement) > limit {
+		return statement[:limit] + "..."
 	}
 	return statement
 }

@@ -24,9 +24,8 @@ type Ledger struct {
 // Path is the file of the ledger.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
-// Record adds the entry of a run, or of work that followed a run, such as a backup. A run with the
-// id of an earlier entry is the same run, which was resumed. Work that began in the same second as
-// other work gets a different id.
+// Record adds the entry of a run, or of work after a run, such as a backup. If the ledger already
+// has an entry with the id, Record counts another attempt of a run, but gives other work a new id.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollow() {
 		entries, err := l.Entries()
@@ -46,7 +45,7 @@ func (l *Ledger) Record(r ledger.Run) error {
 }
 
 // runFile is the copy of a run's entry in its version. Recover reads it if the run was killed after
-// its publish and before its line in the ledger.
+// its publish and before it was recorded in the ledger.
 const runFile = "run.json"
 
 // WriteEntry writes the entry of a run into the folder of its version or draft.
@@ -59,7 +58,8 @@ func (l *Ledger) WriteEntry(dir string, r ledger.Run) (checksum.FileSum, error) 
 	return checksum.SumText(runFile, line), l.folder.disk.WriteFile(filepath.Join(dir, runFile), line, privateFile)
 }
 
-// removeDamagedLines moves damaged and unfinished lines from the ledger to a file beside it.
+// removeDamagedLines moves damaged and unfinished lines of the ledger to a file with the suffix
+// ".damaged".
 func (l *Ledger) removeDamagedLines() error {
 	data, err := os.ReadFile(l.Path())
 	if err != nil {
@@ -74,15 +74,15 @@ func (l *Ledger) removeDamagedLines() error {
 			return err
 		}
 	}
-	whole := slices.DeleteFunc(bytes.SplitAfter(data, []byte("\n")), func(line []byte) bool {
+	intact := slices.DeleteFunc(bytes.SplitAfter(data, []byte("\n")), func(line []byte) bool {
 		return slices.ContainsFunc(damaged, func(d []byte) bool { return bytes.Equal(d, bytes.TrimSuffix(line, []byte("\n"))) })
 	})
-	return l.folder.disk.WriteFile(l.Path(), bytes.Join(whole, nil), privateFile)
+	return l.folder.disk.WriteFile(l.Path(), bytes.Join(intact, nil), privateFile)
 }
 
-// missingRuns returns the entries of killed runs that the ledger does not contain. A run that was
-// killed after its publish has an entry in its version. Otherwise its unfinished-run file is the
-// source.
+// missingRuns returns the entries of killed runs that the ledger does not contain. The entry of a
+// run that was killed after its publish is in its version. Other entries are made from
+// unfinished-run files.
 func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	var missing []ledger.Run
 	known := ledger.Find(runs, latest)
 	if ok && (known.ID == "" || known.Outcome == ledger.Failed || known.Outcome == ledger.Interrupted || known.Outcome == ledger.Killed) {
-		if r, ok := l.enclosedRun(latest); ok {
+		if r, ok := l.readEntry(l.folder.VersionPath(latest), latest); ok {
 			missing = append(missing, r)
 		}
 	}
@@ -121,13 +121,8 @@ func (l *Ledger) entryOfUnfinished(u Unfinished, latest string) ledger.Run {
 		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
-// enclosedRun reads the entry in a version. ok is false if it is missing or damaged. A rebuilt
-// version has no entry.
-func (l *Ledger) enclosedRun(run string) (r ledger.Run, ok bool) {
-	return l.readEntry(l.folder.VersionPath(run), run)
-}
-
-// readEntry reads the entry of a run in the folder of its version.
+// readEntry reads the entry of a run in the folder of its version. ok is false if it is missing or
+// damaged.
 func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {
@@ -136,14 +131,14 @@ func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
 	return r, err == nil && r.ID == run
 }
 
-// Runs returns the runs of the ledger, oldest first. A resumed run has a line for each attempt, of
-// which the last one counts. Damaged and unfinished lines are skipped.
+// Runs returns the runs of the ledger, oldest first. Of the lines of a resumed run it returns the
+// last. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	entries, err := l.Entries()
 	return slices.DeleteFunc(entries, ledger.Run.IsFollow), err
 }
 
-// Entries returns the runs and the post-publish work, such as backups.
+// Entries is like Runs, and also returns work after runs, such as backups.
 func (l *Ledger) Entries() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,8 +165,8 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	return runs, damaged
 }
 
-// AllRuns returns Entries and the killed runs that the next Recover will record. It leaves out the
-// run that holds the lock.
+// AllRuns is like Entries, and also returns the killed runs that the next Recover will record. It
+// does not return the run that holds the lock.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	heldErr := l.folder.CheckUnlocked()
 	isHeld := errors.As(heldErr, new(*LockedError))
@@ -189,7 +184,7 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	return runs, err
 }
 
-// mergeRun adds a run to the runs of the earlier lines. If it has an earlier line, it counts the
+// mergeRun adds the run of a line to those of earlier lines. It replaces the same run and counts its
 // attempts.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
@@ -208,9 +203,10 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 	return r
 }
 
-// NewRunID returns the time of a run in UTC. If the ledger, an unfinished-run file or a folder
-// contains another run of the same second, a number follows. It returns a *PlaceError if it cannot
-// read a folder. It needs the Lock: otherwise another process may take the same id.
+// NewRunID returns an unused id for a run: its time in UTC, followed by a number if other runs have
+// the same second. It looks for used ids in the ledger, the unfinished-run files and the folders of
+// runs. It returns a *PlaceError if it cannot read a folder. It needs the Lock, because otherwise
+// another process may take the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Format is the number of the format of a warehouse. Raise it if an older program would misread or
-// damage the files of this one. New columns and tables do not count, because the schema is compared
-// separately.
+// damage the files of this program. New columns and tables need no new format, because the schema is
+// compared separately.
 const Format = 1
 
 // NewerError means that a newer program wrote the warehouse.
@@ -29,8 +29,8 @@ func (e *NewerError) Error() string {
 		"nothing was changed: use that program or a newer one", e.Run, e.Program, e.Format, Format)
 }
 
-// CheckFormat returns a *NewerError if a newer program wrote the newest version. It ignores an
-// unreadable manifest.
+// CheckFormat returns a *NewerError if a newer program wrote the version that readers see. It ignores
+// an unreadable manifest.
 func (v *Versions) CheckFormat() error {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {
@@ -42,7 +42,7 @@ func (v *Versions) CheckFormat() error {
 	return nil
 }
 
-// manifestOrNone is the manifest of a version. It is empty if it cannot be read.
+// manifestOrNone returns the manifest of a version, or an empty one if it cannot be read.
 func (v *Versions) manifestOrNone(run string) Manifest {
 	m, _ := v.ReadManifest(run)
 	return m
@@ -59,16 +59,17 @@ type Manifest struct {
 	Format     int       `json:"format"`
 	// Previous is the version that this one was built on. It is empty on the first night.
 	Previous string `json:"previous,omitempty"`
-	// Night is the newest night that this version builds on, if Previous is a refresh, which
-	// is removed earlier. For a rebuilt version it is the night that it was built from.
+	// Night is the newest night that this version builds on if Previous is a refresh. It is
+	// needed because refreshes are removed earlier than nights. For a rebuilt version it is the
+	// night that it was built from.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`
-	// Entry is the file with the run's line of the ledger. Meta is the file with its changes of
+	// Entry is the file with the run's entry in the ledger. Meta is the file with its changes of
 	// the schemas meta and past. Nil means that the version has no such file.
 	Entry  *checksum.FileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta     `json:"meta,omitempty"`
 	Tables []ManifestTable   `json:"tables"`
-	// Lost are tables that a repair removed from the manifest of a day, because their files
+	// Lost are the tables that a repair removed from the manifest of a day because their files
 	// were damaged.
 	Lost []string `json:"lost,omitempty"`
 	// FileErr is the error of the version's own manifest if Lineage read its copy instead.
@@ -89,24 +90,24 @@ type ManifestTable struct {
 }
 
 // ManifestMeta describes the file with the changes of meta relative to the version Base. With an
-// empty Base the file contains all rows. Past means that it contains the new rows of past, too.
-// Programs up to 1.0.0 did not write them.
+// empty Base the file contains all rows. Past means that it also contains the new rows of past, which
+// programs up to 1.0.0 did not write.
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
 	Past bool   `json:"past,omitempty"`
 	checksum.FileSum
 }
 
-// Table returns the entry of a table. It is empty if there is none.
+// Table returns the entry of a table, or an empty one if the manifest does not contain the table.
 func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// baseRun returns the night before, which a rollback switches to.
+// baseRun returns the night that the version builds on, to which a rollback switches.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
-// nightBefore is the night that a refresh builds on. It is empty if the version is a night or cannot
-// be read.
+// nightBefore returns the night that a refresh builds on, or "" if the version is not a refresh or
+// cannot be read.
 func (v *Versions) nightBefore(run string) string {
 	if m := v.manifestOrNone(run); m.Kind == ledger.Refresh {
 		return m.baseRun()
@@ -120,13 +121,14 @@ func (v *Versions) ReadManifest(run string) (Manifest, error) {
 	return v.ReadManifestFile(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
 
-// ReadManifestFile reads the manifest of a run from any of its places. The run "" accepts any run.
+// ReadManifestFile is like ReadManifest, for any copy of a manifest. An empty run accepts the manifest
+// of any run.
 func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
 	m, _, err := v.readManifestSum(path, run)
 	return m, err
 }
 
-// readManifestSum also returns the checksum of the read bytes.
+// readManifestSum is like ReadManifestFile, and also returns the checksum of the file.
 func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.FileSum, err error) {
 	data, err := os.ReadFile(path)
 	switch {

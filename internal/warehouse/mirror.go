@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,11 +27,11 @@ type Mirror struct {
 	series   *Series
 }
 
-// Files lists the files of a backup, each relative to the warehouse, with slashes. Those of state/
-// come first, so that the copied ledger never names a run that the copied series lacks. Files of the
-// series have the checksum of their manifest, even if they are missing. Manifests and the index have
-// their current checksum. Other files have no checksum. A day that a night is writing for the first
-// time is not listed, because no manifest names its files yet.
+// Files lists the files of a backup, relative to the warehouse, with slashes. Files of state/ are
+// first: the ledger is then copied before the series, and never names a run that the series lacks.
+// Parquet files and changes of meta have the checksum of their manifest, even if they are missing.
+// Manifests and the index have their current checksum. Other files have no checksum. Parquet files
+// that no manifest names yet are not listed, because a night is writing them.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.
 	if err := m.versions.CheckFormat(); err != nil {
@@ -67,23 +68,19 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	})
 	var all []checksum.FileSum
 	for _, file := range append(state, series...) {
-		all = append(all, checksum.FileSum{File: file, Bytes: sums[file].Bytes, SHA256: sums[file].SHA256})
+		all = append(all, cmp.Or(sums[file], checksum.FileSum{File: file}))
 		delete(sums, file)
 	}
-	var gone []checksum.FileSum
-	for file, sum := range sums {
-		gone = append(gone, checksum.FileSum{File: file, Bytes: sum.Bytes, SHA256: sum.SHA256})
-	}
-	slices.SortFunc(gone, func(x, y checksum.FileSum) int { return cmp.Compare(x.File, y.File) })
-	return append(all, gone...), nil
+	missing := slices.SortedFunc(maps.Values(sums), func(x, y checksum.FileSum) int { return cmp.Compare(x.File, y.File) })
+	return append(all, missing...), nil
 }
 
 func isLockFile(file string) bool {
 	return path.Dir(file) == stateDir && (path.Base(file) == lockFile || path.Ext(file) == lockSuffix)
 }
 
-// listFiles lists the files below a folder. Hidden files are not complete. Hidden folders belong to
-// the series, but below state/ to a running command.
+// listFiles lists the files below a folder without hidden files, which are incomplete. It enters the
+// hidden folders of the series, but not those of state/, which belong to running commands.
 func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	err = filepath.WalkDir(m.folder.Path(dir), func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -105,25 +102,28 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 }
 
 // knownSums returns the checksums in the manifests of days and of changes of meta, and the
-// checksums of the manifests themselves. A run that replaces a day replaces the files and the
-// manifest, and a backup must not mix them. Damaged manifests are skipped; verify reports them.
+// checksums of the manifests, by file. A backup can then notice that a run replaced a day meanwhile.
+// Damaged manifests are skipped, because verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	days, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
 	sums := map[string]checksum.FileSum{}
+	add := func(path string, sum checksum.FileSum) {
+		sum.File = m.folder.Relative(path)
+		sums[sum.File] = sum
+	}
 	for _, path := range days {
 		if day, own, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(day.SnapshotAt) == DayIn(path) {
-			sums[own.File] = own
+			add(path, own)
 			for _, t := range day.Tables {
-				sums[m.folder.Relative(m.series.FilePath(t, day.SnapshotAt))] = t.FileSum
+				add(m.series.FilePath(t, day.SnapshotAt), t.FileSum)
 			}
 		}
 	}
 	if data, err := os.ReadFile(m.series.IndexPath()); err == nil {
-		file := m.folder.Relative(m.series.IndexPath())
-		sums[file] = checksum.SumText(file, data)
+		add(m.series.IndexPath(), checksum.SumText("", data))
 	}
 	changes, err := filepath.Glob(m.folder.RunManifestPath("*"))
 	if err != nil {
@@ -131,15 +131,15 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	}
 	for _, path := range changes {
 		if v, own, err := m.versions.readManifestSum(path, ""); err == nil && v.Meta != nil {
-			sums[own.File] = own
-			sums[m.folder.Relative(m.folder.ChangesPath(v.RunID))] = v.Meta.FileSum
+			add(path, own)
+			add(m.folder.ChangesPath(v.RunID), v.Meta.FileSum)
 		}
 	}
 	return sums, nil
 }
 
-// Copies returns the other paths with a possibly intact copy of a file of the series: in versions,
-// and among the old files that a night keeps while it replaces a day.
+// Copies returns the other paths at which an intact copy of a Parquet file of the series may be: in
+// versions, and among the old files that a night keeps while it replaces a day.
 func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
@@ -154,8 +154,8 @@ func (m *Mirror) Copies(file string) []string {
 	return copies
 }
 
-// Path returns the path of a file of a backup. Names come from a bucket and are not trusted: locks,
-// names outside parquet/ and state/, and names that path.Clean changes are errors.
+// Path returns the path of a file of a backup. It accepts only clean names below parquet/ and state/
+// that are not lock files, because names from a bucket are not trusted.
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
 	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
@@ -164,8 +164,7 @@ func (m *Mirror) Path(file string) (string, error) {
 	return m.folder.Path(filepath.FromSlash(file)), nil
 }
 
-// Place creates a file of a backup with the bytes that fill writes. If fill fails, the file is not
-// created.
+// Place writes a file of a backup by calling fill. If fill fails, the file is not created.
 func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	path, err := m.Path(file)
 	if err != nil {
@@ -189,10 +188,10 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	})
 }
 
-// CheckEmpty returns an error if the folder contains a version, or if its ledger contains a
-// published run and is not the ledger of the backup (isOurs). A restore would destroy them. A night
-// that failed in an incomplete restore leaves neither.
-func (m *Mirror) CheckEmpty(isOurs func() bool) error {
+// CheckEmpty returns an error if a restore would destroy data: if the folder contains a version, or
+// its ledger contains a published run and isRestored returns false. isRestored reports whether the
+// ledger is that of the backup, as after a complete restore.
+func (m *Mirror) CheckEmpty(isRestored func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
 		return err
@@ -201,12 +200,12 @@ func (m *Mirror) CheckEmpty(isOurs func() bool) error {
 	if err != nil {
 		return err
 	}
-	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isOurs() {
+	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isRestored() {
 		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", m.folder.dir)
 	}
 	return nil
 }
 
-// LedgerFile is the name of the ledger in Files. A restore writes it last. Until then a night fails,
-// because there are snapshots without a ledger.
+// LedgerFile is the name of the ledger in Files. A restore writes it last: a night fails while there
+// are snapshots without a ledger.
 func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }

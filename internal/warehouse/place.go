@@ -34,7 +34,8 @@ func (e *PlaceError) Error() string {
 	return fmt.Sprintf("open the warehouse: %v: check the disk of %q; nothing was changed", e.Err, e.Dir)
 }
 
-// placeErr turns an error of the folder into a *PlaceError. Errors of a full disk are not changed.
+// placeErr returns a *PlaceError if the folder cannot be used. It adds only a prefix to other errors,
+// such as that of a full disk.
 func (f *Folder) placeErr(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return &PlaceError{f.dir, err}
@@ -59,9 +60,9 @@ func (f *Folder) Exists() error {
 	return &NoneError{f.dir}
 }
 
-// CheckWritable creates and removes a file in each folder that a run writes to. Without a warehouse
-// it does so in the nearest existing folder above. It returns a *FullError if the disk is full, and a
-// *PlaceError for other failures.
+// CheckWritable creates and removes a file in each folder that a run writes to. If there is no
+// warehouse yet, it uses the nearest existing folder above. It returns a *FullError if the disk is
+// full, and a *PlaceError if a folder cannot be used.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
 	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {
@@ -85,7 +86,7 @@ func (f *Folder) CheckWritable() error {
 	return nil
 }
 
-// nearestExisting is the folder of the warehouse, or the nearest existing folder above it.
+// nearestExisting returns the folder of the warehouse, or the nearest existing folder above it.
 func (f *Folder) nearestExisting() string {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
@@ -99,7 +100,7 @@ func (f *Folder) nearestExisting() string {
 	}
 }
 
-// FreeBytes is the free space on the disk of the warehouse. It is -1 if the system does not report
+// FreeBytes returns the free space on the disk of the warehouse. It is -1 on systems that do not report
 // it.
 func (f *Folder) FreeBytes() (int64, error) {
 	dir := f.nearestExisting()

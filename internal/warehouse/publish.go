@@ -16,7 +16,7 @@ import (
 )
 
 // AfterSwitchError means that a version is published, but a later step failed. The next run
-// completes it.
+// completes the step.
 type AfterSwitchError struct {
 	Run string
 	Err error
@@ -31,8 +31,9 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // Publish seals the draft, verifies it and switches readers to it in one step, by moving the
 // symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
 //
-// tables contain the name, grade and file of each table. Publish adds rows, key range, size and
-// checksum. After an *AfterSwitchError the version is published. After any other error it is not.
+// tables contain the name, grade and file of each table. Publish adds the number of rows, the range
+// of keys, the size and the checksum. After an *AfterSwitchError the version is published. After any
+// other error it is not, unless the error says that readers see it.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {
@@ -158,12 +159,12 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one statement.
-// An unchanged table has the values of the previous version.
+// A table whose file was copied keeps the values of the previous version.
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
 	var parts []sqltext.SQL
 	for i := range tables {
-		if was, ok := d.carried[tables[i].Name]; ok {
-			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = was.Rows, was.KeyMin, was.KeyMax
+		if before, ok := d.carried[tables[i].Name]; ok {
+			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = before.Rows, before.KeyMin, before.KeyMax
 			continue
 		}
 		key := d.w.Catalog.tableKey(tables[i].Name)
@@ -174,17 +175,17 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 	}
 	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
-		var one ManifestTable
-		if err := scan(&i, &one.Rows, &one.KeyMin, &one.KeyMax); err != nil {
+		var measured ManifestTable
+		if err := scan(&i, &measured.Rows, &measured.KeyMin, &measured.KeyMax); err != nil {
 			return err
 		}
-		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = one.Rows, one.KeyMin, one.KeyMax
+		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = measured.Rows, measured.KeyMin, measured.KeyMax
 		return nil
 	})
 }
 
-// finishPublish links catalog.duckdb, extends the series and removes versions beyond keep_versions.
-// It runs after the switch and can be repeated.
+// finishPublish completes a publish after the switch: it links catalog.duckdb, extends the series, and
+// removes versions beyond keep_versions and a stale held night. It can be repeated.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (w *Warehouse) finishPublish(run string) error {
 		return err
 	}
 	if len(missing) == 0 {
-		missing = []Manifest{m} // the series has the day, but may have lost files of it
+		missing = []Manifest{m} // the series has the day, but may lack some of its files
 	}
 	if err := w.Series.extendSeries(missing...); err != nil {
 		return &ExtendError{daysOf(missing), err}

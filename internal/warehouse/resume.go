@@ -12,15 +12,15 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Unfinished is the content of an unfinished-run file: the run has not published. It is running, or
-// was killed, interrupted or failed. Its landed responses are in its raw folder.
+// Unfinished is the content of an unfinished-run file. Its run has not published: it is running, or
+// was killed, interrupted or failed. RawPath contains its landed responses.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
-	// Source is the base URL. Landed responses are used for the same service only.
+	// Source is the base URL of the service. Landed responses of another service are not used.
 	Source string `json:"source"`
-	// Access describes the rights of the token: another token may get other responses. It is
-	// empty until the service has reported it.
+	// Access describes the rights of the token, because a token with other rights may get other
+	// responses. It is empty until the service has reported the rights.
 	Access string `json:"access,omitempty"`
 	// Attempt is the number of times that the run was started.
 	Attempt int `json:"attempt"`
@@ -35,13 +35,14 @@ type Unfinished struct {
 // UnfinishedPath returns the path of the unfinished-run file that Start writes.
 func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// OneShotPath returns the path of the unfinished-run file that StartOneShot writes. It may exist in
-// addition to the file of a run that can be resumed.
+// OneShotPath returns the path of the unfinished-run file that StartOneShot writes. Both files may
+// exist at the same time.
 func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.json") }
 
-// Start writes the unfinished-run file of a run that can be resumed. If this abandons an earlier
-// run, the version of that run is removed unless readers see it, because it would look published.
-// Start needs the Lock.
+// Start writes the unfinished-run file of a run that can be resumed. It needs the Lock.
+//
+// The file may replace that of an earlier run, which is then abandoned. If this run was killed before
+// the switch, Start removes its version, which would look published.
 func (l *Ledger) Start(u Unfinished) error {
 	last, ok, err := readUnfinished(l.UnfinishedPath())
 	if err != nil {
@@ -62,8 +63,8 @@ func (l *Ledger) Start(u Unfinished) error {
 	return l.writeUnfinished(l.UnfinishedPath(), u)
 }
 
-// StartOneShot writes the unfinished-run file of a run that is never resumed, so that Recover
-// records it in the ledger if it is killed. It needs the Lock.
+// StartOneShot writes the unfinished-run file of a run that is never resumed. If the run is killed,
+// Recover records it in the ledger. StartOneShot needs the Lock.
 func (l *Ledger) StartOneShot(u Unfinished) error { return l.writeUnfinished(l.OneShotPath(), u) }
 
 func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
@@ -77,10 +78,10 @@ func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
 
-// Finish removes the file of Start.
+// Finish removes the file that Start wrote.
 func (l *Ledger) Finish() error { return l.removeUnfinished(l.UnfinishedPath()) }
 
-// FinishOneShot removes the file of StartOneShot. The run must be in the ledger.
+// FinishOneShot removes the file that StartOneShot wrote. The run must be in the ledger.
 func (l *Ledger) FinishOneShot() error { return l.removeUnfinished(l.OneShotPath()) }
 
 func (l *Ledger) removeUnfinished(path string) error {
@@ -104,8 +105,8 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readUnfinished reads an unfinished-run file. ok is false if it is missing or damaged: the run is
-// then not resumed, and the next one requests everything again.
+// readUnfinished reads an unfinished-run file. ok is false if it is missing or damaged. The run is then
+// not resumed, and the next run requests everything again.
 func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// Retention limits the files that Prune keeps. Zero keeps no file of a kind, but the newest is always
-// kept.
+// Retention limits the files that Prune keeps. Prune always keeps the newest run and the newest day.
 type Retention struct {
 	// RawDays is the age in days up to which landed responses are kept.
 	RawDays int
-	// Daily, Weekly and Monthly are the numbers of days, ISO weeks and months of which the
-	// Parquet series keeps the last snapshot.
+	// Daily, Weekly and Monthly are the numbers of days, ISO weeks and months whose last
+	// snapshot the Parquet series keeps.
 	Daily, Weekly, Monthly int
 }
 
-// Pruned is a removed file or folder. Path is relative to the warehouse.
+// Pruned is a file or folder that Prune removes. Path is relative to the warehouse.
 type Pruned struct {
 	Path  string
 	Bytes int64
@@ -33,51 +32,50 @@ type Pruner struct {
 	versions   *Versions
 	ledger     *Ledger
 	series     *Series
-	metaLog    *MetaLog
 	discardRaw bool // as in Config.DiscardRaw
 }
 
 // Prune removes old landed responses, days of the series, versions, changes of meta and a stale held
 // night, and returns them. With dryRun it does not remove them. It needs the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
-	var doomed []string
+	var old []string
 	for _, find := range []func() ([]string, error){
 		func() ([]string, error) { return p.oldRaw(r, now) },
 		func() ([]string, error) { return p.series.oldDays(r) },
-		p.oldVersions, p.versions.staleHeld, p.metaLog.oldPaths,
+		p.oldVersions, p.versions.staleHeld, p.series.oldMetaChanges,
 	} {
 		paths, err := find()
 		if err != nil {
 			return nil, fmt.Errorf("prune: %w", err)
 		}
-		doomed = append(doomed, paths...)
+		old = append(old, paths...)
 	}
 	if !dryRun {
-		if err := p.series.forgetDays(doomed); err != nil {
+		if err := p.series.forgetDays(old); err != nil {
 			return nil, fmt.Errorf("prune: %w", err)
 		}
 	}
-	var gone []Pruned
-	for _, path := range doomed {
+	var pruned []Pruned
+	for _, path := range old {
 		size, err := sizeOf(path)
 		switch {
 		case err != nil || dryRun:
-		case slices.Contains([]string{VersionsDir, heldDir}, filepath.Base(filepath.Dir(path))): // other commands must not find a part of it
-			err = p.folder.disk.Discard(path)
+		case slices.Contains([]string{VersionsDir, heldDir}, filepath.Base(filepath.Dir(path))):
+			err = p.folder.disk.Discard(path) // other commands must not find a part of the folder
 		default:
-			err = os.RemoveAll(path)
+			err = p.folder.disk.RemoveAll(path)
 		}
 		if err != nil {
-			return gone, fmt.Errorf("prune %s: %w", path, err)
+			return pruned, fmt.Errorf("prune %s: %w", path, err)
 		}
 		name, _ := filepath.Rel(p.folder.dir, path)
-		gone = append(gone, Pruned{name, size})
+		pruned = append(pruned, Pruned{name, size})
 	}
-	return gone, nil
+	return pruned, nil
 }
 
-// oldVersions returns the versions that are not kept. It keeps versions that are not in the series,
-// because there is no other copy of their days.
+// oldVersions returns the versions beyond keep_versions that are in the series. The others have the
+// only copy of their days.
 func (p *Pruner) oldVersions() ([]string, error) {
 	old, err := p.versions.oldPaths()
 	if err != nil {
@@ -119,37 +117,38 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// IsSpent reports whether Config.DiscardRaw removes the landed responses of a run. A kill may have
-// left some of them.
+// IsSpent reports whether Config.DiscardRaw removes the landed responses of a run. If the process was
+// killed meanwhile, some of them remain.
 func (p *Pruner) IsSpent(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isSpentBefore(run, latest), err
 }
 
-// isSpentBefore reports whether Config.DiscardRaw removes the landed responses of a run, because the
-// run is not later than the version latest and so cannot be resumed.
+// isSpentBefore reports whether Config.DiscardRaw removes the landed responses of a run: it does if
+// the run cannot be resumed, because it is not later than the version latest.
 func (p *Pruner) isSpentBefore(run, latest string) bool {
 	at, ok := RunTime(run)
 	last, published := RunTime(latest)
 	return p.discardRaw && ok && published && !at.After(last)
 }
 
-// DiscardSpent removes landed responses if Config.DiscardRaw is set, and syncs. It needs the Lock.
+// DiscardSpent removes the landed responses that are no longer needed if Config.DiscardRaw is set,
+// and syncs their folder. It needs the Lock.
 func (p *Pruner) DiscardSpent() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
 		return err
 	}
 	runs, err := p.folder.LandedRuns()
-	gone := 0
+	removed := 0
 	for _, run := range runs {
 		if p.isSpentBefore(run, latest) {
 			path := p.folder.RawPath(run)
 			err = errors.Join(err, p.folder.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
-			gone++
+			removed++
 		}
 	}
-	if err == nil && gone > 0 {
+	if err == nil && removed > 0 {
 		err = p.folder.disk.Sync(p.folder.Path(rawDir))
 	}
 	if err != nil {
@@ -158,15 +157,15 @@ func (p *Pruner) DiscardSpent() error {
 	return nil
 }
 
-// KeptDays returns the last of the days in each of the newest Daily days, Weekly ISO weeks and
-// Monthly months, and the newest day.
+// KeptDays returns the days to keep: the newest Daily days, the last day in each of the newest Weekly
+// ISO weeks and Monthly months, and always the newest day.
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
-	keepLast := func(most int, period func(time.Time) string) {
+	keepLast := func(periods int, nameOf func(day time.Time) string) {
 		seen := map[string]bool{}
 		for _, day := range sorted {
-			if name := period(day); !seen[name] && len(seen) < most {
+			if name := nameOf(day); !seen[name] && len(seen) < periods {
 				seen[name], keep[day] = true, true
 			}
 		}
@@ -184,8 +183,8 @@ func RunTime(run string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// sizeOf is the size of the files of a folder. It counts hard links, although removing them may not
-// free space.
+// sizeOf is the size of a file, or of all files of a folder. It includes hard links, although
+// removing them may not free space.
 func sizeOf(path string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {

@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Rollback switches readers to another version in one step. The run "" means the version that the
-// newest was built on. It repairs a lost or wrong link, and needs only the files of the target. The
-// other versions are kept until keep_versions drops them, so that another rollback can undo this
-// one. It needs the Lock.
+// Rollback switches readers to another version in one step. An empty run means the version that the
+// newest version was built on. It repairs a lost or wrong link "latest", and needs only the files of
+// the target. The other versions are kept, as far as keep_versions allows, so that another rollback
+// can undo this one. It needs the Lock.
 //
-// Before the switch it removes the days of versions that the target does not build on from the
-// series. After it, it adds those of kept versions that the target builds on. If the process is
-// killed in between, the next Lock adds them.
+// Before the switch it removes days from the series: those of versions that the target does not build
+// on. After the switch it adds the missing days of versions that the target builds on. If the process
+// is killed in between, the next Lock adds them.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -33,16 +33,16 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.recordKilledRuns(); err != nil {
 		return m, err
 	}
-	// If the process is killed, the next Lock reads this file and finishes the rollback.
 	id, err := w.Ledger.NewRunID(now)
 	if err != nil {
 		return m, err
 	}
+	// If the process is killed, the next Lock reads this file and finishes the rollback.
 	u := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
 	if err := w.Ledger.StartOneShot(u); err != nil {
 		return m, err
 	}
-	if err := w.Series.withdrawAllBut(target); err != nil {
+	if err := w.Series.removeOthers(target); err != nil {
 		return m, fmt.Errorf("remove later days from the Parquet series: %w", err)
 	}
 	if err = w.Versions.clearLatest(); err == nil {
@@ -53,7 +53,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	line, _ := w.Versions.Lineage(target) // it ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...), w.Ledger.Finish())
-	// If the ledger entry cannot be written, Recover needs the file.
+	// If the ledger entry cannot be written, Recover needs the file of StartOneShot.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
@@ -81,10 +81,9 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover completes the work of killed runs. It finishes a rollback and records the runs in the
-// ledger. It removes the unfinished-run file of a run that was killed after its publish, because
-// that run must not be resumed. It removes landed responses if Config.DiscardRaw is set. It needs
-// the Lock.
+// Recover completes the work of killed runs. It finishes a rollback, records the runs in the ledger,
+// and calls DiscardSpent. It removes the unfinished-run file of a run that was killed after its
+// publish, because this run must not be resumed. It needs the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err
@@ -116,8 +115,8 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.FinishOneShot()
 }
 
-// finishKilledRollback completes a rollback that was killed after its switch, and undoes one that
-// was killed before it. In both cases the series lacks days of the version that readers see.
+// finishKilledRollback completes a rollback that was killed after the switch, and undoes a rollback
+// that was killed before it. In both cases the series lacks days of the version that readers see.
 func (w *Warehouse) finishKilledRollback() error {
 	u, ok, err := w.Ledger.KilledRollback()
 	if err != nil || !ok {
@@ -125,7 +124,7 @@ func (w *Warehouse) finishKilledRollback() error {
 	}
 	latest, ok, err := w.Versions.Latest()
 	if err != nil || !ok {
-		return err // without the link these days are unknown
+		return err // without the link the missing days are unknown
 	}
 	line, _ := w.Versions.Lineage(latest) // it ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...))

@@ -32,27 +32,29 @@ type Snapshot struct {
 
 // SeriesFile is the Parquet file of a table and day.
 type SeriesFile struct {
-	// Day is the manifest of the day. Table is its entry of the file: without a manifest the
-	// checksum is empty. Rows are negative if they are unknown.
-	Day   Manifest
+	// Day is the manifest of the day, or a new one if it is lost.
+	Day Manifest
+	// Table is the entry of the file in the manifest. In a new manifest its checksum is empty.
+	// Rows are negative if they are unknown.
 	Table ManifestTable
 }
 
-// Series are the Parquet files by table and day, with a manifest of each day and an index of the
-// days.
+// Series are the Parquet files by table and day, with a manifest of each day, an index of the days,
+// and the changes of meta and past of each version.
 type Series struct {
 	folder   *Folder
 	versions *Versions
 	tables   []stream.Table // as in Config.Tables
 }
 
-// extendSeries adds versions, oldest first, to the series: of each version the manifest and the
-// changes of meta, and of the last version of a day the Parquet files. Manifests are copied, so that
-// damage of one file leaves the other intact. Parquet files are linked, because they are large.
+// extendSeries adds versions, oldest first, to the series: the manifest and the changes of meta of
+// each version, and the Parquet files of the last version of each day. Manifests and changes are
+// copied, so that damage of one copy leaves the other intact. Parquet files are linked, because they
+// are large. A damaged file is left out, and reported after all intact files are added.
 func (s *Series) extendSeries(line ...Manifest) error {
 	var damaged []error
-	place := func(m Manifest, want checksum.FileSum, to string, place func(from, to string) error) error {
-		err := s.placeFile(m, want, to, place)
+	place := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
+		err := s.placeFile(m, want, to, linkOrCopy)
 		if errors.As(err, new(*DamagedError)) {
 			damaged = append(damaged, err)
 			return nil
@@ -87,13 +89,13 @@ func (s *Series) extendSeries(line ...Manifest) error {
 				return err
 			}
 		}
-		// The manifest is the last, because it names all other files of the day.
+		// The manifest is placed last, because it names all other files of the day.
 		if err := placeManifest(m, s.folder.DayManifestPath(DayOf(m.SnapshotAt))); err != nil {
 			return err
 		}
 	}
-	// A lost index is not created here: it would contain this day only, and hide the loss of
-	// earlier days. The repair of the series writes it.
+	// A lost index is not written again, because the new one could not name lost days. The repair
+	// of the series writes it.
 	if _, err := s.Index(); err != nil && slices.ContainsFunc(line, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
@@ -108,15 +110,15 @@ func (s *Series) extendSeries(line ...Manifest) error {
 	return errors.Join(append(damaged, err)...)
 }
 
-// replacedDir contains, by run, the files of a day that another run is replacing.
+// replacedDir contains the old files of a day while another run replaces them, by old run.
 const replacedDir = ".replaced"
 
 func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplaced links the files of an earlier run of the day until this one is complete. A copy of
-// parquet/ that is made in between then contains all files of either run.
+// keepReplaced links the files of an earlier run of the same day to replacedDir until the day of m is
+// complete. A copy of parquet/ that is made meanwhile then contains all files of one of the runs.
 func (s *Series) keepReplaced(m Manifest) error {
 	before, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || before.RunID == m.RunID {
@@ -143,9 +145,8 @@ func (s *Series) keepReplaced(m Manifest) error {
 	return nil
 }
 
-// IntactFile returns a path of a table's file with the checksum of its manifest: in the series,
-// among the files that another run is replacing, or in the version. It returns "" if no file is
-// intact.
+// IntactFile returns the path of a table's file with the checksum of its manifest: in the series, in
+// replacedDir, or in the version. It returns "" if no file is intact.
 func (s *Series) IntactFile(known *checksum.Cache, m Manifest, t ManifestTable) string {
 	for _, path := range []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
 		if known.Compare(path, t.FileSum, true) == "" {
@@ -155,8 +156,8 @@ func (s *Series) IntactFile(known *checksum.Cache, m Manifest, t ManifestTable) 
 	return ""
 }
 
-// ExtendError means that published versions are missing in the Parquet series, or incomplete there.
-// Their catalogs are intact.
+// ExtendError means that the Parquet series lacks files of published versions. The catalogs of these
+// versions are intact.
 type ExtendError struct {
 	// Days are the missing or incomplete days.
 	Days []string
@@ -178,8 +179,8 @@ func daysOf(line []Manifest) []string {
 	return slices.Compact(days)
 }
 
-// missingVersions returns a version and those that lead to it, oldest first, down to the newest one
-// in the series. It does not return older versions whose days were pruned.
+// missingVersions returns the version run and the versions that it builds on, oldest first, back to
+// the newest version in the series. The days of older versions may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	for run != "" {
 		m, err := s.versions.ReadManifest(run)
 		if err != nil || days[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
-			break // it is in the series or no longer kept
+			break // the version is in the series, or no longer kept
 		}
 		missing = append(missing, m)
 		run = m.Previous
@@ -197,8 +198,8 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	return missing, nil
 }
 
-// Missing returns the versions that lead to the one that readers see and that could not be added
-// to the series when they were published, oldest first.
+// Missing returns the versions that could not be added to the series when they were published, oldest
+// first: the version that readers see, and versions that it builds on.
 func (s *Series) Missing() ([]Manifest, error) {
 	latest, ok, err := s.versions.Latest()
 	if err != nil || !ok {
@@ -226,9 +227,9 @@ func (s *Series) Complete() (days []string, err error) {
 }
 
 // placeFile links or copies a file of a version to its place in the series, unless both are the same
-// file. It compares the checksum first: a warehouse that was copied file by file has no links, and a
-// damaged file of the version must not replace an intact one.
-func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, place func(from, to string) error) error {
+// file. It compares the checksum first, because a damaged file of the version must not replace an
+// intact copy, such as in a warehouse that was copied without its links.
+func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
 		return nil
@@ -240,7 +241,7 @@ func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, place f
 	if err != nil {
 		return err
 	}
-	return place(from, to)
+	return linkOrCopy(from, to)
 }
 
 // LastOfDay returns the last version of each day.
@@ -255,9 +256,9 @@ func LastOfDay(line []Manifest) []Manifest {
 	return last
 }
 
-// withdrawAllBut removes the days of kept versions that the target does not build on from the
-// series. It keeps a day whose version is lost, because a rebuild can restore it.
-func (s *Series) withdrawAllBut(target string) error {
+// removeOthers removes the days of kept versions that the target does not build on. It keeps a day
+// whose version is lost, because a rebuild can restore the version.
+func (s *Series) removeOthers(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
 		return err
@@ -265,7 +266,7 @@ func (s *Series) withdrawAllBut(target string) error {
 	line, _ := s.versions.Lineage(target) // it ends at a damaged manifest
 	for _, run := range versions {
 		if !slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
-			if err := s.withdrawVersion(run); err != nil {
+			if err := s.removeVersion(run); err != nil {
 				return err
 			}
 		}
@@ -273,14 +274,14 @@ func (s *Series) withdrawAllBut(target string) error {
 	return nil
 }
 
-// withdrawVersion removes the days of a version from the series.
-func (s *Series) withdrawVersion(run string) error {
+// removeVersion removes the days of a version from the series.
+func (s *Series) removeVersion(run string) error {
 	days, err := s.indexOrManifests()
 	if err != nil {
 		return err
 	}
-	for day, of := range days {
-		if of != run {
+	for day, runOfDay := range days {
+		if runOfDay != run {
 			continue
 		}
 		files, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "*.parquet"))
@@ -304,7 +305,8 @@ func (s *Series) FilePath(t ManifestTable, at time.Time) string {
 	return s.folder.Path(SeriesDir, t.Name, DayPrefix+DayOf(at), t.File)
 }
 
-// DayPrefix begins the name of a day's folder. Readers of partitioned Parquet make a column of it.
+// DayPrefix begins the name of the folder of a day. Readers of partitioned Parquet files read it as
+// the column snapshot_date.
 const DayPrefix = "snapshot_date="
 
 // DayOf is the UTC day of a time, as in the names of the series.
@@ -320,7 +322,7 @@ func (s *Series) Days() []string {
 	var days []string
 	for _, path := range append(files, manifests...) {
 		if strings.HasPrefix(filepath.Base(path), ".") {
-			continue // of a killed run
+			continue // a temporary file of a killed run
 		}
 		if filepath.Ext(path) == ".parquet" {
 			path = filepath.Dir(path)
@@ -335,7 +337,7 @@ func (s *Series) Days() []string {
 }
 
 // oldDays returns the manifests and folders of the days that retention does not keep. The manifest
-// of a day is the first, because it names all other files.
+// of a day is before its folders, so that a partly removed day has no manifest.
 func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
 	for _, name := range s.Days() {

@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// The series is a backup. Hidden folders beside its Parquet files contain a manifest of each
-// day, which is the manifest of the day's version; an index of the days that must exist; and for
-// each published version its manifest and its changes of meta and past.
+// The series has all data of the warehouse, so that a rebuild needs no other files. manifestsDir
+// contains the manifest of each day, which is that of the day's version, and an index of the days
+// that must exist. metaDir contains the manifest and the changes of meta and past of each version.
 const (
 	manifestsDir   = ".manifests"
 	metaDir        = ".meta"
@@ -66,7 +66,8 @@ func (s *Series) Index() (days map[string]string, err error) {
 	return i.Days, nil
 }
 
-// indexOrManifests returns the days of the index or, if it cannot be read, of the manifests.
+// indexOrManifests returns the days of the index. If the index cannot be read, it returns those of the
+// manifests.
 func (s *Series) indexOrManifests() (map[string]string, error) {
 	if days, err := s.Index(); err == nil {
 		return days, nil
@@ -74,8 +75,8 @@ func (s *Series) indexOrManifests() (map[string]string, error) {
 	return s.ManifestDays()
 }
 
-// ChangeIndex changes the index, and writes it if it differs. A missing or damaged index is
-// built from the manifests of the days.
+// ChangeIndex calls change with the days of the index, and writes the index if they changed. It first
+// builds a missing or damaged index from the manifests of the days.
 func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	days, err := s.Index()
 	isLost := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
@@ -127,8 +128,8 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 	return m, err
 }
 
-// PredatesManifests reports whether a day without a manifest is older than all days and runs with
-// one. Only programs before the first manifests wrote such days.
+// PredatesManifests reports whether a day without a manifest is older than all days and runs that
+// have a manifest. Early versions of the program wrote no manifests.
 func (s *Series) PredatesManifests(day string) bool {
 	known, err := s.ManifestDays()
 	if err != nil {
@@ -160,7 +161,7 @@ func (s *Series) DayFiles(day string) map[string]string {
 	return files
 }
 
-// SourceRun is the run whose snapshot a version shows: its own or, for a rebuilt version, the
+// SourceRun is the run whose snapshot a version contains: its own run or, for a rebuilt version, the
 // night that it was built from.
 func (m Manifest) SourceRun() string {
 	if m.Kind == ledger.Rebuild && m.Night != "" {
@@ -169,14 +170,14 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// forgetDays removes days from the index before their files are removed. If the process is killed
-// in between, the next prune removes the rest, and verify reports no lost day.
-func (s *Series) forgetDays(doomed []string) error {
+// forgetDays removes the days of manifests from the index before these files are removed. If the
+// process is killed in between, verify reports no lost day, and the next prune removes the files.
+func (s *Series) forgetDays(paths []string) error {
 	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return s.ChangeIndex(func(days map[string]string) {
-		for _, path := range doomed {
+		for _, path := range paths {
 			if filepath.Dir(path) == s.folder.Path(SeriesDir, manifestsDir) {
 				delete(days, DayIn(path))
 			}

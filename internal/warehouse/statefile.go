@@ -12,19 +12,18 @@ import (
 	"placementsync/internal/checksum"
 )
 
-// StateFile is a JSON file below state/ that contains its own checksum. It stores the state of work
-// outside nights, such as backups.
+// StateFile is a JSON file below state/ that contains its own checksum.
 type StateFile struct {
 	folder *Folder
 	path   string
 }
 
-// StateFile is the file below state/ with these names of folders and file.
+// StateFile returns the file below state/ at a path, given as its elements.
 func (f *Folder) StateFile(names ...string) StateFile {
 	return StateFile{f, f.Path(append([]string{stateDir}, names...)...)}
 }
 
-// Read reads the file. ok is false if it does not exist. The error is a *DamagedError if it is
+// Read reads the file. ok is false if it does not exist. It returns a *DamagedError if the file is
 // damaged.
 func (s StateFile) Read(into any) (ok bool, err error) {
 	data, err := os.ReadFile(s.path)
@@ -55,8 +54,8 @@ func (s StateFile) Write(value any) error {
 // lockSuffix ends the names of lock files below state/.
 const lockSuffix = ".lock"
 
-// LockWork takes the lock of a job outside nights, such as "backup". Nights do not wait for it. It
-// returns a *LockedError if another process holds the lock.
+// LockWork takes the lock of a job, such as "backup". Each job has its own lock, so that it can run at
+// the same time as a night. LockWork returns a *LockedError if another process holds the lock.
 func (f *Folder) LockWork(name string) (unlock func() error, err error) {
 	if err := f.Exists(); err != nil {
 		return nil, err

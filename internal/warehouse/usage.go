@@ -22,18 +22,18 @@ const (
 	otherPart = "other"
 )
 
-// Measured is a folder that Measure reports as a part of its own.
+// Measured is the name and the folder of a part that Measure reports.
 type Measured struct{ Part, Dir string }
 
 // Measure returns the disk space of each part of the folder, as du does: first of others, then of the
 // series, the versions, the inbox, landed responses, state, and of all remaining files. A file with
-// several names counts for the first part only: most files of a version belong to the series. A
-// missing folder of others is left out. ctx cancels the walk.
+// several names counts only for the first part that contains it: most files of a version count for
+// the series. A missing folder of others is left out. ctx cancels Measure.
 func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
-	m := measure{ctx: ctx, counted: map[fileID]bool{}}
+	m := measurement{ctx: ctx, counted: map[fileID]bool{}}
 	var all []Usage
 	for i, part := range append(slices.Clone(others),
 		Measured{SeriesDir, f.Path(SeriesDir)}, Measured{VersionsDir, f.Path(VersionsDir)}, Measured{inboxPart, f.InboxPath()},
@@ -57,17 +57,17 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 	return all, nil
 }
 
-// measure is the state of one Measure.
-type measure struct {
+// measurement is the state of a call of Measure.
+type measurement struct {
 	ctx context.Context
-	// done lists the counted folders. counted contains the counted files with several names.
+	// done are the counted folders. counted are the counted files with several names.
 	done    []string
 	counted map[fileID]bool
 }
 
-// addFolder measures a folder without the counted ones. It skips files that a night removes at the
-// same time.
-func (m *measure) addFolder(dir string) (sum int64, err error) {
+// addFolder measures a folder without the counted folders and files. It skips files that a night
+// removes meanwhile.
+func (m *measurement) addFolder(dir string) (sum int64, err error) {
 	defer func() { m.done = append(m.done, dir) }()
 	return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && slices.Contains(m.done, path) {
@@ -95,39 +95,23 @@ func (m *measure) addFolder(dir string) (sum int64, err error) {
 	})
 }
 
-// MeasureNext is the disk space that the next night may need: twice the size of the newest version,
-// because the draft is a copy of it. It is 0 before the first night.
+// MeasureNext returns the disk space that the next night may need. It is twice the size of the newest
+// version, because the draft begins as a copy and all its files may be written again. It is 0 before
+// the first night.
 func (v *Versions) MeasureNext() (int64, error) {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {
 		return 0, err
 	}
 	files, err := os.ReadDir(v.folder.VersionPath(latest))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Check reports a missing version
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Identity.Check reports a missing version
 		return 0, fmt.Errorf("measure the newest version: %w", err)
 	}
 	var sum int64
 	for _, file := range files {
-		if info, err := file.Info(); err == nil { // else it was pruned just now
+		if info, err := file.Info(); err == nil { // a prune may have removed the file
 			sum += 2 * info.Size()
 		}
 	}
 	return sum, nil
-}
-
-// ReadLatest returns the manifest of the version that readers see. ok is false before the first
-// publish. If there are versions without the link, it returns a *DamagedError.
-func (v *Versions) ReadLatest() (m Manifest, ok bool, err error) {
-	latest, ok, err := v.Latest()
-	if err != nil {
-		return m, false, err
-	}
-	if !ok {
-		if all, err := v.List(); err != nil || len(all) > 0 {
-			return m, false, errors.Join(err, v.folder.DamagedErr(v.folder.Path(LatestLink), "it is gone", nil))
-		}
-		return m, false, nil
-	}
-	m, err = v.ReadManifest(latest)
-	return m, err == nil, err
 }

@@ -43,8 +43,8 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	if err != nil {
 		return err
 	}
-	// Counting hashes of keys takes a fraction of the memory of counting keys. Only tables with
-	// equal hashes need the second count.
+	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys.
+	// Only tables with equal hashes need the second count.
 	var suspects []ManifestTable
 	var counts []sqltext.SQL
 	for i, t := range m.Tables {

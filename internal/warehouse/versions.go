@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Versions are the published versions with their manifests, and the link "latest" to the one that
+// Versions are the published versions with their manifests, and the link "latest" to the version that
 // readers see.
 type Versions struct {
 	folder *Folder
@@ -24,7 +24,7 @@ type Versions struct {
 // Latest returns the version that readers see. ok is false if there is no link.
 func (v *Versions) Latest() (run string, ok bool, err error) {
 	target, err := os.Readlink(v.folder.Path(LatestLink))
-	// EINVAL: a restore may have copied the target instead of the link.
+	// EINVAL means that it is not a link. A copy of the warehouse may contain the target instead.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return "", false, nil
 	}
@@ -43,9 +43,9 @@ func (v *Versions) List() ([]string, error) {
 	return runs, nil
 }
 
-// Lineage returns the manifests of a version and of the kept versions that it was built on, oldest
-// first. In place of a missing or damaged manifest it reads the copy beside the changes of meta. If
-// both are damaged, it returns an error and the later manifests.
+// Lineage returns the manifests of a version and of the kept versions that it builds on, oldest first.
+// If a manifest is missing or damaged, it reads the copy beside the changes of meta. If the copy is
+// damaged too, it returns an error and the later manifests.
 func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 	kept, err := v.List()
 	if err != nil || len(kept) == 0 {
@@ -67,7 +67,7 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 			line = append(line, m)
 		}
 		if m.baseRun() >= run {
-			break // a rebuild of the same second, or a wrong manifest
+			break // a rebuild in the second of its night, or a wrong manifest
 		}
 		run = m.baseRun()
 	}
@@ -75,8 +75,8 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 	return line, err
 }
 
-// baseOf is the version that another was built on. For a rebuilt or damaged version it is the
-// previous one by time.
+// baseOf returns the version among versions that run was built on. If that is unknown, as for a
+// rebuilt or damaged version, it returns the version before run.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
@@ -89,8 +89,8 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	return versions[at-1], nil
 }
 
-// CheckCatalog compares the catalog of a version with its checksum. It does not compare Parquet
-// files: the next night or a rebuild writes damaged ones again.
+// CheckCatalog compares the catalog of a version with its checksum. It does not compare the Parquet
+// files, because the next night or a rebuild writes damaged ones again.
 func (v *Versions) CheckCatalog(run string) error {
 	m, err := v.ReadManifest(run)
 	if err != nil {
@@ -102,8 +102,8 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
-// place moves a sealed folder to versions/. A run that was killed between this and the switch, and
-// resumed, has left a folder there, which no reader has seen.
+// place moves the sealed folder of a run to versions/. It replaces the folder that the run left there
+// if it was killed before the switch and resumed. No reader has seen that folder.
 func (v *Versions) place(sealed, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (v *Versions) switchTo(run string) error {
 	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }
 
-// clearLatest renames a file or folder with the name of the link, such as the copy that a restore
-// made.
+// clearLatest renames a file or folder that has the name of the link, as in a copy of a warehouse
+// without links.
 func (v *Versions) clearLatest() error {
 	info, err := os.Lstat(v.folder.Path(LatestLink))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
@@ -136,7 +136,7 @@ func (v *Versions) clearLatest() error {
 	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))
 }
 
-// Drop removes a version. It returns an error for the version that readers see. It needs the Lock.
+// Drop removes a version that readers do not see. It needs the Lock.
 func (v *Versions) Drop(run string) error {
 	versions, err := v.List()
 	if err != nil {
@@ -154,8 +154,9 @@ func (v *Versions) Drop(run string) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// oldPaths returns the versions beyond keep_versions. It keeps first the versions that the newest
-// was built on, because a rollback switches to them, then the newest others.
+// oldPaths returns the folders of the versions beyond keep_versions. The first versions to keep are
+// the one that readers see and those that it builds on, because a rollback switches to them. The
+// next ones are the newest other versions.
 func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {
@@ -165,21 +166,41 @@ func (v *Versions) oldPaths() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := []string{latest}
-	line, _ := v.Lineage(latest) // damaged versions are kept by age
-	for _, m := range slices.Backward(line) {
-		keep = append(keep, m.RunID)
-	}
-	slices.Reverse(runs)
-	var kept, old []string
-	for _, run := range append(keep, runs...) {
-		switch {
-		case !slices.Contains(runs, run), slices.Contains(kept, run), slices.Contains(old, v.folder.VersionPath(run)):
-		case len(kept) < max(1, v.keep):
-			kept = append(kept, run)
-		default:
-			old = append(old, v.folder.VersionPath(run))
+	var ranked []string
+	add := func(run string) {
+		if slices.Contains(runs, run) && !slices.Contains(ranked, run) {
+			ranked = append(ranked, run)
 		}
 	}
+	add(latest)
+	line, _ := v.Lineage(latest) // it ends at a damaged manifest
+	for _, m := range slices.Backward(line) {
+		add(m.RunID)
+	}
+	for _, run := range slices.Backward(runs) {
+		add(run)
+	}
+	var old []string
+	for _, run := range ranked[min(len(ranked), max(1, v.keep)):] {
+		old = append(old, v.folder.VersionPath(run))
+	}
 	return old, nil
+}
+
+// ReadLatest returns the manifest of the version that readers see. ok is false before the first
+// publish. If there are versions without the link "latest", it returns a *DamagedError.
+func (v *Versions) ReadLatest() (m Manifest, ok bool, err error) {
+	latest, ok, err := v.Latest()
+	if err != nil {
+		return m, false, err
+	}
+	if !ok {
+		versions, err := v.List()
+		if err == nil && len(versions) > 0 {
+			err = v.folder.DamagedErr(v.folder.Path(LatestLink), "it is gone", nil)
+		}
+		return m, false, err
+	}
+	m, err = v.ReadManifest(latest)
+	return m, err == nil, err
 }

@@ -1,9 +1,9 @@
-// Package warehouse owns the warehouse folder and the DuckDB files in it: the write lock, the
-// parts of a version (draft, manifest), the switch of readers to it in one step (publish), the
-// retention of versions, and the ledger of runs.
+// Package warehouse owns the warehouse folder and the DuckDB files in it: the write lock, drafts
+// and published versions with their manifests, the switch of readers to a new version, the Parquet
+// series, the retention of files, and the ledger of runs.
 //
-// It must not know where rows come from: it does not import HTTP, JSON records or Arrow. It
-// opens files; others fill them. The check and the repair of files are in package integrity.
+// It must not know where rows come from: it does not import HTTP, JSON records or Arrow. Other
+// packages fill its files. The check and the repair of files are in package integrity.
 package warehouse
 
 import (
@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names inside the folder. They are documented, because readers rely on them.
+// Names in the folder of the warehouse. They are documented, because readers rely on them.
 const (
 	CatalogFile  = "catalog.duckdb"
 	ManifestFile = "manifest.json"
@@ -28,8 +28,8 @@ const (
 	draftSuffix  = ".draft"
 )
 
-// Modes of files and folders. Responses of the service and state are private. The umask or
-// Config.PublishedMode restricts the modes of published files.
+// Modes of files and folders. Landed responses and state are private. Published files are public,
+// as far as the umask or Config.PublishedMode allows.
 const (
 	privateDir  = 0o700
 	publicDir   = 0o755
@@ -37,41 +37,39 @@ const (
 	publicFile  = 0o644
 )
 
-// Config is the place of the warehouse and the resources that it may use.
+// Config is the folder of the warehouse and the resources that it may use.
 type Config struct {
 	// Dir is the folder. The first run creates it.
 	Dir string
 	// KeepVersions is the number of versions that are kept for rollback, at least 1.
 	KeepVersions int
-	// MemoryLimit is DuckDB's memory_limit, such as "512MB". The process
-	// takes 310 to 480 MiB more than this.
+	// MemoryLimit is DuckDB's memory_limit, such as "512MB". The process takes 310 to 480 MiB
+	// in addition.
 	MemoryLimit string
 	// Threads limits DuckDB's threads. Zero means all cores.
 	Threads int
 	// Program is the version written into manifests and meta.runs.
 	Program string
-	// PublishedMode is the mode of published files. Users who may read them may also enter
+	// PublishedMode is the mode of published files. Users who may read them may also open
 	// their folders. Zero means 0644 restricted by the umask.
 	PublishedMode fs.FileMode
-	// DiscardRaw removes landed responses as soon as their snapshot, or a later one, is
-	// published.
+	// DiscardRaw removes landed responses when their snapshot or a later one is published.
 	DiscardRaw bool
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
 	// Step, if set, is called before and after each change of the disk, see durable.Disk.
-	// Tests use it to kill the process or to return the error of a failing disk.
+	// Tests use it to kill the process or to simulate a failing disk.
 	Step func(name, path string) error
 }
 
-// Warehouse is an opened folder. Each part is one subject and uses only earlier parts. Drafts,
-// rollback and recovery use several parts and are methods of the Warehouse.
+// Warehouse is the folder of a warehouse. Each part uses only the parts above it. Work that uses
+// several parts, such as drafts, rollback and recovery, is done by methods of the Warehouse.
 type Warehouse struct {
 	Catalog  *Catalog
 	Folder   *Folder
 	Versions *Versions
 	Ledger   *Ledger
 	Series   *Series
-	MetaLog  *MetaLog
 	Identity *Identity
 	Pruner   *Pruner
 	Mirror   *Mirror
@@ -80,8 +78,8 @@ type Warehouse struct {
 	engine engine
 }
 
-// Open reads the definitions of all tables. It does not access the folder. A table without a
-// definition is an error.
+// Open reads the definitions of all tables. It does not access the folder. It returns an error if a
+// table has no definition.
 func Open(cfg Config) (*Warehouse, error) {
 	defs, meta, err := dictionary.Definitions()
 	if err != nil {
@@ -102,9 +100,8 @@ func Open(cfg Config) (*Warehouse, error) {
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
 	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}
-	w.MetaLog = &MetaLog{w.Folder, w.Versions}
 	w.Identity = &Identity{w.Folder, w.Versions, w.Ledger, w.Series}
-	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, w.MetaLog, cfg.DiscardRaw}
+	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, cfg.DiscardRaw}
 	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
 	return w, nil
 }

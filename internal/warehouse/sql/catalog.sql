@@ -7,7 +7,7 @@ CREATE SCHEMA IF NOT EXISTS meta;
 CREATE SCHEMA IF NOT EXISTS mart;
 
 -- name: columns
--- The columns of all tables of a database. An empty name means the current one.
+-- The columns of all tables of a database. An empty name means the current database.
 SELECT schema_name || '.' || table_name, column_name,
     replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
 FROM duckdb_columns()
@@ -33,7 +33,7 @@ WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: last_proven
--- The time at which a stream was last read.
+-- The time at which a stream was last read with one of these grades.
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');

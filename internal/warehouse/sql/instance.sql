@@ -1,17 +1,17 @@
--- Settings of DuckDB. The time zone is set for each connection, in Go.
+-- Settings of DuckDB, and databases to attach.
 
 -- name: settings
 SET GLOBAL temp_directory = {spill};
--- The order of rows has no meaning. To preserve it, DuckDB would rewrite partial row groups and
+-- The order of rows has no meaning. To keep it, DuckDB would write partial row groups again and
 -- keep more than one row group of a Parquet file in memory.
 SET GLOBAL preserve_insertion_order = false;
 SET GLOBAL autoinstall_known_extensions = false;
--- Publish checkpoints the catalog. All other databases are discarded.
+-- A publish makes a checkpoint of the catalog. All other databases are discarded.
 PRAGMA disable_checkpoint_on_shutdown;
--- A DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
--- whatever the storage version is.
+-- Versions of DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
+-- whatever the storage version of the file is.
 SET GLOBAL experimental_metadata_reuse = false;
--- Freed memory returns to the system at once: the peak of a night with 1,000,000 listings is 780
+-- Freed memory returns to the system at once. The peak of a night with 1,000,000 listings is 780
 -- MiB with this setting and up to 1,130 MiB without it, in the same time.
 SET GLOBAL allocator_background_threads = true;
 SET GLOBAL allocator_flush_threshold = '16MB';
@@ -20,33 +20,35 @@ SET GLOBAL allocator_flush_threshold = '16MB';
 SET GLOBAL memory_limit = {limit};
 
 -- name: part_of_memory
--- The limit while rows are loaded or counted. DuckDB would use more memory only to cache blocks of
--- the disk, while responses and batches need memory of their own. The peak of a night with
--- 1,000,000 listings is 768 MiB with all of 512 MB and 640 MiB with three quarters of it.
+-- The limit while rows are loaded or counted: three quarters. DuckDB would use the rest only to
+-- cache blocks of the disk, and responses and batches need memory outside DuckDB. The peak of a
+-- night with 1,000,000 listings is 768 MiB with a limit of 512 MB and 640 MiB with three quarters
+-- of it.
 SET GLOBAL memory_limit = greatest(parse_formatted_bytes({limit}) * 3 // 4, least(parse_formatted_bytes({limit}), 256000000))::BIGINT || 'B';
 
 -- name: threads
 SET GLOBAL threads = {threads};
 
 -- name: attach_draft
--- Only ATTACH can choose the storage version: every DuckDB since 1.1 opens the file. In the format
+-- Only ATTACH can choose the storage version. Every DuckDB since 1.1 opens this file. In the format
 -- of 1.0 the statistics alone take 3 KB for each of 1,500 columns. A draft needs no write-ahead
--- log, because a run that ends early discards it.
+-- log, because a draft is discarded if its run ends early.
 ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION {storage}, RECOVERY_MODE NO_WAL_WRITES);
 USE catalog;
 
 -- name: measure_catalog
--- The size of blocks, and the estimated number of rows in all schemas.
+-- The size of blocks, and the estimated number of rows of all tables.
 SELECT (SELECT block_size FROM pragma_database_size() WHERE database_name = 'catalog'),
     coalesce(sum(estimated_size), 0)::BIGINT
 FROM duckdb_tables() WHERE database_name = 'catalog';
 
 -- name: move_catalog
--- This also copies comments, views and macros.
+-- Copies the catalog into a file with another size of blocks. COPY FROM DATABASE also copies
+-- comments, views and macros.
 ATTACH {file} AS moved (STORAGE_VERSION {storage}, BLOCK_SIZE {size}, RECOVERY_MODE NO_WAL_WRITES);
 COPY FROM DATABASE catalog TO moved;
 CHECKPOINT moved;
 
 -- name: attach_sealed
--- A published version, read only.
+-- The catalog of a published or sealed version, read only.
 ATTACH {catalog} AS sealed (READ_ONLY);

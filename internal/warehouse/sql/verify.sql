@@ -1,14 +1,14 @@
 -- Statements that compare a draft with its manifest before it is published.
 
 -- name: measure_table
--- The rows of a table of the draft, and the range of its first key column.
+-- The number of rows of a table of the draft, and the range of its first key column.
 SELECT {index}, count(*), coalesce(min({key}), ''), coalesce(max({key}), '') FROM main.{table};
 
 -- name: count_rows
 SELECT {index}, count(*), count(DISTINCT hash({key})) FROM sealed.main.{table};
 
 -- name: count_parquet_rows
--- One call for all files: binding a scan of each file takes ten times as long.
+-- One query reads all files, because a query for each file takes ten times as long.
 SELECT file_name, num_rows FROM parquet_file_metadata([{files}]);
 
 -- name: count_keys

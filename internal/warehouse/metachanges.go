@@ -1,0 +1,73 @@
+package warehouse
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// MetaChain returns the manifests of the versions whose changes add up to the meta of a version,
+// oldest first. If all copies of a manifest are missing or damaged, it returns a *DamagedError and
+// the later manifests.
+func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
+	for run != "" && err == nil {
+		var m Manifest
+		if m, err = s.versions.ReadManifestFile(s.folder.RunManifestPath(run), run); err != nil {
+			places := []string{filepath.Join(s.folder.VersionPath(run), ManifestFile)}
+			if at, ok := RunTime(run); ok {
+				places = append(places, s.folder.DayManifestPath(DayOf(at)))
+			}
+			for _, path := range places {
+				if copied, copyErr := s.versions.ReadManifestFile(path, run); copyErr == nil && copied.Meta != nil {
+					m, err = copied, nil
+					break
+				}
+			}
+		}
+		if err == nil {
+			chain = append(chain, m)
+			run = m.Meta.Base
+		}
+	}
+	slices.Reverse(chain)
+	return chain, err
+}
+
+// HasMetaChanges reports whether the series contains changes of meta. Early versions of the program
+// did not write them.
+func (s *Series) HasMetaChanges() bool {
+	found, err := filepath.Glob(s.folder.ChangesPath("*"))
+	return err == nil && len(found) > 0
+}
+
+// oldMetaChanges returns the changes of meta, and the manifests beside them, that no kept version
+// builds on. It returns no path if a chain is broken.
+func (s *Series) oldMetaChanges() ([]string, error) {
+	runs, err := s.versions.List()
+	if err != nil {
+		return nil, err
+	}
+	latest, _, err := s.versions.Latest()
+	if err != nil {
+		return nil, err
+	}
+	needed := map[string]bool{}
+	for _, run := range append(runs, latest) {
+		chain, err := s.MetaChain(run)
+		if err != nil {
+			return nil, nil // a repair may need the other files
+		}
+		for _, m := range chain {
+			needed[m.RunID] = true
+		}
+	}
+	found, err := filepath.Glob(s.folder.Path(SeriesDir, metaDir, "*"))
+	var old []string
+	for _, path := range found {
+		run := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), manifestSuffix), changesSuffix)
+		if !needed[run] && !strings.HasPrefix(run, ".") {
+			old = append(old, path)
+		}
+	}
+	return old, err
+}
