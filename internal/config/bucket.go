@@ -62,11 +62,11 @@ func (v *validator) checkS3(s S3) {
 			credentials: "remove them and use s3.access_key_file and s3.secret_key_file", insecure: s.AllowInsecure,
 			plain: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
 		if u != nil && (strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#")) {
-			v.addProblem(path, "%s is followed by a path, query or fragment: end it with the host, and name the bucket where it is used", origin)
+			v.refuse(path, origin, "is followed by a path, query or fragment: end it with the host, and name the bucket where it is used")
 		}
 	}
 	if !regionName.MatchString(s.Region) {
-		v.addProblem("s3.region", "%s is not a region: write one such as eu-central-1", v.showValue("s3.region", s.Region))
+		v.refuse("s3.region", s.Region, "is not a region: write one such as eu-central-1")
 	}
 	if access, secret := "s3.access_key_file", "s3.secret_key_file"; (s.AccessKeyFile == "") != (s.SecretKeyFile == "") &&
 		!v.broken[access] && !v.broken[secret] {

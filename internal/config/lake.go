@@ -80,11 +80,10 @@ var (
 
 func (v *validator) checkLake(l Lake) {
 	if !namespaceName.MatchString(l.Namespace) {
-		v.addProblem("lake.namespace", "%s is not accepted by every engine: use lower-case letters, digits and _, such as placements",
-			v.showValue("lake.namespace", l.Namespace))
+		v.refuse("lake.namespace", l.Namespace, "is not accepted by every engine: use lower-case letters, digits and _, such as placements")
 	}
 	if !catalogName.MatchString(l.Name) {
-		v.addProblem("lake.name", "%s is not a catalog name: use letters, digits, - and _, such as placementsync", v.showValue("lake.name", l.Name))
+		v.refuse("lake.name", l.Name, "is not a catalog name: use letters, digits, - and _, such as placementsync")
 	}
 	checkBetween(v, "lake.keep_nights", l.KeepNights, 0, 36500)
 	remote := strings.Contains(l.Warehouse, "://")

@@ -72,7 +72,7 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
 	for _, rule := range rules {
-		rule(cfg, v.refuseValue)
+		rule(cfg, v.refuse)
 	}
 	if isFile {
 		b.checkFile(name, &cfg)

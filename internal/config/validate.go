@@ -37,8 +37,9 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuseValue is the callback of a [Rule].
-func (v *validator) refuseValue(path string, value any, message string) {
+// refuse adds a problem. The message follows the value, which nil omits. It is also the
+// callback of a [Rule].
+func (v *validator) refuse(path string, value any, message string) {
 	if value != nil {
 		message = v.showValue(path, value) + " " + message
 	}
@@ -83,8 +84,7 @@ func (v *validator) checkConfig(c Config) {
 	checkAtLeast(v, "retention.monthly", c.Retention.Monthly, 0)
 	v.checkCron("schedule.cron", c.Schedule.Cron)
 	if _, err := time.LoadLocation(c.Schedule.Timezone); err != nil || c.Schedule.Timezone == "" {
-		v.addProblem("schedule.timezone", "%s is not a time zone: use an IANA name such as UTC or Europe/Berlin",
-			v.showValue("schedule.timezone", c.Schedule.Timezone))
+		v.refuse("schedule.timezone", c.Schedule.Timezone, "is not a time zone: use an IANA name such as UTC or Europe/Berlin")
 	}
 	if c.Verify.Cron != "" {
 		v.checkCron("verify.cron", c.Verify.Cron)
@@ -122,15 +122,14 @@ func (v *validator) checkAPI(a API) {
 	checkBetween(v, "api.page_size", a.PageSize, 1, 1000)
 	checkBetween(v, "api.timeout", a.Timeout, 100*time.Millisecond, 10*time.Minute)
 	if n := a.MaxBodyBytes(); n < 1e6 || n > 2e9 {
-		v.addProblem("api.max_body", "%s is not a size from 1MB to 2GB: write one such as 64MB", v.showValue("api.max_body", a.MaxBody))
+		v.refuse("api.max_body", a.MaxBody, "is not a size from 1MB to 2GB: write one such as 64MB")
 	}
 	checkBetween(v, "api.retry.max_retries", a.Retry.MaxRetries, 0, 20)
 	checkBetween(v, "api.retry.base", a.Retry.Base, time.Millisecond, time.Minute)
 	checkBetween(v, "api.retry.max", a.Retry.Max, time.Millisecond, 10*time.Minute)
 	checkBetween(v, "api.retry.jitter", a.Retry.Jitter, 0, 1)
 	if a.Retry.Max < a.Retry.Base && !v.broken["api.retry.base"] {
-		v.addProblem("api.retry.max", "%s is less than api.retry.base: use %s or more",
-			v.showValue("api.retry.max", a.Retry.Max), v.showValue("api.retry.base", a.Retry.Base))
+		v.refuse("api.retry.max", a.Retry.Max, "is less than api.retry.base: use "+v.showValue("api.retry.base", a.Retry.Base)+" or more")
 	}
 }
 
@@ -140,7 +139,7 @@ func (v *validator) checkPatterns(at string, patterns []string) {
 		if pattern == "" {
 			v.addProblem(item, "is empty: name a stream, or remove it")
 		} else if _, err := path.Match(pattern, ""); err != nil {
-			v.addProblem(item, "%s is not a pattern: close the bracket or write the stream's name", v.showValue(item, pattern))
+			v.refuse(item, pattern, "is not a pattern: close the bracket or write the stream's name")
 		}
 	}
 }
@@ -186,11 +185,9 @@ func (v *validator) checkWarehouse(w Warehouse) {
 	// DuckDB also accepts a percentage, but of the machine; a container may have less.
 	switch limit := parseSize(w.MemoryLimit); {
 	case limit == 0:
-		v.addProblem("warehouse.memory_limit", "%s is not a size: write one such as 512MB or 2GB",
-			v.showValue("warehouse.memory_limit", w.MemoryLimit))
+		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is not a size: write one such as 512MB or 2GB")
 	case limit < parseSize(minMemory):
-		v.addProblem("warehouse.memory_limit", "%s is too little for a night, even with a small catalog: write %s or more",
-			v.showValue("warehouse.memory_limit", w.MemoryLimit), minMemory)
+		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is too little for a night, even with a small catalog: write "+minMemory+" or more")
 	}
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
 	checkOneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
@@ -204,7 +201,7 @@ func (v *validator) checkPrivacy(p Privacy) {
 	for i, name := range p.Hash {
 		if slices.Contains(p.Drop, name) {
 			item := fmt.Sprintf("privacy.hash[%d]", i)
-			v.addProblem(item, "%s is also in privacy.drop: keep it in one of the two", v.showValue(item, name))
+			v.refuse(item, name, "is also in privacy.drop: keep it in one of the two")
 		}
 	}
 	if len(p.Hash) > 0 && p.HashKey == "" {
@@ -216,7 +213,7 @@ func (v *validator) checkPrivacy(p Privacy) {
 func (v *validator) checkColumns(at string, names []string) {
 	for i, name := range names {
 		if item := fmt.Sprintf("%s[%d]", at, i); !columnPath.MatchString(name) {
-			v.addProblem(item, "%s is not table.column: write one such as orders.guest_email", v.showValue(item, name))
+			v.refuse(item, name, "is not table.column: write one such as orders.guest_email")
 		}
 	}
 }
@@ -226,15 +223,15 @@ func checkBetween[T int | float64 | time.Duration](v *validator, path string, va
 	lowest, highest := formatValue(low), formatValue(high)
 	switch {
 	case value < low:
-		v.addProblem(path, "%s is below %s: use %s to %s", v.showValue(path, value), lowest, lowest, highest)
+		v.refuse(path, value, fmt.Sprintf("is below %s: use %s to %s", lowest, lowest, highest))
 	case !(value <= high): // true for NaN too
-		v.addProblem(path, "%s is above %s: use %s to %s", v.showValue(path, value), highest, lowest, highest)
+		v.refuse(path, value, fmt.Sprintf("is above %s: use %s to %s", highest, lowest, highest))
 	}
 }
 
 func checkAtLeast(v *validator, path string, value, low int) {
 	if value < low {
-		v.addProblem(path, "%s is below %d: use %d or more", v.showValue(path, value), low, low)
+		v.refuse(path, value, fmt.Sprintf("is below %d: use %d or more", low, low))
 	}
 }
 
@@ -248,5 +245,5 @@ func checkOneOf[T ~string](v *validator, path string, value T, known ...T) {
 			names[i] = `""`
 		}
 	}
-	v.addProblem(path, "%s is not allowed: use one of %s", v.showValue(path, string(value)), strings.Join(names, ", "))
+	v.refuse(path, string(value), "is not allowed: use one of "+strings.Join(names, ", "))
 }

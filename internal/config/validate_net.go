@@ -32,7 +32,7 @@ func (v *validator) checkBaseURL(a API) {
 		credentials: "remove them and use api.token", insecure: a.AllowInsecure,
 		plain: "would send the token unencrypted: use https, or set api.allow_insecure: true"})
 	if u != nil && (u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#")) {
-		v.addProblem(path, "%s ends with a query or fragment: end it with the path", origin)
+		v.refuse(path, origin, "ends with a query or fragment: end it with the path")
 	}
 }
 
@@ -48,25 +48,26 @@ type webAddress struct {
 }
 
 // checkAddress returns the parsed address, or nil after a problem. origin is its scheme and
-// host as they are shown; the rest may contain credentials.
-func (v *validator) checkAddress(a webAddress) (u *url.URL, origin string) {
+// host, the only part that is shown, because the rest may contain credentials. It is nil for
+// a secret.
+func (v *validator) checkAddress(a webAddress) (u *url.URL, origin any) {
 	u, err := url.Parse(a.text)
 	if err != nil || !isWeb(u) {
 		v.addProblem(a.path, "is not an absolute http or https address: write one such as %s", a.example)
-		return nil, ""
+		return nil, nil
 	}
 	if a.credentials != "" {
-		origin = v.showValue(a.path, u.Scheme+"://"+u.Host)
+		origin = u.Scheme + "://" + u.Host
 	}
 	switch {
 	case u.User != nil && a.credentials != "":
 		v.addProblem(a.path, "contains credentials: %s", a.credentials)
 	case u.Scheme == "http" && !a.insecure && !isLoopback(u.Hostname()):
-		v.addProblem(a.path, "%s", strings.TrimSpace(origin+" "+a.plain))
+		v.refuse(a.path, origin, a.plain)
 	default:
 		return u, origin
 	}
-	return nil, ""
+	return nil, nil
 }
 
 func isWeb(u *url.URL) bool {
@@ -89,14 +90,14 @@ func isLoopback(host string) bool {
 
 func (v *validator) checkPrintable(path, text string) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		v.addProblem(path, "%s contains characters that cannot be sent: use printable ASCII", v.showValue(path, text))
+		v.refuse(path, text, "contains characters that cannot be sent: use printable ASCII")
 	}
 }
 
 func (v *validator) checkCron(path, text string) {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
 		// The parser panics on a time zone without fields.
-		v.addProblem(path, "%s names a time zone: move it to schedule.timezone", v.showValue(path, text))
+		v.refuse(path, text, "names a time zone: move it to schedule.timezone")
 		return
 	}
 	schedule, err := cron.ParseStandard(text)
@@ -105,12 +106,12 @@ func (v *validator) checkCron(path, text string) {
 		if v.written[path] != "" {
 			reason = "" // the error quotes the value from the environment
 		}
-		v.addProblem(path, "%s is not a schedule%s: write five fields such as \"0 2 * * *\"", v.showValue(path, text), reason)
+		v.refuse(path, text, "is not a schedule"+reason+": write five fields such as \"0 2 * * *\"")
 		return
 	}
 	// Next searches five years ahead, so any start date finds 29 February.
 	if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		v.addProblem(path, "%s is never due: check day and month", v.showValue(path, text))
+		v.refuse(path, text, "is never due: check day and month")
 	}
 }
 
@@ -121,15 +122,13 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.
 func (v *validator) checkServe(s Serve) {
 	host, port, err := net.SplitHostPort(s.Listen)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		v.addProblem("serve.listen", "%s is not host:port: write one such as 127.0.0.1:8080", v.showValue("serve.listen", s.Listen))
+		v.refuse("serve.listen", s.Listen, "is not host:port: write one such as 127.0.0.1:8080")
 	} else if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
-		v.addProblem("serve.listen", "%s is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1",
-			v.showValue("serve.listen", s.Listen))
+		v.refuse("serve.listen", s.Listen, "is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1")
 	}
 	for i, name := range s.Hosts {
 		if item := fmt.Sprintf("serve.hosts[%d]", i); !hostName.MatchString(name) {
-			v.addProblem(item, "%s is not a host name: write one such as status.example.com, without scheme, port or *",
-				v.showValue(item, name))
+			v.refuse(item, name, "is not a host name: write one such as status.example.com, without scheme, port or *")
 		}
 	}
 	v.checkSecretText("serve.auth_token", s.AuthToken)
@@ -142,7 +141,7 @@ func (v *validator) checkServe(s Serve) {
 	}
 	checkBetween(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
 	if n := s.InboxMaxBytes(); s.InboxMax != "" && (n < 16e6 || n > 1e12) {
-		v.addProblem("serve.inbox_max", "%s is not a size from 16MB to 1TB: write one such as 500MB", v.showValue("serve.inbox_max", s.InboxMax))
+		v.refuse("serve.inbox_max", s.InboxMax, "is not a size from 16MB to 1TB: write one such as 500MB")
 	}
 }
 

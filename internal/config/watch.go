@@ -119,9 +119,9 @@ var itemName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 func (v *validator) checkName(path, name string, earlier []string) {
 	switch {
 	case !itemName.MatchString(name):
-		v.addProblem(path, "%s is not a name: use lower-case letters, digits, - and _, such as price-drops", v.showValue(path, name))
+		v.refuse(path, name, "is not a name: use lower-case letters, digits, - and _, such as price-drops")
 	case slices.Contains(earlier, name):
-		v.addProblem(path, "%s is already used: choose another name", v.showValue(path, name))
+		v.refuse(path, name, "is already used: choose another name")
 	}
 }
 
@@ -153,7 +153,7 @@ func (v *validator) checkChannels(channels []Channel) []string {
 func (v *validator) checkAddresses(at string, c Channel) {
 	check := func(path, text string) {
 		if _, err := mail.ParseAddress(text); err != nil {
-			v.addProblem(path, "%s is not an e-mail address: write one such as team@example.com", v.showValue(path, text))
+			v.refuse(path, text, "is not an e-mail address: write one such as team@example.com")
 		}
 	}
 	check(at+".from", c.From)
@@ -201,8 +201,7 @@ func (v *validator) checkWatches(watches []Watch, channels []string) {
 			v.addProblem(at+".query", "is empty: name a query, see placementsync query --list, or write SQL")
 		}
 		if w.When != whenRows && !whenText.MatchString(w.When) {
-			v.addProblem(at+".when", "%s is not a condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"",
-				v.showValue(at+".when", w.When))
+			v.refuse(at+".when", w.When, "is not a condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"")
 		}
 		if utf8.RuneCountInString(w.Advice) > maxAdvice {
 			v.addProblem(at+".advice", "is longer than %d characters: shorten it", maxAdvice)
@@ -214,9 +213,9 @@ func (v *validator) checkWatches(watches []Watch, channels []string) {
 			item := fmt.Sprintf("%s.send[%d]", at, n)
 			switch {
 			case !slices.Contains(channels, name):
-				v.addProblem(item, "%s is not one of notify.channels: add it there, or correct the name", v.showValue(item, name))
+				v.refuse(item, name, "is not one of notify.channels: add it there, or correct the name")
 			case slices.Contains(w.Send[:n], name):
-				v.addProblem(item, "%s appears twice: keep one", v.showValue(item, name))
+				v.refuse(item, name, "appears twice: keep one")
 			}
 		}
 	}

@@ -15,15 +15,13 @@ func (s *scheduler) startFollow(ctx context.Context) {
 	jobs := s.d.settings().Jobs
 	s.runJob(func() func() {
 		jobs.Follow(ctx)
-		return func() { s.endFollow(ctx) }
+		return func() {
+			s.following = false
+			s.d.state.update(func(st *state) { st.readAt = time.Time{} })
+			s.startInspect(ctx)
+			if s.followAgain {
+				s.startFollow(ctx)
+			}
+		}
 	})
-}
-
-func (s *scheduler) endFollow(ctx context.Context) {
-	s.following = false
-	s.d.state.update(func(st *state) { st.readAt = time.Time{} })
-	s.startInspect(ctx)
-	if s.followAgain {
-		s.startFollow(ctx)
-	}
 }

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"placementsync/internal/ledger"
 )
 
 const metricPrefix = "placementsync_"
@@ -90,11 +88,4 @@ func boolValue(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// emitOutcomes emits 1 for one outcome and 0 for all others.
-func emitOutcomes(emit emitter, outcome ledger.Outcome) {
-	for _, o := range runOutcomes() {
-		emit(boolValue(o == outcome), string(o))
-	}
 }

@@ -57,7 +57,9 @@ func nightMetrics() []metric {
 		{"last_run_outcome", "1 for the outcome of the last night, 0 for the others.", []string{"outcome"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, ok := s.lastNight(); ok {
-					emitOutcomes(emit, night.Outcome)
+					for _, outcome := range runOutcomes() {
+						emit(boolValue(outcome == night.Outcome), string(outcome))
+					}
 				}
 			})},
 		{"last_run_duration_seconds", "Duration of the last night. Absent if it was killed.", nil, false,

@@ -48,11 +48,7 @@ func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient
 	timeout := mailTimeoutFactor * n.cfg.Timeout
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	var conn mailConn
-	dial := func(dialCtx context.Context, network, address string) (net.Conn, error) {
-		return conn.dial(ctx, dialCtx, network, address)
-	}
-	client, err := c.newClient(&conn, timeout, mail.WithDialContextFunc(dial))
+	client, err := c.newClient(ctx, timeout)
 	if err != nil {
 		return false, fmt.Errorf("prepare the e-mail: %w", err)
 	}
@@ -84,18 +80,35 @@ func newMail(c Mail, m Message) (*mail.Msg, error) {
 	return message, nil
 }
 
-// newClient returns a client that connects through conn.
-func (c Mail) newClient(conn *mailConn, timeout time.Duration, options ...mail.Option) (*mail.Client, error) {
+// newClient returns a client whose connection is closed when ctx is done. The library ignores
+// the context once it is connected, and does not close the connection when the server rejects
+// a login.
+func (c Mail) newClient(ctx context.Context, timeout time.Duration) (*mail.Client, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.Trust != nil {
 		trust = c.Trust.Clone()
 	}
 	trust.ServerName = c.Host
-	options = append(options, mail.WithTimeout(timeout), mail.WithTLSConfig(trust))
+	dial := func(dialCtx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(dialCtx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		if c.TLS != FullTLS { // the library handles encryption
+			return conn, nil
+		}
+		secure := tls.Client(conn, trust)
+		if err := secure.HandshakeContext(dialCtx); err != nil {
+			return nil, err
+		}
+		return secure, nil
+	}
+	options := []mail.Option{mail.WithTimeout(timeout), mail.WithTLSConfig(trust), mail.WithDialContextFunc(dial)}
 	port := mail.DefaultPortTLS
 	switch c.TLS {
 	case FullTLS:
-		port, conn.tls = mail.DefaultPortSSL, trust
+		port = mail.DefaultPortSSL
 		options = append(options, mail.WithSSL())
 	case NoTLS:
 		port = mail.DefaultPort
@@ -108,29 +121,6 @@ func (c Mail) newClient(conn *mailConn, timeout time.Duration, options ...mail.O
 			mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthPlain, mail.SMTPAuthLogin))
 	}
 	return mail.NewClient(c.Host, append(options, mail.WithPort(cmp.Or(c.Port, port)))...)
-}
-
-// mailConn connects an attempt. The library does not close the connection when the server rejects
-// a login, and ignores the context once it is connected.
-type mailConn struct {
-	tls *tls.Config // set for FullTLS; otherwise the library handles encryption
-}
-
-// dial connects. The connection is closed when ctx is done; dialCtx limits the dialing.
-func (c *mailConn) dial(ctx, dialCtx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(dialCtx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	if c.tls == nil {
-		return conn, nil
-	}
-	secure := tls.Client(conn, c.tls)
-	if err := secure.HandshakeContext(dialCtx); err != nil {
-		return nil, err
-	}
-	return secure, nil
 }
 
 // mailErr replaces an error of the library by one without the text of the server.

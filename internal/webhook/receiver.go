@@ -66,17 +66,6 @@ type noOwner struct{}
 func (noOwner) InboxLimit(int64) int64   { return 0 }
 func (noOwner) EventStored(stream.Event) {}
 
-func (c Config) withDefaults(log *slog.Logger, now func() time.Time) Config {
-	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 32<<20)
-	c.SegmentBytes = cmp.Or(c.SegmentBytes, 16<<20)
-	if c.Owner == nil {
-		c.Owner = noOwner{}
-	}
-	c.log, c.now = log, now
-	return c
-}
-
 // The results of a delivery.
 const (
 	Stored      = "stored"      // a new event, now on disk
@@ -125,7 +114,13 @@ type policy struct {
 
 // New returns a receiver. It returns an error if a secret is empty.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
-	cfg = cfg.withDefaults(log, now)
+	cfg.MaxBody = cmp.Or(cfg.MaxBody, 1<<20)
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 32<<20)
+	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 16<<20)
+	if cfg.Owner == nil {
+		cfg.Owner = noOwner{}
+	}
+	cfg.log, cfg.now = log, now
 	r := &Receiver{cfg: cfg, bodies: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
 		counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{}}
 	for _, result := range Results() {
