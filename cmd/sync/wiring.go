@@ -85,7 +85,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 // checked here again.
 func chosenStreams(c config.Streams) ([]string, error) {
 	for _, pattern := range c.Include {
-		if hint := command.UnknownStream(pattern); hint != "" {
+		if hint := command.SuggestStream(pattern); hint != "" {
 			return nil, command.UsageErr("no stream is called %q: %s", pattern, hint)
 		}
 	}

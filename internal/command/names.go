@@ -24,7 +24,7 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 		patterns []string
 	}{{"streams.include", c.Streams.Include}, {"streams.exclude", c.Streams.Exclude}} {
 		for i, pattern := range list.patterns {
-			if hint := UnknownStream(pattern); hint != "" {
+			if hint := SuggestStream(pattern); hint != "" {
 				refuse(fmt.Sprintf("%s[%d]", list.path, i), pattern, "is not a stream: "+hint)
 			}
 		}
@@ -35,7 +35,7 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	refuseUnknownChecks(c, refuse)
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
 		for i, name := range columns {
-			if hint := unknownColumn(name); hint != "" {
+			if hint := suggestColumn(name); hint != "" {
 				refuse(fmt.Sprintf("%s[%d]", path, i), name, "is not a column: "+hint)
 			}
 		}
@@ -67,19 +67,19 @@ func CheckRules(c config.Checks) map[string]checks.Rule {
 // streams.include and do not match streams.exclude.
 func ChooseStreams(include, exclude []string) (chosen []string) {
 	for _, name := range streamNames() {
-		if (len(include) == 0 || FitsPattern(name, include)) && !FitsPattern(name, exclude) {
+		if (len(include) == 0 || fitsPattern(name, include)) && !fitsPattern(name, exclude) {
 			chosen = append(chosen, name)
 		}
 	}
 	return chosen
 }
 
-// UnknownStream returns a hint if no stream matches a pattern. It returns "" if one does,
-// and for an invalid pattern, which package config reports.
-func UnknownStream(pattern string) string {
+// SuggestStream returns advice if no stream matches a pattern. It returns "" if a stream
+// matches, and for an invalid pattern, which package config reports.
+func SuggestStream(pattern string) string {
 	names := streamNames()
 	_, err := path.Match(pattern, "")
-	if err != nil || pattern == "" || slices.ContainsFunc(names, func(name string) bool { return FitsPattern(name, []string{pattern}) }) {
+	if err != nil || pattern == "" || slices.ContainsFunc(names, func(name string) bool { return fitsPattern(name, []string{pattern}) }) {
 		return ""
 	}
 	if near := nearest.FindNearest(names, pattern); near != "" {
@@ -95,17 +95,17 @@ func streamNames() (names []string) {
 	return names
 }
 
-// FitsPattern reports whether a name matches at least one pattern, such as outlet*.
-func FitsPattern(name string, patterns []string) bool {
+// fitsPattern reports whether a name matches at least one pattern, such as outlet*.
+func fitsPattern(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, name)
 		return ok && err == nil
 	})
 }
 
-// unknownColumn returns a hint if table.column does not exist. It returns "" if it does, and
-// for a name of another form, which package config reports.
-func unknownColumn(name string) string {
+// suggestColumn returns advice if the column table.column does not exist. It returns "" if it
+// exists, and for a name of another form, which package config reports.
+func suggestColumn(name string) string {
 	table, column, ok := strings.Cut(name, ".")
 	def, known := dictionary.Definition(table)
 	if _, found := def.Column(column); found || !ok {

@@ -222,13 +222,13 @@ func (s *scheduler) startInspect(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 		return
-	case s.inspecting:
+	case !s.inspectingSince.IsZero():
 		if now.Sub(s.inspectingSince) >= inspectionAge {
 			s.recordStuck()
 		}
 		return
 	}
-	s.inspecting, s.inspectingSince = true, now
+	s.inspectingSince = now
 	jobs := s.d.settings().Jobs
 	s.runJob(func() func() {
 		result := jobs.Inspect(ctx)
@@ -238,7 +238,7 @@ func (s *scheduler) startInspect(ctx context.Context) {
 
 // endInspect stores an inspection, unless the end of ctx interrupted it.
 func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
-	s.inspecting = false
+	s.inspectingSince = time.Time{}
 	if ctx.Err() != nil {
 		return
 	}

@@ -28,26 +28,27 @@ const heldRetry = 5 * time.Minute
 type scheduler struct {
 	d *Daemon
 	// done receives the function that handles the result of a finished job.
-	done chan func()
-	jobs int // number of running jobs
-	// next is the next slot. retry is the next attempt of a night that found the lock
+	done    chan func()
+	running int // number of running jobs
+	// next is the next slot. retryAt is the time of the next attempt if the last night found
+	// the lock held, or zero.
+	next, retryAt time.Time
+	working       bool // a night is running
+	// verifyAt is the time of the next verification, or zero without a schedule.
+	// verifyRetryAt is the time of the next attempt if the last verification found the lock
 	// held, or zero.
-	next, retry time.Time
-	working     bool // a night is running
-	// verify is the time of the next verification, or zero without a schedule. verifyRetry
-	// is the next attempt of one that found the lock held, or zero.
-	verify, verifyRetry time.Time
-	verifying           bool
+	verifyAt, verifyRetryAt time.Time
+	verifying               bool
 	// followAgain is set when a night was published while the work after an earlier night
 	// was running.
 	following, followAgain bool
-	inspecting             bool
-	inspectingSince        time.Time
+	// inspectingSince is the start of the running inspection, or zero.
+	inspectingSince time.Time
 }
 
 // runJob runs a job in the background. The loop calls the function that the job returns.
 func (s *scheduler) runJob(job func() (finish func())) {
-	s.jobs++
+	s.running++
 	go func() { s.done <- job() }()
 }
 
@@ -64,7 +65,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case finish := <-s.done:
-			s.jobs--
+			s.running--
 			finish()
 		case <-d.cfg.Hangups:
 			d.reloadSettings()
@@ -78,7 +79,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 	if s.working {
 		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
 	}
-	for ; s.jobs > 0; s.jobs-- { // they end soon, because their context has ended
+	for ; s.running > 0; s.running-- { // they end soon, because their context has ended
 		(<-s.done)()
 	}
 }
@@ -96,7 +97,7 @@ func (s *scheduler) scheduleNext() {
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	left := checkEvery
-	for _, due := range []time.Time{s.next, s.retry, s.verify, s.verifyRetry} {
+	for _, due := range []time.Time{s.next, s.retryAt, s.verifyAt, s.verifyRetryAt} {
 		if !due.IsZero() {
 			left = min(left, due.Sub(now))
 		}
@@ -119,8 +120,8 @@ func (s *scheduler) checkClock(ctx context.Context) {
 	switch {
 	case !now.Before(s.next):
 		s.runSlot(ctx, now)
-	case !s.retry.IsZero() && !now.Before(s.retry) && !s.working:
-		s.retry = time.Time{}
+	case !s.retryAt.IsZero() && !now.Before(s.retryAt) && !s.working:
+		s.retryAt = time.Time{}
 		s.startNight(ctx, "retry")
 	}
 }
@@ -131,8 +132,8 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	if n := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
 		s.recordMissed(missedDowntime, n)
 	}
-	if !s.retry.IsZero() {
-		s.retry = time.Time{}
+	if !s.retryAt.IsZero() {
+		s.retryAt = time.Time{}
 		s.recordMissed(missedHeld, 1)
 	}
 	slot := s.next
@@ -197,8 +198,8 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	now := s.d.cfg.Now()
 	if errors.As(err, new(*warehouse.LockedError)) {
 		night.Outcome = ledger.Held
-		s.retry = now.Add(heldRetry)
-		s.d.cfg.Log.Warn("night waits for another run", "until", s.retry, "error", err)
+		s.retryAt = now.Add(heldRetry)
+		s.d.cfg.Log.Warn("night waits for another run", "until", s.retryAt, "error", err)
 	}
 	s.d.state.update(func(st *state) {
 		if night.EndedAt.IsZero() { // it failed before its ledger entry

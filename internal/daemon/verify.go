@@ -33,22 +33,22 @@ func verdict(v integrity.VerifyRecord) string {
 // scheduleVerify computes the time of the next verification. A verification that waits for
 // another run keeps its retry.
 func (s *scheduler) scheduleVerify(now time.Time) {
-	s.verify = time.Time{}
+	s.verifyAt = time.Time{}
 	if schedule := s.d.settings().VerifySchedule; schedule.IsNever() {
-		s.verifyRetry = time.Time{}
+		s.verifyRetryAt = time.Time{}
 	} else {
-		s.verify = schedule.Next(now)
+		s.verifyAt = schedule.Next(now)
 	}
-	s.d.state.update(func(st *state) { st.NextVerify = s.verify })
+	s.d.state.update(func(st *state) { st.NextVerify = s.verifyAt })
 }
 
 // startVerify starts a verification if it is due and none runs.
 func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
-	isRetry := !s.verifyRetry.IsZero() && !now.Before(s.verifyRetry)
-	if s.verify.IsZero() || now.Before(s.verify) && !isRetry {
+	isRetry := !s.verifyRetryAt.IsZero() && !now.Before(s.verifyRetryAt)
+	if s.verifyAt.IsZero() || now.Before(s.verifyAt) && !isRetry {
 		return
 	}
-	s.verifyRetry = time.Time{}
+	s.verifyRetryAt = time.Time{}
 	s.scheduleVerify(now)
 	if s.verifying {
 		return
@@ -66,13 +66,13 @@ func (s *scheduler) endVerify(ctx context.Context, found integrity.VerifyRecord,
 	s.verifying = false
 	log := s.d.cfg.Log
 	if errors.As(err, new(*warehouse.LockedError)) {
-		s.verifyRetry = s.d.cfg.Now().Add(heldRetry)
-		log.Warn("verify waits for another run", "until", s.verifyRetry, "error", err)
+		s.verifyRetryAt = s.d.cfg.Now().Add(heldRetry)
+		log.Warn("verify waits for another run", "until", s.verifyRetryAt, "error", err)
 		return
 	}
 	s.startInspect(ctx)
 	if err != nil {
-		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verify)
+		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verifyAt)
 		return
 	}
 	level := slog.LevelInfo
@@ -84,7 +84,7 @@ func (s *scheduler) endVerify(ctx context.Context, found integrity.VerifyRecord,
 		took := time.Duration(found.Seconds * float64(time.Second))
 		log = log.With("damaged", len(found.Damaged), "files", firstFiles(found.Damaged), "took", took)
 	}
-	log.Log(ctx, level, "verify ended", "error", found.Error, "next", s.verify)
+	log.Log(ctx, level, "verify ended", "error", found.Error, "next", s.verifyAt)
 }
 
 // firstFiles lists the first files and the number of the others.

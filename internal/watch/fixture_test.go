@@ -119,7 +119,7 @@ func (h *fixture) config(t *testing.T) watch.Config {
 	t.Helper()
 	queries, err := query.Load(filepath.Join(h.dir, "queries"))
 	must(t, err)
-	return watch.Config{Catalog: h, Queries: queries, Folder: h.folder(t), Program: "test", Send: h.send}
+	return watch.Config{Catalog: h, Queries: queries, Folder: h.folder(t), Program: "test", Send: h.send, Now: time.Now}
 }
 
 func (h *fixture) send(_ context.Context, channel string, m watch.Message) error {

@@ -65,7 +65,7 @@ type Config struct {
 	DryRun bool
 	// Timeout limits the query of one watch. Defaults to 2 minutes.
 	Timeout time.Duration
-	// Now returns the time to record for a delivery. Defaults to time.Now.
+	// Now returns the time to record for a delivery.
 	Now func() time.Time
 }
 
@@ -98,9 +98,6 @@ type Result struct {
 func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Minute
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
 	}
 	snapshots, err := cfg.Catalog.Snapshots(ctx)
 	if err != nil {
