@@ -36,21 +36,21 @@ func TestAlertsOfFollowingWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender := command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler))
-	night, byHand := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
+	nightEvents, manualEvents := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
 	for i, step := range []struct {
 		outcome ledger.Outcome
 		events  []string
 		want    string
 		code    int
 	}{
-		{ledger.Complete, night, "", 0},
-		{ledger.Failed, byHand, "", 0},
-		{ledger.Interrupted, night, "", 0},
-		{ledger.Complete, byHand, notify.Recovered, 0},
-		{ledger.Complete, byHand, "", 0},
-		{ledger.Partial, night, notify.Behind, ledger.Partial.ExitCode()},
-		{ledger.Failed, night, notify.Behind, ledger.Partial.ExitCode()},
-		{ledger.Complete, night, notify.Recovered, 0},
+		{ledger.Complete, nightEvents, "", 0},
+		{ledger.Failed, manualEvents, "", 0},
+		{ledger.Interrupted, nightEvents, "", 0},
+		{ledger.Complete, manualEvents, notify.Recovered, 0},
+		{ledger.Complete, manualEvents, "", 0},
+		{ledger.Partial, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
+		{ledger.Failed, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
+		{ledger.Complete, nightEvents, notify.Recovered, 0},
 	} {
 		entry := ledger.BeginFollow(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollow(t.Context(), time.Unix(int64(i), 5), nil)
 		entry.Outcome, entry.Version = step.outcome, "night"

@@ -67,8 +67,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// newHarness returns a daemon with a slot at 02:00 UTC. A nil run is a complete night of ten
-// minutes.
+// newHarness returns a harness whose daemon has a slot at 02:00 UTC. A nil run is a complete
+// night of ten minutes.
 func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *harness {
 	t.Helper()
 	h := &harness{t: t}

@@ -320,7 +320,7 @@ func fullInspection() daemon.Inspection {
 	}
 }
 
-// newInspectedHarness returns a running daemon whose inspections return found.
+// newInspectedHarness returns a harness with a running daemon. Its inspections return found.
 func newInspectedHarness(t *testing.T, found *daemon.Inspection) *harness {
 	t.Helper()
 	h := newHarness(t, nil)

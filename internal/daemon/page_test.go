@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// newBusyHarness returns a daemon during a night, after nights of every outcome.
+// newBusyHarness returns a harness whose daemon runs a night, after nights of every outcome.
 func newBusyHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, nil)

@@ -102,9 +102,9 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 		h := newFixture(t)
 		must(t, os.CopyFS(filepath.Join(h.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
 		h.publish("a|1")
-		at, killed := 0, false
+		step, killed := 0, false
 		h.failAt = func(string, string) error {
-			if at++; at == n {
+			if step++; step == n {
 				panic(syscall.SIGKILL)
 			}
 			return nil
@@ -124,13 +124,13 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 				return false
 			}()
 		}
-		times, texts := map[string]int{}, map[string]watch.Message{}
+		times, messages := map[string]int{}, map[string]watch.Message{}
 		for _, d := range h.delivered {
 			key := d.channel + " " + formatDeliveries([]delivery{d})
-			if first, ok := texts[key]; ok && !cmp.Equal(first, d.message) {
+			if first, ok := messages[key]; ok && !cmp.Equal(first, d.message) {
 				t.Errorf("killed at step %d: a repeated message differs: %s", n, cmp.Diff(first, d.message))
 			}
-			times[key], texts[key] = times[key]+1, d.message
+			times[key], messages[key] = times[key]+1, d.message
 		}
 		if times["chat chat(b*)"] == 0 || times["mail mail(b*)"] == 0 || len(times) != 2 || len(h.delivered) > 3 {
 			t.Errorf("killed at step %d: delivered %s", n, formatDeliveries(h.delivered))
@@ -149,17 +149,16 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
 		h := newFixture(t)
-		at := 0
+		step := 0
 		h.failAt = func(name, _ string) error {
-			if at++; at == n && !strings.Contains(name, "delivery") {
+			if step++; step == n && !strings.Contains(name, "delivery") {
 				return syscall.ENOSPC
 			}
 			return nil
 		}
 		h.publish("a|1")
 		res, first := h.evaluate(t, billsWatch())
-		failed := at >= n
-		steps := at
+		failed := step >= n
 		h.failAt = nil
 		_, second := h.evaluate(t, billsWatch())
 		if len(first)+len(second) < 1 || len(first)+len(second) > 2 {
@@ -169,8 +168,8 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 			t.Errorf("step %d failed: delivered twice, error of the first time %v", n, res.Err)
 		}
 		if !failed {
-			if steps < 10 {
-				t.Errorf("fault injection has only %d steps, want at least 10", steps)
+			if step < 10 {
+				t.Errorf("fault injection has only %d steps, want at least 10", step)
 			}
 			return
 		}
@@ -229,8 +228,8 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageDoesNotBlockLaterOnes has a receiver that refuses one message each time, as a
-// mail server does that takes it for spam.
+// TestRefusedMessageDoesNotBlockLaterOnes has a receiver that always refuses one message, as a
+// mail server refuses spam.
 func TestRefusedMessageDoesNotBlockLaterOnes(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t)
