@@ -119,10 +119,10 @@ func (c *committer) run(ctx context.Context) error {
 	}
 }
 
-// commitBatch writes a delivery and the queued ones with one sync.
-func (c *committer) commitBatch(d *delivery) {
+// commitBatch writes the first delivery and the queued ones with one sync.
+func (c *committer) commitBatch(first *delivery) {
 	c.batch, c.lines = c.batch[:0], c.lines[:0]
-	c.addToBatch(d)
+	c.addToBatch(first)
 	for len(c.queue) > 0 && len(c.batch) < maxBatchCount && len(c.lines) < maxBatchBytes {
 		c.addToBatch(<-c.queue)
 	}
@@ -172,12 +172,11 @@ func (c *committer) addToBatch(d *delivery) {
 // is sealed, because it may end in a torn line. A segment without an acknowledged line is
 // removed, because a full disk would leave one for each batch.
 func (c *committer) writeLines() error {
-	now := c.cfg.now()
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
 		c.sealOpen()
 	}
 	if c.open == nil {
-		next, err := newSegment(c.cfg.Disk, c.cfg.Dir, now)
+		next, err := newSegment(c.cfg.Disk, c.cfg.Dir, c.cfg.now())
 		if err != nil {
 			return err
 		}
