@@ -15,7 +15,7 @@ CREATE TABLE article_comment_events (
     extra             JSON              -- field 13
 );
 
-COMMENT ON TABLE article_comment_events IS 'Comments created, updated or archived, one row per webhook event; rows are never removed. article_comments.id leads to the article. From the topics comment.created, comment.updated and comment.archived.';
+COMMENT ON TABLE article_comment_events IS 'Comments created, updated or archived, one row per webhook event; rows are never removed. The article of a comment is in article_comments. From the topics comment.created, comment.updated and comment.archived.';
 COMMENT ON COLUMN article_comment_events.event_id IS 'Id of the event. Repeated deliveries of one event are stored once. Spec 6.2 x-hook-event-id.';
 COMMENT ON COLUMN article_comment_events.topic IS 'Kind of event: comment.created, comment.updated or comment.archived. Spec 6.1.';
 COMMENT ON COLUMN article_comment_events.comment_id IS 'Reference of the comment: article_comments.id. Spec 6.3 id.';
@@ -28,4 +28,4 @@ COMMENT ON COLUMN article_comment_events.updated_at IS 'When the comment was las
 COMMENT ON COLUMN article_comment_events.source IS 'Source of the event; the specification lists no values. Spec 6.2 x-hook-source.';
 COMMENT ON COLUMN article_comment_events.sent_at IS 'When the delivery was sent, UTC; not covered by its signature. Spec 6.2 x-hook-timestamp.';
 COMMENT ON COLUMN article_comment_events.received_at IS 'When the delivery was received here, UTC.';
-COMMENT ON COLUMN article_comment_events.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN article_comment_events.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -21,4 +21,4 @@ COMMENT ON COLUMN article_comments.author_email IS 'E-mail address of the author
 COMMENT ON COLUMN article_comments.created_at IS 'When the record was created, UTC. Spec 2.6 Comment.created_at.';
 COMMENT ON COLUMN article_comments.updated_at IS 'When the record was last changed, UTC. Spec 2.6 Comment.updated_at.';
 COMMENT ON COLUMN article_comments.parent_comment_id IS 'Id of the comment that this reply answers; NULL if it is not a reply. Spec 2.6 Comment.parent_comment_id.';
-COMMENT ON COLUMN article_comments.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN article_comments.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -36,4 +36,4 @@ COMMENT ON COLUMN article_files.uploaded_by IS 'Id or name of the person who upl
 COMMENT ON COLUMN article_files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN article_files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
 COMMENT ON COLUMN article_files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.8 File.deleted_at.';
-COMMENT ON COLUMN article_files.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN article_files.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

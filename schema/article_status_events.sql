@@ -28,4 +28,4 @@ COMMENT ON COLUMN article_status_events.topic IS 'Topic of the event. Spec 6.1.'
 COMMENT ON COLUMN article_status_events.source IS 'Source of the event; the specification lists no values. Spec 6.2 x-hook-source.';
 COMMENT ON COLUMN article_status_events.sent_at IS 'When the delivery was sent, UTC; not covered by its signature. Spec 6.2 x-hook-timestamp.';
 COMMENT ON COLUMN article_status_events.received_at IS 'When the delivery was received here, UTC.';
-COMMENT ON COLUMN article_status_events.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN article_status_events.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -19,4 +19,4 @@ COMMENT ON COLUMN article_statuses.notes IS 'Notes on the change. Spec 2.6 Artic
 COMMENT ON COLUMN article_statuses.name IS 'Display name of the status. Spec 2.6 ArticleStatus.name.';
 COMMENT ON COLUMN article_statuses.prefix IS 'Stable identifier of the status; the specification lists no values. Spec 2.6 ArticleStatus.prefix.';
 COMMENT ON COLUMN article_statuses.color IS 'Colour of the status in the dashboard. Spec 2.6 ArticleStatus.color.';
-COMMENT ON COLUMN article_statuses.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN article_statuses.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -47,4 +47,4 @@ COMMENT ON COLUMN articles.status_prefix IS 'Stable identifier of the current st
 COMMENT ON COLUMN articles.status_color IS 'Colour of the current status in the dashboard. Spec 2.6 Article.status.color.';
 COMMENT ON COLUMN articles.expected_completion_date IS 'When the article is expected to be done, UTC. Spec 2.6 Article.expected_completion_date.';
 COMMENT ON COLUMN articles.expected_completion_date_title IS 'Title that the service gives to the expected date. Spec 2.6 Article.expected_completion_date_title.';
-COMMENT ON COLUMN articles.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN articles.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

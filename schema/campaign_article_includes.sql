@@ -13,4 +13,4 @@ COMMENT ON COLUMN campaign_article_includes.article_id IS 'Id of the article: ca
 COMMENT ON COLUMN campaign_article_includes.position IS 'Position in the list of includes, counted from 1.';
 COMMENT ON COLUMN campaign_article_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN campaign_article_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
-COMMENT ON COLUMN campaign_article_includes.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN campaign_article_includes.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

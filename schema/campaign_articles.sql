@@ -1,6 +1,6 @@
 -- Articles as rows of their campaign, from GET /campaigns/{id}/articles. Key: id. The status
--- history is in article_statuses; addons and includes of the order item are in
--- campaign_article_addons and _includes.
+-- history is in article_statuses. The add-ons and includes of the order item are in
+-- campaign_article_addons and campaign_article_includes.
 CREATE TABLE campaign_articles (
     id                            VARCHAR NOT NULL, -- field 1
     name                          VARCHAR,          -- field 2
@@ -44,4 +44,4 @@ COMMENT ON COLUMN campaign_articles.order_item_outlet_id IS 'Id of the outlet. S
 COMMENT ON COLUMN campaign_articles.order_item_outlet_name IS 'Name of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.name.';
 COMMENT ON COLUMN campaign_articles.order_item_outlet_logo IS 'Address of the logo of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.logo.';
 COMMENT ON COLUMN campaign_articles.order_item_outlet_website_url IS 'Website of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.website_url.';
-COMMENT ON COLUMN campaign_articles.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN campaign_articles.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -15,4 +15,4 @@ COMMENT ON COLUMN campaign_status_counts.id IS 'Id of the status; if the service
 COMMENT ON COLUMN campaign_status_counts.name IS 'Display name of the status. Spec 2.6 ArticleStatusCount.name.';
 COMMENT ON COLUMN campaign_status_counts.prefix IS 'Stable identifier of the status; the specification lists no values. Spec 2.6 ArticleStatusCount.prefix.';
 COMMENT ON COLUMN campaign_status_counts.count IS 'How many articles are in the status. Spec 2.6 ArticleStatusCount.count.';
-COMMENT ON COLUMN campaign_status_counts.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN campaign_status_counts.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -53,4 +53,4 @@ COMMENT ON COLUMN campaigns.total_articles IS 'How many articles the campaign ha
 COMMENT ON COLUMN campaigns.profile_name IS 'Name of the client profile. Spec 2.5 Campaign.profile.name.';
 COMMENT ON COLUMN campaigns.profile_logo IS 'Address of the logo of the client profile. Spec 2.5 Campaign.profile.logo.';
 COMMENT ON COLUMN campaigns.articles IS 'List of references to articles, as sent by the service. The articles are in campaign_articles. Spec 2.5 Campaign.articles.';
-COMMENT ON COLUMN campaigns.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN campaigns.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -10,4 +10,4 @@ COMMENT ON TABLE disclaimers IS 'Disclaimers that channels can carry, one row pe
 COMMENT ON COLUMN disclaimers.id IS 'Id of the disclaimer. Spec 2.2 DisclaimerRecord.id.';
 COMMENT ON COLUMN disclaimers.name IS 'Name of the disclaimer. Spec 2.2 DisclaimerRecord.name.';
 COMMENT ON COLUMN disclaimers.description IS 'Text of the disclaimer. Spec 2.2 DisclaimerRecord.description.';
-COMMENT ON COLUMN disclaimers.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN disclaimers.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

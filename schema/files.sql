@@ -28,4 +28,4 @@ COMMENT ON COLUMN files.uploaded_by IS 'Id or name of the person who uploaded th
 COMMENT ON COLUMN files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';
 COMMENT ON COLUMN files.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.8 File.deleted_at.';
-COMMENT ON COLUMN files.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN files.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -18,4 +18,4 @@ COMMENT ON COLUMN folders.created_by IS 'Who created the folder. Spec 2.8 Folder
 COMMENT ON COLUMN folders.created_at IS 'When the record was created, UTC. Spec 2.8 Folder.created_at.';
 COMMENT ON COLUMN folders.updated_at IS 'When the record was last changed, UTC. Spec 2.8 Folder.updated_at.';
 COMMENT ON COLUMN folders.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.8 Folder.deleted_at.';
-COMMENT ON COLUMN folders.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN folders.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

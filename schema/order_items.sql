@@ -103,4 +103,4 @@ COMMENT ON COLUMN order_items.outlet_id IS 'Id of the outlet. Spec 2.4 OrderItem
 COMMENT ON COLUMN order_items.outlet_name IS 'Name of the outlet. Spec 2.4 OrderItem.outlet.name.';
 COMMENT ON COLUMN order_items.outlet_logo IS 'Address of the logo of the outlet. Spec 2.4 OrderItem.outlet.logo.';
 COMMENT ON COLUMN order_items.outlet_website_url IS 'Website of the outlet. Spec 2.4 OrderItem.outlet.website_url.';
-COMMENT ON COLUMN order_items.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN order_items.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -15,4 +15,4 @@ COMMENT ON COLUMN order_line_item_includes.line_position IS 'Position of the lin
 COMMENT ON COLUMN order_line_item_includes.position IS 'Position in the list of includes, counted from 1.';
 COMMENT ON COLUMN order_line_item_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN order_line_item_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
-COMMENT ON COLUMN order_line_item_includes.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN order_line_item_includes.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -43,4 +43,4 @@ COMMENT ON COLUMN order_line_items.outlet_website_url IS 'Website of the outlet.
 COMMENT ON COLUMN order_line_items.created_at IS 'When the record was created, UTC. Spec 2.4 LineItem.created_at.';
 COMMENT ON COLUMN order_line_items.updated_at IS 'When the record was last changed, UTC. Spec 2.4 LineItem.updated_at.';
 COMMENT ON COLUMN order_line_items.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.4 LineItem.deleted_at.';
-COMMENT ON COLUMN order_line_items.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN order_line_items.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -72,4 +72,4 @@ COMMENT ON COLUMN orders.team_contact_email IS 'Contact address of the team; onl
 COMMENT ON COLUMN orders.name IS 'Name on the order; only in the detail. Spec 2.4 Order.name.';
 COMMENT ON COLUMN orders.email IS 'E-mail address on the order; only in the detail. Spec 2.4 Order.email.';
 COMMENT ON COLUMN orders.checkout_link IS 'Address at which the order can be paid. Spec 2.4 Order.checkout_link.';
-COMMENT ON COLUMN orders.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN orders.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -10,4 +10,4 @@ COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet chann
 COMMENT ON COLUMN outlet_channel_social_links.outlet_channel_id IS 'Id of the channel: outlet_channels.id.';
 COMMENT ON COLUMN outlet_channel_social_links.position IS 'Position in the list of links, counted from 1.';
 COMMENT ON COLUMN outlet_channel_social_links.url IS 'Address of the link. If the list contains plain strings, the string. Spec 2.2 OutletChannel.social_links.';
-COMMENT ON COLUMN outlet_channel_social_links.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_channel_social_links.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -29,10 +29,10 @@ COMMENT ON COLUMN outlet_channels.channel_url IS 'Address of the channel. Spec 2
 COMMENT ON COLUMN outlet_channels.is_do_follow IS 'Whether links carry search engine credit (do-follow). Spec 2.2 OutletChannel.is_do_follow.';
 COMMENT ON COLUMN outlet_channels.domain_authority IS 'Domain authority score of the channel, a whole number. Spec 2.2 OutletChannel.domain_authority.';
 COMMENT ON COLUMN outlet_channels.domain_ranking IS 'Domain ranking score of the channel, a whole number. Spec 2.2 OutletChannel.domain_ranking.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_allowed IS 'Whether do-follow links are allowed at all; true for a capacity above zero; NULL when not known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_limit IS 'Number of do-follow links allowed; NULL when no limit is known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the capacity is stated to be unlimited; NULL if the service does not say. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text that the service sent; the three columns before are read from it. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_allowed IS 'Whether do-follow links are allowed; true for a number above zero; NULL if unknown. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_limit IS 'Number of do-follow links allowed; NULL if no limit is known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the number of do-follow links is unlimited; NULL if unknown. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text that the service sent, from which the three columns before are read. Spec 2.2 OutletChannel.do_follow_links_allowed.';
 COMMENT ON COLUMN outlet_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_name.';
 COMMENT ON COLUMN outlet_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_description.';
-COMMENT ON COLUMN outlet_channels.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_channels.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -12,7 +12,7 @@ CREATE TABLE outlet_listing_channels (
     extra                  JSON              -- field 10
 );
 
-COMMENT ON TABLE outlet_listing_channels IS 'Channel summaries of an outlet listing, one row per channel; the summaries carry no id.';
+COMMENT ON TABLE outlet_listing_channels IS 'Channel summaries of an outlet listing, one row per channel. A summary has no id.';
 COMMENT ON COLUMN outlet_listing_channels.outlet_listing_id IS 'Id of the listing: outlet_listings.id.';
 COMMENT ON COLUMN outlet_listing_channels.position IS 'Position in the list of channels, counted from 1.';
 COMMENT ON COLUMN outlet_listing_channels.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannelSummary.channel_type.';
@@ -22,4 +22,4 @@ COMMENT ON COLUMN outlet_listing_channels.domain_authority IS 'Domain authority 
 COMMENT ON COLUMN outlet_listing_channels.domain_ranking IS 'Domain ranking score of the channel, a whole number. Spec 2.2 OutletChannelSummary.domain_ranking.';
 COMMENT ON COLUMN outlet_listing_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannelSummary.disclaimer_name.';
 COMMENT ON COLUMN outlet_listing_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannelSummary.disclaimer_description.';
-COMMENT ON COLUMN outlet_listing_channels.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_listing_channels.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -14,4 +14,4 @@ COMMENT ON COLUMN outlet_listing_prices.position IS 'Position in the list of pri
 COMMENT ON COLUMN outlet_listing_prices.unit_amount IS 'Price of one placement, in units of currency. The service sends it as a number or as a string. Spec 2.3 Price.unit_amount.';
 COMMENT ON COLUMN outlet_listing_prices.currency IS 'Currency of unit_amount as the service writes it; NULL if the service states no currency. Spec 2.3 Price.currency.';
 COMMENT ON COLUMN outlet_listing_prices.pricing_tier IS 'Pricing tier; the specification lists no values. Spec 2.3 Price.pricing_tier.';
-COMMENT ON COLUMN outlet_listing_prices.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_listing_prices.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -35,4 +35,4 @@ COMMENT ON COLUMN outlet_listings.logo IS 'Address of the logo of the outlet. Sp
 COMMENT ON COLUMN outlet_listings.city IS 'City of the outlet. Spec 2.2 OutletListing.city.';
 COMMENT ON COLUMN outlet_listings.state IS 'State or region of the outlet. Spec 2.2 OutletListing.state.';
 COMMENT ON COLUMN outlet_listings.country IS 'Country of the outlet. Spec 2.2 OutletListing.country.';
-COMMENT ON COLUMN outlet_listings.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN outlet_listings.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

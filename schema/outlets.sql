@@ -27,4 +27,4 @@ COMMENT ON COLUMN outlets.city IS 'City of the outlet. Spec 2.2 Outlet.city.';
 COMMENT ON COLUMN outlets.is_indexed IS 'Whether search engines index the outlet. Spec 2.2 Outlet.is_indexed.';
 COMMENT ON COLUMN outlets.created_at IS 'When the record was created, UTC. Spec 2.2 Outlet.created_at.';
 COMMENT ON COLUMN outlets.updated_at IS 'When the record was last changed, UTC. Spec 2.2 Outlet.updated_at.';
-COMMENT ON COLUMN outlets.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN outlets.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

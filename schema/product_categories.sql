@@ -8,4 +8,4 @@ CREATE TABLE product_categories (
 COMMENT ON TABLE product_categories IS 'Product types, one row each, with how many products they have. From GET /products/categories.';
 COMMENT ON COLUMN product_categories.type IS 'Product type. Spec 2.3 ProductCategoryCount.type.';
 COMMENT ON COLUMN product_categories.count IS 'How many products have the type. Spec 2.3 ProductCategoryCount.count.';
-COMMENT ON COLUMN product_categories.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN product_categories.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

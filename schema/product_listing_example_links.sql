@@ -10,4 +10,4 @@ COMMENT ON TABLE product_listing_example_links IS 'Example links of a product li
 COMMENT ON COLUMN product_listing_example_links.product_listing_id IS 'Id of the listing: product_listings.id.';
 COMMENT ON COLUMN product_listing_example_links.position IS 'Position in the list of links, counted from 1.';
 COMMENT ON COLUMN product_listing_example_links.url IS 'Address of the link. If the list contains plain strings, the string. Spec 2.3 ProductListing.example_links.';
-COMMENT ON COLUMN product_listing_example_links.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN product_listing_example_links.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

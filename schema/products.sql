@@ -35,4 +35,4 @@ COMMENT ON COLUMN products.type_id IS 'Id of the product type. Spec 2.3 Product.
 COMMENT ON COLUMN products.created_at IS 'When the record was created, UTC. Spec 2.3 Product.created_at.';
 COMMENT ON COLUMN products.updated_at IS 'When the record was last changed, UTC. Spec 2.3 Product.updated_at.';
 COMMENT ON COLUMN products.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.3 Product.deleted_at.';
-COMMENT ON COLUMN products.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN products.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -33,4 +33,4 @@ COMMENT ON COLUMN profile_order_items.outlet_id IS 'Id of the outlet. Spec 2.4 P
 COMMENT ON COLUMN profile_order_items.outlet_name IS 'Name of the outlet. Spec 2.4 ProfileOrderItem.outlet.name.';
 COMMENT ON COLUMN profile_order_items.outlet_logo IS 'Address of the logo of the outlet. Spec 2.4 ProfileOrderItem.outlet.logo.';
 COMMENT ON COLUMN profile_order_items.outlet_website_url IS 'Website of the outlet. Spec 2.4 ProfileOrderItem.outlet.website_url.';
-COMMENT ON COLUMN profile_order_items.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN profile_order_items.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -10,4 +10,4 @@ COMMENT ON TABLE profile_primary_goals IS 'Primary goals of a profile, one row p
 COMMENT ON COLUMN profile_primary_goals.profile_id IS 'Id of the profile: profiles.id.';
 COMMENT ON COLUMN profile_primary_goals.position IS 'Position in the list of goals, counted from 1.';
 COMMENT ON COLUMN profile_primary_goals.name IS 'Name of the goal. If the list contains plain strings, the string. Spec 2.5 Profile.primary_goals.';
-COMMENT ON COLUMN profile_primary_goals.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN profile_primary_goals.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -39,4 +39,4 @@ COMMENT ON COLUMN profiles.last_generated_at IS 'When texts were last generated,
 COMMENT ON COLUMN profiles.created_at IS 'When the record was created, UTC. Spec 2.5 Profile.created_at.';
 COMMENT ON COLUMN profiles.updated_at IS 'When the record was last changed, UTC. Spec 2.5 Profile.updated_at.';
 COMMENT ON COLUMN profiles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.5 Profile.deleted_at.';
-COMMENT ON COLUMN profiles.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN profiles.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

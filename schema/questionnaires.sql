@@ -18,7 +18,7 @@ CREATE TABLE questionnaires (
 );
 
 COMMENT ON TABLE questionnaires IS 'Questionnaires of campaigns, at most one per campaign. From GET /campaigns.';
-COMMENT ON COLUMN questionnaires.id IS 'Id of the questionnaire. If it has no id, the questionnaire_id of its campaign, else the id of the campaign. Spec 2.5 Questionnaire.id.';
+COMMENT ON COLUMN questionnaires.id IS 'Id of the questionnaire; if the questionnaire has no id, questionnaire_id of its campaign, or else the id of the campaign. Spec 2.5 Questionnaire.id.';
 COMMENT ON COLUMN questionnaires.campaign_id IS 'Id of the campaign: campaigns.id. If the questionnaire contains no campaign id, the id of the enclosing campaign. A difference between the two is recorded in meta.drift. Spec 2.5 Questionnaire.campaign_id.';
 COMMENT ON COLUMN questionnaires.objectives IS 'Objectives. Spec 2.5 Questionnaire.objectives.';
 COMMENT ON COLUMN questionnaires.keywords IS 'Keywords. Spec 2.5 Questionnaire.keywords.';
@@ -32,4 +32,4 @@ COMMENT ON COLUMN questionnaires.file_url IS 'Address of the questionnaire file.
 COMMENT ON COLUMN questionnaires.created_at IS 'When the record was created, UTC. Spec 2.5 Questionnaire.created_at.';
 COMMENT ON COLUMN questionnaires.updated_at IS 'When the record was last changed, UTC. Spec 2.5 Questionnaire.updated_at.';
 COMMENT ON COLUMN questionnaires.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.5 Questionnaire.deleted_at.';
-COMMENT ON COLUMN questionnaires.extra IS 'Unknown fields, as one JSON object; NULL without any. Spec 2 (conventions).';
+COMMENT ON COLUMN questionnaires.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

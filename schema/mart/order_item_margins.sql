@@ -35,4 +35,4 @@ COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor
 COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL if unknown.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price less vendor cost, internal cost, reseller price and commission, unknown costs counted as 0; NULL without a sale price.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price minus vendor cost, internal cost, reseller price and commission. Unknown costs count as 0. NULL if the sale price is unknown.'; -- DECIMAL(18,6)

@@ -20,4 +20,4 @@ COMMENT ON COLUMN checks.reason IS 'Why the check was skipped, did not run or di
 COMMENT ON COLUMN checks.rows IS 'Rows that violate the check.';
 COMMENT ON COLUMN checks.sample IS 'First violating rows, as a JSON array of objects; NULL if no row violates the check.';
 COMMENT ON COLUMN checks.seconds IS 'Duration of the check, in seconds.';
-COMMENT ON COLUMN checks.accepted_at IS 'When a person published the held run despite the failed check, UTC; NULL for all others.';
+COMMENT ON COLUMN checks.accepted_at IS 'When a person published the held run despite the failed check, UTC; NULL otherwise.';

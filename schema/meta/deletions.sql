@@ -1,4 +1,4 @@
--- Closed rows, with the evidence of their deletion. Key: run_id, table_name, key.
+-- Deleted records, with the evidence of their deletion. Key: run_id, table_name, key.
 CREATE TABLE deletions (
     run_id     VARCHAR NOT NULL, -- field 1, references runs.run_id
     table_name VARCHAR NOT NULL, -- field 2
@@ -6,8 +6,8 @@ CREATE TABLE deletions (
     evidence   VARCHAR           -- field 4
 );
 
-COMMENT ON TABLE deletions IS 'Rows that were closed because they disappeared from the service, with the evidence.';
+COMMENT ON TABLE deletions IS 'Records that were deleted in the service, one row each, with the evidence. The closed rows are in past.';
 COMMENT ON COLUMN deletions.run_id IS 'Run that the row describes: runs.run_id.';
-COMMENT ON COLUMN deletions.table_name IS 'Table of the row.';
-COMMENT ON COLUMN deletions.key IS 'Key of the row, its columns joined by a slash.';
-COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven list, 404 for its id, or its parent was deleted.';
+COMMENT ON COLUMN deletions.table_name IS 'Table of the record.';
+COMMENT ON COLUMN deletions.key IS 'Key of the record, its columns joined by a slash.';
+COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven walk of a stream, or 404 in answer to a request for its id.';

@@ -15,4 +15,4 @@ COMMENT ON COLUMN details.id IS 'Path parameter of the request for the record.';
 COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the list rows that show changes of the record; NULL if no list shows them.';
 COMMENT ON COLUMN details.run_id IS 'Run that last read the record: runs.run_id.';
 COMMENT ON COLUMN details.read_at IS 'Time of the snapshot that last read the record, UTC.';
-COMMENT ON COLUMN details.failed_at IS 'Last snapshot whose request for it failed, UTC; NULL if the last request succeeded. The next night requests it again.';
+COMMENT ON COLUMN details.failed_at IS 'Time of the last snapshot for which the request failed, UTC; NULL if the last request succeeded. The next night requests the record again.';

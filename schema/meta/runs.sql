@@ -1,4 +1,4 @@
--- Published runs, one row each. Key: run_id.
+-- Runs, one row each. Key: run_id.
 CREATE TABLE runs (
     run_id            VARCHAR NOT NULL, -- field 1
     kind              VARCHAR,          -- field 2
@@ -19,14 +19,14 @@ CREATE TABLE runs (
     error             VARCHAR           -- field 17
 );
 
-COMMENT ON TABLE runs IS 'Runs that published, one row each, with their counts, cost and outcome.';
+COMMENT ON TABLE runs IS 'Runs, one row each, with their counts, cost and outcome.';
 COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, with a suffix if needed to be unique.';
 COMMENT ON COLUMN runs.kind IS 'Kind of run: night; refresh (between nights, for records named by webhook events); replay, rebuild or rollback (started by an operator). NULL means night.';
 COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';
-COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL when it was killed.';
-COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC: valid_from and valid_to of row versions refer to it.';
+COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL if it was killed.';
+COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC; NULL if the run published none. valid_from and valid_to of row versions are such times.';
 COMMENT ON COLUMN runs.outcome IS 'How the run ended: complete, partial, failed, interrupted or killed.';
-COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program; NULL when it was killed.';
+COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program; NULL if the run was killed.';
 COMMENT ON COLUMN runs.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN runs.bytes IS 'Bytes of responses received, counted on the wire.';
 COMMENT ON COLUMN runs.retries IS 'Repeated requests after a failure.';

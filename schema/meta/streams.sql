@@ -34,10 +34,10 @@ COMMENT ON COLUMN streams.total_last IS 'total_records in the last response; NUL
 COMMENT ON COLUMN streams.distinct_ids IS 'Distinct ids over all passes; for single records, the ids that were received.';
 COMMENT ON COLUMN streams.repeated_ids IS 'Ids seen on more than one page of a pass.';
 COMMENT ON COLUMN streams.rows IS 'Rows of the first table of the stream in the snapshot, counting only rows that this stream fills.';
-COMMENT ON COLUMN streams.rows_old IS 'Rows of these that this run neither read nor proved; 0 for webhook events.';
+COMMENT ON COLUMN streams.rows_old IS 'Number of these rows that this run neither read nor proved; 0 for webhook events.';
 COMMENT ON COLUMN streams.fetched IS 'Details fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Ids that this run did not need to request; their rows are from an earlier run.';
-COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again as part of the rotating share.';
+COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again, because nothing had shown a change for streams.recheck nights.';
 COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; their rows are from the previous snapshot.';
 COMMENT ON COLUMN streams.unread IS 'Ids that this run had no time to read (run.max_duration); their rows are from the previous snapshot, and the next nights read them.';
-COMMENT ON COLUMN streams.age_since IS 'Snapshot that last read the oldest of the rows in rows_old, UTC; NULL if rows_old is 0.';
+COMMENT ON COLUMN streams.age_since IS 'When the oldest of the rows in rows_old was read, UTC; NULL if rows_old is 0.';

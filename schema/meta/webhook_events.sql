@@ -12,7 +12,7 @@ CREATE TABLE webhook_events (
 );
 
 COMMENT ON TABLE webhook_events IS 'Webhook events, one row per event, also after repeated deliveries. Rows are never removed.';
-COMMENT ON COLUMN webhook_events.event_id IS 'Id of the event, or body: and a hash if the delivery has no id. Spec 6.2 x-hook-event-id.';
+COMMENT ON COLUMN webhook_events.event_id IS 'Id of the event; if the delivery has no id, body: and a hash of the body. Spec 6.2 x-hook-event-id.';
 COMMENT ON COLUMN webhook_events.topic IS 'Topic; unknown topics are kept. Spec 6.2 x-hook-topic.';
 COMMENT ON COLUMN webhook_events.source IS 'Source; the specification lists no values. Spec 6.2 x-hook-source.';
 COMMENT ON COLUMN webhook_events.sent_at IS 'When the delivery was sent, UTC; not covered by its signature. Spec 6.2 x-hook-timestamp.';
@@ -20,4 +20,4 @@ COMMENT ON COLUMN webhook_events.received_at IS 'When the delivery was first rec
 COMMENT ON COLUMN webhook_events.outcome IS 'Outcome: stored (in the table of its topic), rejected (in meta.rejects under its id) or unknown_topic (only in this table).';
 COMMENT ON COLUMN webhook_events.body IS 'The body as delivered, JSON unless it was rejected; bytes that are not UTF-8 became U+FFFD. NULL if privacy rules drop it.';
 COMMENT ON COLUMN webhook_events.body_sha256 IS 'SHA-256 of the exact body, in hex. The signature covers only the body, so one hash under two ids may be a forged repetition.';
-COMMENT ON COLUMN webhook_events.run_id IS 'Run that loaded it from the inbox: runs.run_id.';
+COMMENT ON COLUMN webhook_events.run_id IS 'Run that loaded the event from the inbox: runs.run_id.';
