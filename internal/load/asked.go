@@ -184,14 +184,8 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	return nil
 }
 
-// provesAllRows reports whether all rows of the table belong to the stream and were proven tonight.
-func provesAllRows(st stream.Stream, c Coverage) bool {
-	return len(st.Root().Const) == 0 && (st.IsEvents() || c == Whole && !st.IsDetail())
-}
-
-// rowAges returns a query for the number of rows of a stream, the number that was not read
-// tonight, and the oldest reading time.
-func (p *Details) rowAges(index int, st stream.Stream, c Coverage) sqlText {
+// countRowAges returns SQL that selects index and the [RowAges] of a stream.
+func (p *Details) countRowAges(index int, st stream.Stream, c Coverage) sqlText {
 	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
 	switch {

@@ -89,7 +89,7 @@ func insertRows[R any](ctx context.Context, s *staging, table sqlText, columns [
 	}
 	batch := newBatch(columns, rows)
 	defer batch.Release()
-	if err := s.insert(ctx, table, batch); err != nil {
+	if err := s.inserter.insert(ctx, table, batch); err != nil {
 		return fmt.Errorf("stage %d rows of %s: %w", len(rows), table, err)
 	}
 	return nil

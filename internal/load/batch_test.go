@@ -36,8 +36,8 @@ func TestColumnsMakeTablesAndBatches(t *testing.T) {
 	}
 }
 
-// TestUniteObjects merges the unknown fields of a list row and a detail.
-func TestUniteObjects(t *testing.T) {
+// TestMergeObjects merges the unknown fields of a list row and a detail.
+func TestMergeObjects(t *testing.T) {
 	for name, c := range map[string]struct{ under, over, want string }{
 		"different fields":            {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
 		"the detail wins":             {`{"a":1}`, `{"a":2}`, `{"a":2}`},
@@ -48,12 +48,12 @@ func TestUniteObjects(t *testing.T) {
 		"names keep escapes":          {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
 		"both are empty":              {`{}`, `{}`, `{}`},
 	} {
-		got, err := uniteObjects(c.under, c.over)
+		got, err := mergeObjects(c.under, c.over)
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, c.want)
 		}
 	}
-	if _, err := uniteObjects(`{"a":`, `{}`); err == nil {
+	if _, err := mergeObjects(`{"a":`, `{}`); err == nil {
 		t.Error("an incomplete JSON object was accepted")
 	}
 }

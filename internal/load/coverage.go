@@ -66,7 +66,7 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case m.cover[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
 	case detail.Name != "" && parent.Name == root:
-		return compareSQL.Render("scope_of_united_items", values{"parents": parents, "key": sqltext.Names(detail.Root().Key),
+		return compareSQL.Render("scope_of_joined_items", values{"parents": parents, "key": sqltext.Names(detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
 			"list_items": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
 	case parent.Name != root:

@@ -22,8 +22,8 @@ var (
 	liveSQL sqltext.File
 	//go:embed sql/41-plan.sql
 	planSQL sqltext.File
-	//go:embed sql/60-unite.sql
-	uniteSQL sqltext.File
+	//go:embed sql/60-desired.sql
+	desiredSQL sqltext.File
 	//go:embed sql/70-compare.sql
 	compareSQL sqltext.File
 	//go:embed sql/71-merge.sql

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -13,16 +14,19 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// inserter is one connection with at most one open transaction. A transaction has the rows of
+// inserter is a connection with at most one open transaction. A transaction contains the rows of
 // many batches, because a commit for each batch takes five times as long.
 type inserter struct {
 	conn  driver.Conn
 	arrow *duckdb.Arrow
-	view  string
-	open  bool
-	// broken is the error of the first failed statement. The failure loses all rows of the
-	// transaction, but a later COMMIT would return no error. Therefore the inserter must not
-	// be used any more.
+	// view is the name under which a batch is registered.
+	view string
+
+	mu   sync.Mutex // guards the fields below
+	open bool
+	// broken is the error of the first failed statement, which loses all rows of the
+	// transaction. insert and commit return it from then on, because a later COMMIT would
+	// succeed.
 	broken error
 }
 
@@ -38,15 +42,17 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) 
 	l := &inserter{conn: conn, arrow: a, view: view}
 	// The view of a batch is created in the current catalog. A transaction writes to one
 	// file only, so this must be the file of the table. Two transactions cannot create the
-	// same view, so each inserter has its own name for it.
+	// same view, so each inserter has its own view name.
 	if err := l.execute(ctx, sqlText("USE "+catalog)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return l, nil
 }
 
-// insert registers batches as a view and copies its rows.
+// insert registers batches as a view and copies its rows into a table by one statement.
 func (l *inserter) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.broken != nil {
 		return l.broken
 	}
@@ -80,6 +86,8 @@ func (l *inserter) execute(ctx context.Context, statement sqlText) error {
 }
 
 func (l *inserter) commit(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.broken != nil || !l.open {
 		return l.broken
 	}

@@ -33,7 +33,7 @@ type merge struct {
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// A directly filled table was empty before tonight.
 	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),
-		func(t stream.Table) bool { return m.staging.feeds.direct.has(t.Name) }))
+		func(t stream.Table) bool { return m.staging.feeds.direct.has(t.Name) })...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestCellsOfListAndDetailAreUnited checks for each value whether it comes from the list, the
+// TestValuesOfListAndDetailAreJoined checks for each value whether it comes from the list, the
 // detail or the earlier night.
-func TestCellsOfListAndDetailAreUnited(t *testing.T) {
+func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 	// order has a text, an amount and a time. null means that the list or detail lacks it.
 	order := func(seq int, status, total, created string) string {
 		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
@@ -58,8 +58,8 @@ func TestCellsOfListAndDetailAreUnited(t *testing.T) {
 	}
 }
 
-// TestItemsOfListAndDetailAreUnited checks the items of a record and their values.
-func TestItemsOfListAndDetailAreUnited(t *testing.T) {
+// TestItemsOfListAndDetailAreJoined checks the items of a record and their values.
+func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 	order := func(seq int) string { return record(seq, seq, "id", `"o"`) }
 	item := func(seq, position int, name, product string) string {
 		return record(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)

@@ -239,48 +239,47 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 	return nil
 }
 
-// CopyPast copies the closed rows of another catalog, up to the time in until for each
-// table. Columns that the other catalog lacks are NULL. After an error past is unchanged.
-func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until map[string]time.Time) (err error) {
+// CopyPast copies the closed rows of another catalog, up to the time in until for each table.
+func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until map[string]time.Time) error {
+	conditions := map[string]sqlText{}
+	for _, t := range tables {
+		conditions[t.Name] = rebuildSQL.Render("closed_until", values{"until": until[t.Name]})
+	}
+	return copyTables(ctx, d, catalog, "past", conditions)
+}
+
+// CopyMeta copies the tables of meta from another catalog.
+func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) error {
+	conditions := map[string]sqlText{}
+	for _, def := range metas {
+		conditions[def.Name] = "TRUE"
+	}
+	return copyTables(ctx, d, catalog, "meta", conditions)
+}
+
+// copyTables copies the rows of tables that meet their condition from another catalog. Tables
+// that it lacks are not changed, and columns that it lacks are NULL. After an error no table is
+// changed.
+func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, conditions map[string]sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, detach()) }()
 	var statements []sqlText
-	for _, t := range tables {
-		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "past", "table": t.Name}))
+	for table, condition := range conditions {
+		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
 		if err != nil {
-			return fmt.Errorf("copy past.%s: %w", t.Name, err)
+			return fmt.Errorf("copy %s.%s: %w", schema, table, err)
 		}
 		if len(common) > 0 {
-			statements = append(statements, rebuildSQL.Render("copy_past", values{"table": pastTable(t.Name), "columns": sqltext.Names(common),
-				"other": "other." + pastTable(t.Name), "until": until[t.Name]}))
+			name := sqlText(schema + "." + sqltext.Quote(table))
+			statements = append(statements, rebuildSQL.Render("copy_rows", values{"table": name, "columns": sqltext.Names(common),
+				"other": "other." + name, "condition": condition}))
 		}
 	}
 	if err := d.Atomically(ctx, statements); err != nil {
-		return fmt.Errorf("copy past: %w", err)
-	}
-	return nil
-}
-
-// CopyMeta copies the tables of meta from another catalog. Tables and columns that are not in
-// both catalogs are left out.
-func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) (err error) {
-	detach, err := attachCatalog(ctx, d, "other", catalog)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, detach()) }()
-	for _, def := range metas {
-		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": "meta", "table": def.Name}))
-		if err == nil && len(common) > 0 {
-			err = d.Exec(ctx, rebuildSQL.Render("copy_meta", values{"table": metaTable(def.Name),
-				"columns": sqltext.Names(common), "other": "other." + metaTable(def.Name)}))
-		}
-		if err != nil {
-			return fmt.Errorf("copy meta.%s: %w", def.Name, err)
-		}
+		return fmt.Errorf("copy %s: %w", schema, err)
 	}
 	return nil
 }

@@ -14,25 +14,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func countRows(ctx context.Context, d *warehouse.Draft, table string) (rows int, err error) {
-	err = queryRow(ctx, d, stageSQL.Render("count_rows", values{"table": mainTable(table)})).Scan(&rows)
-	return rows, err
-}
-
 // countTables counts the rows of tables of main in one statement.
-func countTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table) (map[string]int64, error) {
-	rows := map[string]int64{}
-	var counts []sqlText
-	for _, t := range tables {
-		counts = append(counts, stageSQL.Render("count_table", values{"name": t.Name, "table": mainTable(t.Name)}))
+func countTables(ctx context.Context, d *warehouse.Draft, tables ...stream.Table) (map[string]int64, error) {
+	counts := make([]sqlText, len(tables))
+	for i, t := range tables {
+		counts[i] = stageSQL.Render("count_table", values{"name": t.Name, "table": mainTable(t.Name)})
 	}
-	return rows, d.EachRow(ctx, counts, func(scan func(...any) error) error {
-		var name string
-		var n int64
-		err := scan(&name, &n)
-		rows[name] = n
-		return err
-	})
+	return queryMap[int64](ctx, d, counts...)
 }
 
 const (

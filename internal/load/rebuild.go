@@ -53,8 +53,8 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 	return have, errors.Join(err, rows.Close())
 }
 
-// CorrectClosingRuns corrects the run that closed each row of past, by the times of the snapshots in
-// meta. ApplySnapshot records the run of the next file, which may be later.
+// CorrectClosingRuns sets the run that closed each row of past, by the times of the snapshots in
+// meta. ApplySnapshot recorded the run of the next file, which may be later.
 func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
@@ -63,8 +63,8 @@ func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream
 	return d.Atomically(ctx, statements)
 }
 
-// CarryStreams lowers the grades of streams in a run to carried_forward, after a rebuild from
-// older rows.
+// CarryStreams lowers the grades of streams in a run to carried_forward, because their tables were
+// rebuilt from the older rows of since.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
 	err := d.Exec(ctx, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {
@@ -88,18 +88,18 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 	if err != nil {
 		return err
 	}
-	rows, err := countRows(ctx, d, t.Name)
+	rows, err := countTables(ctx, d, t)
 	if err != nil {
 		return err
 	}
-	if one.Table.Rows >= 0 && int64(rows) != one.Table.Rows {
-		return fmt.Errorf("write %s of %s again: history has %d rows of it, the manifest %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows, one.Table.Rows)
+	if one.Table.Rows >= 0 && rows[t.Name] != one.Table.Rows {
+		return fmt.Errorf("write %s of %s again: history has %d rows of it, the manifest %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows[t.Name], one.Table.Rows)
 	}
 	d.Run, d.At = one.Day.SourceRun(), one.Day.SnapshotAt
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 
-// DropClosed removes from these tables of main the versions that past has.
+// DropClosed removes the row versions in past from these tables of main.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
 	for _, t := range d.Tables() {
@@ -111,17 +111,17 @@ func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.
 	return d.Atomically(ctx, statements)
 }
 
-// SnapshotsInMeta selects run and time of the last snapshot of each day until a time.
-func SnapshotsInMeta(until time.Time) sqltext.SQL {
-	return rebuildSQL.Render("snapshots_in_meta", values{"until": until})
+// LastSnapshots returns the last snapshot of each day until a time: its run, and its time.
+func LastSnapshots(ctx context.Context, d *warehouse.Draft, until time.Time) (map[string]time.Time, error) {
+	return queryMap[time.Time](ctx, d, rebuildSQL.Render("last_snapshots", values{"until": until}))
 }
 
-// TablesInMeta selects how many rows each table had in the snapshot of a run.
-func TablesInMeta(run string) sqltext.SQL {
-	return rebuildSQL.Render("tables_in_meta", values{"run": run})
+// RowCounts returns the number of rows of each table in the snapshot of a run, by meta.tables.
+func RowCounts(ctx context.Context, d *warehouse.Draft, run string) (map[string]int64, error) {
+	return queryMap[int64](ctx, d, rebuildSQL.Render("row_counts", values{"run": run}))
 }
 
-// GradesInMeta selects the grades of the streams of a run.
-func GradesInMeta(run string) sqltext.SQL {
-	return rebuildSQL.Render("grades_in_meta", values{"run": run})
+// Grades returns the grades of the streams of a run, by meta.streams.
+func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]string, error) {
+	return queryMap[string](ctx, d, rebuildSQL.Render("grades", values{"run": run}))
 }

@@ -29,7 +29,7 @@ func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBa
 	switch {
 	case err != nil:
 	case f == nil:
-		err = r.staging.insert(ctx, stagedTable(st, table), rows...)
+		err = r.staging.inserter.insert(ctx, stagedTable(st, table), rows...)
 	default:
 		for i := 0; i < len(rows) && err == nil; i++ {
 			err = r.staging.feeds.send(ctx, f, table, rows[i])

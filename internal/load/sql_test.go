@@ -241,12 +241,12 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
 	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
 	must(t, load.DropClosed(ctx, d, until))
-	for _, query := range []sqltext.SQL{load.SnapshotsInMeta(d.At), load.TablesInMeta(run), load.GradesInMeta(run)} {
-		must(t, d.EachRow(ctx, []sqltext.SQL{query}, func(scan func(...any) error) error {
-			var key, value any
-			return scan(&key, &value)
-		}))
-	}
+	_, err = load.LastSnapshots(ctx, d, d.At)
+	must(t, err)
+	_, err = load.RowCounts(ctx, d, run)
+	must(t, err)
+	_, err = load.Grades(ctx, d, run)
+	must(t, err)
 	_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
 	must(t, err)
 	table, _ := stream.Find(h.streams, "countries")

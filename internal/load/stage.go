@@ -2,9 +2,9 @@
 // into staging tables, checks the limits on deletions, merges them into main and past, and
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
-// A row reaches main in one of three ways. Most are staged (rows.go, inserter.go, feed.go)
-// and merged (merge.go). A large list fills empty tables of main directly (direct.go). Unchanged
-// records are staged only by their keys (stored.go).
+// A row reaches main in one of two ways. Most rows are staged (rows.go, inserter.go, feed.go)
+// and merged (merge.go). A large list fills empty tables of main directly (direct.go). Rows that
+// the decoder recognizes as unchanged remain in main: only their keys are staged (stored.go).
 //
 // The package must not know how records are fetched or decoded. It knows only the staged rows
 // of a stream, and whether the absence of a row proves its deletion.
@@ -20,7 +20,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Stage has the rows of a night until they are merged. Its parts may be used from many
+// Stage contains the rows of a night until they are merged. Its parts may be used from many
 // goroutines.
 type Stage struct {
 	Rows     *Rows
@@ -29,8 +29,6 @@ type Stage struct {
 	Findings *Findings
 
 	staging *staging
-	// after counts the rows of each table of main after the merge.
-	after map[string]int64
 }
 
 // Open attaches a stage to a draft.
@@ -59,7 +57,7 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
 		return nil, err
 	}
-	if err := m.unite(ctx); err != nil {
+	if err := m.createDesired(ctx); err != nil {
 		return nil, err
 	}
 	changes, err := m.compare(ctx, stream.Tables(m.staging.streams))
@@ -69,12 +67,7 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 	if err := m.checkLosses(ctx, changes); err != nil {
 		return nil, err
 	}
-	err = m.write(ctx, changes)
-	s.after = map[string]int64{}
-	for _, c := range changes {
-		s.after[c.Table] = c.After
-	}
-	return changes, err
+	return changes, m.write(ctx, changes)
 }
 
 // RowAges describes the rows of a stream's first table in a snapshot.
@@ -89,29 +82,24 @@ type RowAges struct {
 // CountRowAges counts the rows of every stream in main, after the merge. cover is tonight's
 // coverage of the streams.
 func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (map[string]RowAges, error) {
-	held := map[string]RowAges{}
+	all := map[string]RowAges{}
 	var counts []sqlText
 	for i, st := range s.staging.streams {
-		c, ok := cover[st.Name]
-		switch rows, counted := s.after[st.Root().Name]; {
-		case !ok:
-		case counted && provesAllRows(st, c):
-			held[st.Name] = RowAges{Rows: rows}
-		default:
-			counts = append(counts, s.Details.rowAges(i, st, c))
+		if c, ok := cover[st.Name]; ok {
+			counts = append(counts, s.Details.countRowAges(i, st, c))
 		}
 	}
 	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
-		var h RowAges
+		var ages RowAges
 		var since sql.NullTime
-		err := scan(&i, &h.Rows, &h.Old, &since)
-		h.Since = since.Time
-		held[s.staging.streams[i].Name] = h
+		err := scan(&i, &ages.Rows, &ages.Old, &since)
+		ages.Since = since.Time
+		all[s.staging.streams[i].Name] = ages
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count the rows of the streams: %w", err)
 	}
-	return held, nil
+	return all, nil
 }

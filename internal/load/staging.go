@@ -6,31 +6,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// stageFile has the staged rows during a night. It is a separate file in the draft's folder,
+// stageFile contains the staged rows during a night. It is a separate file in the draft's folder,
 // because deleted rows would leave unused blocks in the catalog.
 const stageFile = "stage.duckdb"
-
-// inserters is the number of connections that insert at the same time. On two cores, two take
-// 8 s per million records instead of 11.5. Three are not faster.
-const inserters = 2
 
 // staging is the file of the stage and the connections that fill it.
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
-	free  chan *inserter
 	feeds feeds
-	// flushing is locked while inserters are committed.
-	flushing sync.Mutex
+	// inserter inserts the batches of tables without a feed.
+	inserter *inserter
 	// threads is the number of DuckDB threads before the stage set it to 1.
 	threads int
 }
@@ -38,7 +30,7 @@ type staging struct {
 // openStaging attaches the file to a draft and creates a staging table for each stream and
 // table, with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*staging, error) {
-	s := &staging{streamSet: of, draft: d, free: make(chan *inserter, inserters),
+	s := &staging{streamSet: of, draft: d,
 		feeds: feeds{directLoad: directLoad{streamSet: of, draft: d}, open: map[feedTarget]*feed{}}}
 	err := s.create(ctx)
 	if err == nil {
@@ -47,17 +39,10 @@ func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*stagin
 	if err == nil {
 		s.threads, err = setThreads(ctx, d, 1)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.inserter, err = newInserter(ctx, d, "batch", stageName)
 	}
-	for i := range inserters {
-		l, err := newInserter(ctx, d, fmt.Sprintf("batch%d", i), stageName)
-		if err != nil {
-			return nil, errors.Join(err, s.closeInserters())
-		}
-		s.free <- l
-	}
-	return s, nil
+	return s, err
 }
 
 func (s *staging) create(ctx context.Context) error {
@@ -95,25 +80,6 @@ func createSchema(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
-// insert stages batches by one statement.
-func (s *staging) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) error {
-	l, err := s.takeInserter(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { s.free <- l }()
-	return l.insert(ctx, table, rows...)
-}
-
-func (s *staging) takeInserter(ctx context.Context) (*inserter, error) {
-	select {
-	case l := <-s.free:
-		return l, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // flush makes all added rows visible to queries.
 func (s *staging) flush(ctx context.Context) error {
 	return s.flushFeeds(ctx, func(feedTarget) bool { return true })
@@ -122,23 +88,7 @@ func (s *staging) flush(ctx context.Context) error {
 // flushFeeds makes the rows of some feeds visible. Rows may be added to other feeds
 // meanwhile.
 func (s *staging) flushFeeds(ctx context.Context, which func(feedTarget) bool) error {
-	s.flushing.Lock()
-	defer s.flushing.Unlock()
-	err := s.feeds.closeFeeds(which)
-	held := make([]*inserter, 0, inserters)
-	for range inserters {
-		l, takeErr := s.takeInserter(ctx)
-		if takeErr != nil {
-			err = errors.Join(err, takeErr)
-			break
-		}
-		held = append(held, l)
-		err = errors.Join(err, l.commit(ctx))
-	}
-	for _, l := range held {
-		s.free <- l
-	}
-	if err != nil {
+	if err := errors.Join(s.feeds.closeFeeds(which), s.inserter.commit(ctx)); err != nil {
 		return fmt.Errorf("commit the staged rows: %w", err)
 	}
 	return nil
@@ -147,20 +97,12 @@ func (s *staging) flushFeeds(ctx context.Context, which func(feedTarget) bool) e
 func (s *staging) close(ctx context.Context) error {
 	// Errors of feeds were reported by flush or Add.
 	_ = s.feeds.closeFeeds(func(feedTarget) bool { return true })
-	err := s.closeInserters()
+	err := s.inserter.close()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
 	}
 	path := filepath.Join(s.draft.Dir, stageFile)
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
-}
-
-func (s *staging) closeInserters() error {
-	var err error
-	for len(s.free) > 0 {
-		err = errors.Join(err, (<-s.free).close())
-	}
-	return err
 }
 
 // setThreads sets the number of DuckDB's threads and returns the number before. Each

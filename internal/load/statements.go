@@ -41,6 +41,19 @@ func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]strin
 	})
 }
 
+// queryMap returns the rows of queries with two columns: a text, and its value. Each text occurs
+// once.
+func queryMap[V any](ctx context.Context, d *warehouse.Draft, queries ...sqlText) (map[string]V, error) {
+	valueOf := map[string]V{}
+	return valueOf, d.EachRow(ctx, queries, func(scan func(...any) error) error {
+		var text string
+		var value V
+		err := scan(&text, &value)
+		valueOf[text] = value
+		return err
+	})
+}
+
 func queryTextSet(ctx context.Context, d *warehouse.Draft, query sqlText) (map[string]bool, error) {
 	texts, err := queryTexts(ctx, d, query)
 	set := make(map[string]bool, len(texts))

@@ -49,8 +49,6 @@ type sink struct {
 	rejects  atomic.Int64
 	mu       sync.Mutex // guards broken
 	broken   error
-	binding  *transform.Binding
-	recalled sync.Once
 	recall   recall
 }
 
@@ -68,11 +66,14 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err := b.Protect(n.privacyOf(s)); err != nil {
 		return nil, err
 	}
-	k := &sink{night: n, stream: s, binding: b, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
+	k := &sink{night: n, stream: s, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.decoders) {
 		d := &decoder{Decoder: b.NewDecoder()}
 		k.all = append(k.all, d)
 		k.decoders <- d
+	}
+	if b.CanRecall() && !s.IsEvents() && load.FillsAlone(n.cfg.Streams, s) {
+		k.recallRecords()
 	}
 	return k, nil
 }
@@ -84,7 +85,6 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		k.night.cfg.Watch.countAnswer(r, *r.Previous)
 		return *r.Previous, nil
 	}
-	k.recalled.Do(k.recallRecords)
 	var d *decoder
 	select {
 	case d = <-k.decoders:
@@ -140,10 +140,7 @@ func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 // stageRows stages the rows of decoders table by table. For a small stream this is mostly one
 // statement per table.
 func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
-	err := k.night.waitOpened(ctx)
-	if err == nil {
-		err = k.prepareSkips()
-	}
+	var err error
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {

@@ -76,7 +76,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	for _, s := range orderStreams(n.cfg.Streams, r.last) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
-			if err := cmp.Or(f.waitFinished(), n.waitOpened(ctx)); err != nil {
+			if err := f.waitFinished(); err != nil {
 				return err
 			}
 		}
@@ -206,12 +206,8 @@ func (f *finisher) close() error {
 
 // finishStream stages the remaining rows of a stream and grades it.
 func (f *finisher) finishStream(ctx context.Context, one received) error {
-	n, r := f.reader.night, &one.streamResult
-	err := n.waitOpened(ctx)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
+	n, r, began := f.reader.night, &one.streamResult, time.Now()
+	var err error
 	if one.sink == nil {
 		err = f.carryRows(ctx, r)
 		if err == nil && n.mode.keepsGrade(r.stream) {

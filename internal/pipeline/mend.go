@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
 	"placementsync/internal/load"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -122,28 +121,19 @@ func (m *mending) writeFile(ctx context.Context, one warehouse.SeriesFile) (sum 
 	return sum, err
 }
 
-// daySnapshot is the last snapshot of a day, by meta.runs.
-type daySnapshot struct {
-	run string
-	at  time.Time
-}
-
 // addDays restores the days without a manifest from history, with the runs, row counts and
 // grades in meta.
 func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	if len(m.done.Days) == 0 && !m.done.AllDays {
 		return nil
 	}
-	snapshots := map[string]daySnapshot{}
-	err := m.draft.EachRow(ctx, []sqltext.SQL{load.SnapshotsInMeta(m.done.At)}, func(scan func(...any) error) error {
-		var s daySnapshot
-		err := scan(&s.run, &s.at)
-		s.at = s.at.UTC()
-		snapshots[s.at.Format(time.DateOnly)] = s
-		return err
-	})
+	snapshots, err := load.LastSnapshots(ctx, m.draft, m.done.At)
 	if err != nil {
 		return err
+	}
+	runOf := map[string]string{} // the run of the last snapshot of each day
+	for run, at := range snapshots {
+		runOf[at.UTC().Format(time.DateOnly)] = run
 	}
 	wanted := map[string]bool{}
 	for _, day := range m.done.Days {
@@ -155,7 +145,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 			known[day] = true
 		}
 		var days []time.Time
-		for day := range snapshots {
+		for day := range runOf {
 			at, _ := time.Parse(time.DateOnly, day)
 			days = append(days, at)
 		}
@@ -166,19 +156,19 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 		}
 	}
 	for _, day := range slices.Sorted(maps.Keys(wanted)) {
-		s, ok := snapshots[day]
+		run, ok := runOf[day]
 		if !ok {
 			err = errors.Join(err, fmt.Errorf("mend %s: meta.runs has no snapshot of it", day))
 			continue
 		}
-		err = errors.Join(err, m.addDay(ctx, s))
+		err = errors.Join(err, m.addDay(ctx, run, snapshots[run].UTC()))
 	}
 	return err
 }
 
 // addDay restores a day from the manifest of its run, or without one only from history.
-func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
-	done, ok, err := m.mender.MendDay(ctx, s.run)
+func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
+	done, ok, err := m.mender.MendDay(ctx, run)
 	m.done.Files = append(m.done.Files, done.Files...)
 	if err != nil || ok {
 		for _, one := range done.Left {
@@ -187,23 +177,12 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		}
 		return err
 	}
-	day := warehouse.Manifest{RunID: s.run, SnapshotAt: s.at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
-	rows, grades := map[string]int64{}, map[string]fetch.Grade{}
-	err = m.draft.EachRow(ctx, []sqltext.SQL{load.TablesInMeta(s.run)}, func(scan func(...any) error) error {
-		var table string
-		var n int64
-		err := scan(&table, &n)
-		rows[table] = n
+	day := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
+	rows, err := load.RowCounts(ctx, m.draft, run)
+	if err != nil {
 		return err
-	})
-	if err == nil {
-		err = m.draft.EachRow(ctx, []sqltext.SQL{load.GradesInMeta(s.run)}, func(scan func(...any) error) error {
-			var name, grade string
-			err := scan(&name, &grade)
-			grades[name] = fetch.Grade(grade)
-			return err
-		})
 	}
+	grades, err := load.Grades(ctx, m.draft, run)
 	if err != nil {
 		return err
 	}
@@ -215,8 +194,8 @@ func (m *mending) addDay(ctx context.Context, s daySnapshot) error {
 		one := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
-			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Completes == "" || grades[s.Name] != fetch.Skipped) {
-				grade = grade.Worse(grades[s.Name])
+			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {
+				grade = grade.Worse(fetch.Grade(grades[s.Name]))
 			}
 		}
 		one.Table.Grade = string(grade)

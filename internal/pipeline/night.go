@@ -115,11 +115,10 @@ type night struct {
 	mode runMode
 	wh   *warehouse.Warehouse
 	// run is the ledger entry. It is completed during the run.
-	run ledger.Run
-	// draft and stage may be used once waitOpened has returned.
-	draft   *warehouse.Draft
-	stage   *load.Stage
-	opening *opening
+	run   ledger.Run
+	draft *warehouse.Draft
+	// stage is nil before open, and after closeStage.
+	stage *load.Stage
 	// drift collects the schema drift that all decoders find.
 	drift *drift
 	// inbox holds the webhook events of this run.
@@ -134,64 +133,41 @@ func (n *night) faultPoint(name string) error {
 	return n.wh.Folder.Disk().CallStep(name)
 }
 
-// opening creates the draft and its stage while the first list is requested. Copying a
-// catalog takes about a second per gigabyte, in which the request rate would not be used.
-type opening struct {
-	done chan struct{}
-	// err may be read when done is closed.
-	err error
+// open creates the draft and its stage.
+func (n *night) open(ctx context.Context) (err error) {
+	if n.mode.asksService() {
+		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
+	} else {
+		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
+	}
+	if err != nil {
+		return err
+	}
+	n.draft.Kind = n.run.Kind
+	if err := n.removeEntries(n.draft.Previous); err != nil {
+		return err
+	}
+	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
+	return err
 }
 
-// startOpening creates the draft and the stage in the background. If that fails, the returned
-// context is cancelled, because fetched records could not be staged. closeAll waits for it,
-// closes both and returns the first error.
-func (n *night) startOpening(parent context.Context) (ctx context.Context, closeAll func(err error) error) {
-	o := &opening{done: make(chan struct{})}
-	n.opening, n.draft, n.stage = o, nil, nil
-	ctx, cancel := context.WithCancelCause(parent)
-	go func() {
-		defer close(o.done)
-		if n.mode.asksService() {
-			n.draft, o.err = n.wh.Begin(parent, n.run.ID, n.run.SnapshotAt)
-		} else {
-			n.draft, o.err = n.wh.BeginFrom(parent, n.run.ID, n.run.SnapshotAt, n.mode.base)
-		}
-		if o.err == nil {
-			o.err = n.removeEntries(n.draft.Previous)
-		}
-		if o.err == nil {
-			n.draft.Kind = n.run.Kind
-			n.stage, o.err = load.Open(parent, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
-		}
-		if o.err != nil {
-			cancel(o.err)
-		}
-	}()
-	return ctx, func(err error) error {
-		<-o.done
-		defer cancel(nil)
-		if n.stage != nil {
-			err = errors.Join(err, n.stage.Close(context.WithoutCancel(parent)))
-		}
-		if n.draft != nil {
-			// Publish empties the draft. After an error it is dropped here.
-			err = errors.Join(err, n.draft.Discard())
-		}
-		if o.err != nil && errors.Is(err, o.err) {
-			return o.err
-		}
-		return errors.Join(o.err, err)
+// close closes the stage, and drops the draft unless it was published.
+func (n *night) close(ctx context.Context) error {
+	err := n.closeStage(ctx)
+	if n.draft != nil {
+		err = errors.Join(err, n.draft.Discard())
 	}
+	n.draft = nil
+	return err
 }
 
-// waitOpened waits until draft and stage can be used.
-func (n *night) waitOpened(ctx context.Context) error {
-	select {
-	case <-n.opening.done:
-		return n.opening.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+func (n *night) closeStage(ctx context.Context) error {
+	stage := n.stage
+	if stage == nil {
+		return nil
 	}
+	n.stage = nil
+	return stage.Close(context.WithoutCancel(ctx))
 }
 
 // runner executes a run, from taking the lock to writing the ledger entry.
@@ -388,8 +364,10 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 // readAndPublish reads all streams into a new stage and publishes it.
 func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	n := r.night
-	ctx, closeAll := n.startOpening(ctx)
-	defer func() { err = closeAll(err) }()
+	defer func() { err = errors.Join(err, n.close(ctx)) }()
+	if err := n.open(ctx); err != nil {
+		return res, err
+	}
 	if err := r.reader.extract(ctx); err != nil {
 		return res, err
 	}

@@ -108,7 +108,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	}
 	err = inOrder(
 		func() error { return r.writeEvidence(ctx, cover, changes) },
-		func() error { return n.stage.Close(ctx) },
+		func() error { return n.closeStage(ctx) },
 		func() error { return n.audit(ctx) },
 	)
 	hold, isHeld := errors.AsType[*HoldError](err)

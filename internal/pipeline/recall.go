@@ -33,10 +33,7 @@ const minSkipRecords = 1_000
 
 // recall is the state for skipping unchanged records of one stream.
 type recall struct {
-	// base is the version that contains the skipped records. It is empty if all records
-	// are decoded.
-	base string
-	// writes is set if entries are kept for the next night.
+	// writes is set if entries are written for the next night.
 	writes bool
 
 	mu      sync.Mutex // guards entries
@@ -52,41 +49,21 @@ func (c *recall) add(entries []byte) {
 }
 
 // recallRecords loads the entries of the last night into the decoders, so that they skip
-// unchanged records. It is called before the first body is decoded.
+// unchanged records.
 func (k *sink) recallRecords() {
 	n := k.night
-	if k.stream.IsEvents() || !k.binding.CanRecall() || !load.FillsAlone(n.cfg.Streams, k.stream) {
-		return
-	}
 	k.recall.writes = !n.mode.dryRun
-	base := n.mode.base
-	if n.mode.asksService() {
-		base, _, _ = n.wh.Versions.Latest() // the draft reports the error
-	}
 	known := transform.NewMemory(n.seedOf(k.stream))
-	err := n.readEntries(known, k.stream.Name, base)
+	err := n.readEntries(known, k.stream.Name, n.draft.Previous)
 	switch {
 	case err == nil:
-		k.recall.base = base
+		n.stage.Rows.SkipUnchanged(k.stream)
 	case !errors.Is(err, fs.ErrNotExist):
 		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
 	for _, d := range k.all {
 		d.Remember(known)
 	}
-}
-
-// prepareSkips prepares the stage for skipped records.
-func (k *sink) prepareSkips() error {
-	n, base := k.night, k.recall.base
-	if base == "" {
-		return nil
-	}
-	if n.draft.Previous != base {
-		return fmt.Errorf("skip unchanged records of %s: the draft is built on version %q and not on %q: run again", k.stream.Name, n.draft.Previous, base)
-	}
-	n.stage.Rows.SkipUnchanged(k.stream)
-	return nil
 }
 
 // writeEntries writes the entries of a large list. All its rows must be stored.

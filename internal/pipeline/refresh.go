@@ -37,10 +37,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	if err := r.checkRefreshable(now); err != nil {
 		return Result{}, errors.Join(err, r.lock.Release())
 	}
-	res, err := r.runOneShot(ctx)
-	if err == nil {
-		err = inOrder(r.night.inbox.Empty, wh.Pruner.DiscardSpent)
-	}
+	res, err := r.attempt(ctx)
 	return r.finishRun(ctx, res, err)
 }
 

@@ -40,18 +40,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, errors.Join(err, r.lock.Release())
 	}
-	res, err := r.execute(ctx)
-	if err != nil {
-		return r.finishRun(ctx, res, err)
-	}
-	// The answers are now published, so the run needs no resume.
-	waiting, ok, err := wh.Ledger.Unfinished()
-	if err == nil && ok && waiting.Run == run {
-		err = wh.Ledger.Finish()
-	}
-	if err == nil {
-		err = wh.Pruner.DiscardSpent()
-	}
+	res, err := r.attempt(ctx)
 	return r.finishRun(ctx, res, err)
 }
 

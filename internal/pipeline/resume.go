@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/warehouse"
 )
@@ -22,11 +23,9 @@ func (e *otherAccessError) Error() string {
 // runOrResume resumes the last run if it was not published and is not too old. Otherwise it
 // starts a new one.
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
-	if err := r.night.wh.Recover(); err != nil {
+	n := r.night
+	if err := n.wh.Recover(); err != nil {
 		return Result{}, err
-	}
-	if !r.night.mode.isResumable() {
-		return r.runOneShot(ctx)
 	}
 	if err := r.resumeLast(now); err != nil {
 		return Result{}, err
@@ -36,7 +35,6 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	if !errors.As(err, &other) {
 		return res, err
 	}
-	n := r.night
 	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", other)
 	if n.run.ID, err = n.wh.Ledger.NewRunID(now); err != nil {
 		return Result{}, err
@@ -48,19 +46,12 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// runOneShot executes a run that cannot be resumed. finishRun removes its unfinished-run file after
-// it has written the ledger entry.
-func (r *runner) runOneShot(ctx context.Context) (Result, error) {
-	u := r.describeRun("")
-	u.Kind = r.night.run.Kind
-	if err := r.night.wh.Ledger.StartOneShot(u); err != nil {
-		return Result{}, err
-	}
-	return r.execute(ctx)
-}
-
+// resumeLast takes the id and the time of the last run, if it can be resumed.
 func (r *runner) resumeLast(now time.Time) error {
 	n := r.night
+	if !n.mode.isResumable() {
+		return nil
+	}
 	last, ok, err := n.wh.Ledger.Unfinished()
 	if err != nil {
 		return err
@@ -74,22 +65,60 @@ func (r *runner) resumeLast(now time.Time) error {
 	return r.lock.Name(last.Run, now)
 }
 
-// attempt writes the unfinished-run file, executes the run and, after success, removes the file.
+// attempt writes the unfinished-run file, executes the run and, after the publish, cleans up.
 func (r *runner) attempt(ctx context.Context) (Result, error) {
 	n := r.night
-	if err := n.wh.Ledger.Start(r.describeRun("")); err != nil {
+	if err := r.writeUnfinished(""); err != nil {
 		return Result{}, err
 	}
 	res, err := r.execute(ctx)
 	_, stopped := errors.AsType[*load.MassDeleteError](err)
-	if stopped || errors.As(err, new(*HoldError)) {
+	switch {
+	case n.mode.isResumable() && (stopped || errors.As(err, new(*HoldError))):
 		// A resumed run would use the same answers and stop again.
 		return res, errors.Join(err, n.wh.Ledger.Finish())
-	}
-	if err != nil {
+	case err != nil || n.mode.dryRun:
 		return res, err
 	}
-	return res, inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty, n.wh.Pruner.DiscardSpent)
+	return res, r.cleanUp()
+}
+
+// writeUnfinished writes the unfinished-run file. access describes the rights of the token. A
+// replay has no file: an existing one belongs to another run.
+func (r *runner) writeUnfinished(access string) error {
+	n := r.night
+	u := r.describeRun(access)
+	switch {
+	case n.mode.isResumable():
+		return n.wh.Ledger.Start(u)
+	case n.mode.asksService():
+		u.Kind = n.run.Kind
+		return n.wh.Ledger.StartOneShot(u)
+	}
+	return nil
+}
+
+// cleanUp removes files that are not needed after the publish. finishRun removes the
+// unfinished-run file of a refresh.
+func (r *runner) cleanUp() (err error) {
+	n := r.night
+	switch n.mode.kind {
+	case ledger.Night:
+		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty)
+	case ledger.Refresh:
+		err = n.inbox.Empty()
+	case ledger.Replay:
+		// The answers of the replayed run are now published, so it needs no resume.
+		var waiting warehouse.Unfinished
+		var ok bool
+		if waiting, ok, err = n.wh.Ledger.Unfinished(); ok && waiting.Run == n.mode.source {
+			err = n.wh.Ledger.Finish()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return n.wh.Pruner.DiscardSpent()
 }
 
 // describeRun returns the content of the unfinished-run file. access describes the rights of the
@@ -114,5 +143,5 @@ func (r *runner) checkAccess(access string) error {
 	case last != nil && last.Access != "" && last.Access != access:
 		return &otherAccessError{last.Access, access}
 	}
-	return r.night.wh.Ledger.Start(r.describeRun(access))
+	return r.writeUnfinished(access)
 }

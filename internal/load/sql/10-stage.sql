@@ -1,4 +1,4 @@
--- The stage has the rows of a night until they are merged. It is a DuckDB file of its own,
+-- The stage contains the rows of a night until they are merged. It is a separate DuckDB file,
 -- because deleted rows would leave unused blocks in the catalog.
 
 -- name: attach
@@ -34,9 +34,6 @@ SET GLOBAL threads = {threads}
 
 -- name: has_rows
 SELECT EXISTS (FROM {table})
-
--- name: count_rows
-SELECT count(*) FROM {table}
 
 -- name: count_table
 SELECT {name}, count(*) FROM {table}

@@ -30,7 +30,7 @@ m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ({outcomes}))
 -- name: scope_of_inner_items
 ({parents}) IN (SELECT {key} FROM {main} m WHERE {scope})
 
--- name: scope_of_united_items
+-- name: scope_of_joined_items
 -- Records whose detail was read, whose row in the list has such items, or that were
 -- deleted. A list without these items does not prove their deletion.
 ({parents}) IN (SELECT {key} FROM {detail}

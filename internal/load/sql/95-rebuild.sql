@@ -1,4 +1,4 @@
--- Main, past and meta are filled from files, for rebuild and verify --repair.
+-- Fills main, past and meta from files, for rebuild and verify --repair.
 
 -- name: columns_of
 SELECT * FROM {source} LIMIT 0
@@ -43,7 +43,7 @@ SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
 UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
 
 -- name: meta_files
--- The files of a chain of versions. Their added rows less the removed ones are meta.
+-- The files of a chain of versions. meta consists of their added rows without the removed ones.
 read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 
 -- name: restore_meta
@@ -84,27 +84,28 @@ SELECT a.column_name
 FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
 WHERE a.schema_name = {schema} AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
 
--- name: copy_meta
-INSERT INTO {table} ({columns}) SELECT {columns} FROM {other}
+-- name: copy_rows
+INSERT INTO {table} ({columns}) SELECT {columns} FROM {other} WHERE {condition}
 
--- name: copy_past
-INSERT INTO {table} ({columns}) SELECT {columns} FROM {other} WHERE valid_to <= {until}
+-- name: closed_until
+valid_to <= {until}
 
 -- name: carry_streams
 UPDATE meta.streams SET grade = 'carried_forward', reason = {reason}, rows_old = rows, age_since = least(age_since, {since})
 WHERE run_id = {run} AND stream IN ({streams})
 
 -- name: drop_closed
+-- Later runs closed some rows of a table that was read from an earlier snapshot.
 DELETE FROM {main} m USING {past} p WHERE {same_version}
 
--- name: snapshots_in_meta
--- meta.runs also has the runs that were rolled back; these have no rows in meta.tables.
+-- name: last_snapshots
+-- Runs that were rolled back are in meta.runs, but not in meta.tables.
 SELECT run_id, snapshot_at FROM meta.runs SEMI JOIN meta.tables USING (run_id)
 WHERE outcome IN ('complete', 'partial') AND snapshot_at <= {until} AND coalesce(kind, 'night') NOT IN ('rollback', 'rebuild')
 QUALIFY row_number() OVER (PARTITION BY snapshot_at::DATE ORDER BY snapshot_at DESC, run_id DESC) = 1
 
--- name: tables_in_meta
+-- name: row_counts
 SELECT table_name, rows FROM meta.tables WHERE run_id = {run} AND rows IS NOT NULL
 
--- name: grades_in_meta
+-- name: grades
 SELECT stream, grade FROM meta.streams WHERE run_id = {run} AND grade IS NOT NULL

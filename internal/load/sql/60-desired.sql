@@ -1,0 +1,80 @@
+-- The desired rows of main are the rows that main has after the merge. Where a list and a
+-- detail stream fill the same tables, their rows are joined: d is the detail, l the row of the
+-- list, m the stored row of an earlier night, and x the merged unknown fields. A value that
+-- one source lacks comes from another.
+
+-- name: list_rows
+-- The rows of a list without those of kept details: main has them joined already, and the
+-- row of the list alone would remove the values of the detail.
+SELECT * FROM {list} WHERE {param} NOT IN {kept}
+
+-- name: kept_details
+-- Details whose rows in main stay: carried by the plan, missed, or unread. An unread record
+-- whose row in the list is new or changed takes the values of that row.
+(SELECT {param} FROM {main} WHERE {param} IN (
+    SELECT id FROM {plan} WHERE why = 'carried' OR unread AND stays
+    UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
+
+-- name: different_extras
+-- Records whose unknown fields differ between two sources: the key, and the fields of both
+-- sources. Fields in over replace those in under. A detail replaces the list, and a detail or
+-- a list replaces main.
+SELECT o.{key}, u.extra::VARCHAR AS under, o.extra AS over FROM {detail} o JOIN ({list_rows}) u USING ({key})
+WHERE o.extra <> u.extra::VARCHAR
+UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM ({list_rows}) o JOIN {main} u USING ({key}) ANTI JOIN {detail} d USING ({key})
+WHERE o.extra <> u.extra::VARCHAR
+UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM {detail} o JOIN {main} u USING ({key}) ANTI JOIN ({list_rows}) l USING ({key})
+WHERE o.extra <> u.extra::VARCHAR
+
+-- name: join_records
+-- The stored row is used where the list or the detail was not read tonight.
+CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
+    SELECT {values}, coalesce(d.seq, l.seq) AS seq
+    FROM {detail} d FULL JOIN ({list_rows}) l ON {same_key}
+    LEFT JOIN {main} m ON m.{key} = coalesce(d.{key}, l.{key}) AND (d.seq IS NULL OR l.seq IS NULL)
+    LEFT JOIN {extra} x ON x.id = coalesce(d.{key}, l.{key}))
+
+-- name: record_extra
+coalesce(x.extra, d.extra, l.extra, m.extra) AS {column}
+
+-- name: record_text
+coalesce(nullif(d.{column}, ''), nullif(l.{column}, ''), m.{column}, l.{column}, d.{column}) AS {column}
+
+-- name: joined_value
+coalesce(d.{column}, l.{column}, m.{column}) AS {column}
+
+-- name: join_items
+-- The items of the details and, for records without a detail tonight, the items of the list.
+-- The rows of a record share its seq. The stored values of an item of the list are kept if no
+-- value of the list contradicts them: a detail may have filled more columns.
+CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
+    SELECT {values}, coalesce(d.seq, l.seq) AS seq
+    FROM {detail} d FULL JOIN (
+        SELECT * FROM {list} WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} f USING ({record_key}))) l ON FALSE
+    LEFT JOIN {main} m ON d.seq IS NULL AND {agrees})
+
+-- name: item_text
+coalesce(d.{column}, nullif(l.{column}, ''), m.{column}, l.{column}) AS {column}
+
+-- name: value_agrees
+(nullif(l.{column}::VARCHAR, '') IS NULL OR l.{column}::VARCHAR = m.{column}::VARCHAR)
+
+-- name: joined_row_hash
+-- Computed over the texts of the joined row: its hash is not the sum of the hashes of the list
+-- row and the detail. Columns that are NULL are left out, so that a new column changes no
+-- row_hash.
+md5_number_lower(concat_ws(chr(31), {parts}))
+
+-- name: hashed_value
+{label} || {column}::VARCHAR
+
+-- name: hashed_instant
+-- In microseconds, so that the time zone of the session does not matter.
+{label} || epoch_us({column})::VARCHAR
+
+-- name: view_desired
+-- Without a detail stream no row is copied.
+CREATE VIEW {desired} AS {rows}
+
+-- name: staged_rows
+SELECT {columns}, row_hash, seq FROM {staged}
