@@ -90,8 +90,8 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 }
 
 // KeepNamed changes the outcome of ids that a list names from Gone to Missed, and returns
-// the number of changes. The rows of these records are kept while the list names them. For a
-// list that was not read in this run, its rows in main count.
+// the number of changes. The rows of these records are kept while the list names them. If
+// a list was not read in this run, its rows in main are used.
 func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
 	if err := p.stage.flush(ctx); err != nil {
 		return 0, err

@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// deduplicate keeps the row with the highest seq of each key, and removes the others with
-// the rows that belong to them.
+// deduplicate keeps the row with the highest seq of each key, and removes the others with the
+// rows inside them. distinct means that no record was read twice.
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {

@@ -17,7 +17,7 @@ import (
 // and, at its end, again into the table.
 const feedRows = 1_024
 
-// feed is one INSERT, on its own connection, that reads batches until it is closed.
+// feed is an INSERT on its own connection. It reads batches until the feed is closed.
 type feed struct {
 	in chan arrow.RecordBatch
 	// last is closed after the last batch. done is closed when the INSERT has ended.
@@ -51,7 +51,8 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	if open := f.open[feedTarget{st, table}]; open != nil {
 		return open, nil
 	}
-	if err := f.chooseDirect(ctx, st, rows); err != nil { // before the feed: it names the table to fill
+	// This decides which table the feed fills.
+	if err := f.chooseDirect(ctx, st, rows); err != nil {
 		return nil, err
 	}
 	if rows < feedRows && !f.direct.has(table) {
@@ -94,7 +95,7 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 	return one, nil
 }
 
-// send passes a batch to the INSERT of its table, and waits while that is busy.
+// send passes a batch to the INSERT of its table, and waits while the INSERT is busy.
 func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.RecordBatch) error {
 	rows = f.addValidFrom(table, rows)
 	select {
@@ -111,19 +112,21 @@ func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.Re
 
 var errEnded = errors.New("the INSERT ended before its last batch")
 
-// closeFeeds ends feeds, all at the same time, and waits until their rows are inserted.
-func (f *feeds) closeFeeds(which func(feedTarget) bool) error {
+// allStreams is the argument of closeFeeds for the feeds of all streams.
+const allStreams = ""
+
+// closeFeeds ends the feeds of a stream at the same time, and waits until their rows are inserted.
+func (f *feeds) closeFeeds(st string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	closing := map[feedTarget]*feed{}
 	for of, one := range f.open {
-		if which(of) {
+		if st == allStreams || st == of.stream {
+			closing[of] = one
 			close(one.last)
 		}
 	}
-	for of, one := range f.open {
-		if !which(of) {
-			continue
-		}
+	for of, one := range closing {
 		<-one.done
 		if one.err != nil {
 			f.broken = errors.Join(f.broken, fmt.Errorf("stage rows of %s.%s: %w", of.stream, of.table, one.err))

@@ -14,35 +14,32 @@ import (
 type Findings struct {
 	stage *staging
 	mu    sync.Mutex
-	// carriers are not staged yet. Decoders report a few at a time, and in a small night an
+	// records are not staged yet. Decoders report a few at a time, and in a small night an
 	// INSERT for each report would take longer than the rows.
-	carriers []stream.DriftCarrier
+	records []DriftRecord
 }
 
-// carrierBatch is the number of carriers that are staged at once.
-const carrierBatch = 8_192
+// driftBatch is the number of records that are staged at once.
+const driftBatch = 8_192
 
-// Drifts is the drift of a night. Most records show the same entries, so a
-// [stream.DriftCarrier] names a set of them, and a set has indexes into All.
-type Drifts struct {
-	All  []stream.Drift
-	Sets [][]int
+// DriftRecord is a record with a drift entry.
+type DriftRecord struct {
+	// Entry is an index into [Summary.Drift].
+	Entry int
+	// Record is a hash of the key of the record.
+	Record uint64
 }
 
-// driftEntry is one entry of [Drifts.All] with its index.
+// driftEntry is one entry of [Summary.Drift] with its index.
 type driftEntry struct {
 	index int
 	stream.Drift
 }
 
-// driftMember is an entry of a set.
-type driftMember struct{ set, entry int }
-
 const (
-	rejectTable       sqlText = "stage.rejects"
-	driftTable        sqlText = "stage.drift"
-	driftSetTable     sqlText = "stage.drift_sets"
-	driftCarrierTable sqlText = "stage.drift_carriers"
+	rejectTable      sqlText = "stage.rejects"
+	driftTable       sqlText = "stage.drift"
+	driftRecordTable sqlText = "stage.drift_records"
 )
 
 // A record with drift is found again in each pass over a list and in its detail. Therefore such
@@ -70,13 +67,9 @@ var (
 		textColumn("sample", func(d driftEntry) string { return d.Sample }),
 		textOrNull("key", func(d driftEntry) string { return d.Key }),
 	}
-	driftSetColumns = []stagingColumn[driftMember]{
-		intColumn("set_id", func(m driftMember) int64 { return int64(m.set) }),
-		intColumn("entry", func(m driftMember) int64 { return int64(m.entry) }),
-	}
-	driftCarrierColumns = []stagingColumn[stream.DriftCarrier]{
-		intColumn("set_id", func(c stream.DriftCarrier) int64 { return int64(c.Set) }),
-		uintColumn("record", func(c stream.DriftCarrier) uint64 { return c.Record }),
+	driftRecordColumns = []stagingColumn[DriftRecord]{
+		intColumn("entry", func(r DriftRecord) int64 { return int64(r.Entry) }),
+		uintColumn("record", func(r DriftRecord) uint64 { return r.Record }),
 	}
 )
 
@@ -85,37 +78,28 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 	return insertRows(ctx, f.stage, rejectTable, rejectColumns, rejects)
 }
 
-// AddDriftCarriers stages records with drift.
-func (f *Findings) AddDriftCarriers(ctx context.Context, carriers []stream.DriftCarrier) error {
+// AddDriftRecords stages records with drift.
+func (f *Findings) AddDriftRecords(ctx context.Context, records []DriftRecord) error {
 	f.mu.Lock()
-	f.carriers = append(f.carriers, carriers...)
-	var full []stream.DriftCarrier
-	if len(f.carriers) >= carrierBatch {
-		full, f.carriers = f.carriers, nil
+	f.records = append(f.records, records...)
+	var full []DriftRecord
+	if len(f.records) >= driftBatch {
+		full, f.records = f.records, nil
 	}
 	f.mu.Unlock()
-	return insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, full)
+	return insertRows(ctx, f.stage, driftRecordTable, driftRecordColumns, full)
 }
 
-// addDrift stages the entries and sets, and counts the records of each entry.
-func (f *Findings) addDrift(ctx context.Context, d Drifts) error {
-	entries := make([]driftEntry, len(d.All))
-	for i, drift := range d.All {
-		entries[i] = driftEntry{i, drift}
-	}
-	var members []driftMember
-	for i, set := range d.Sets {
-		for _, entry := range set {
-			members = append(members, driftMember{i, entry})
-		}
-	}
-	if err := insertRows(ctx, f.stage, driftCarrierTable, driftCarrierColumns, f.carriers); err != nil {
-		return err
+// countDrift stages the drift entries, and counts the records of each entry.
+func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
+	entries := make([]driftEntry, len(drift))
+	for i, d := range drift {
+		entries[i] = driftEntry{i, d}
 	}
 	if err := insertRows(ctx, f.stage, driftTable, driftColumns, entries); err != nil {
 		return err
 	}
-	if err := insertRows(ctx, f.stage, driftSetTable, driftSetColumns, members); err != nil {
+	if err := insertRows(ctx, f.stage, driftRecordTable, driftRecordColumns, f.records); err != nil {
 		return err
 	}
 	if err := f.stage.flush(ctx); err != nil {

@@ -14,12 +14,12 @@ import (
 const rejected = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
 
 // addFindings makes the next nights write these rejects and drift.
-func (h *fixture) addFindings(rejects []stream.Reject, carriers []stream.DriftCarrier, drift load.Drifts) {
+func (h *fixture) addFindings(rejects []stream.Reject, records []load.DriftRecord, drift []stream.Drift) {
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
 			must(h.t, s.Findings.AddRejects(h.t.Context(), []stream.Reject{r}))
 		}
-		must(h.t, s.Findings.AddDriftCarriers(h.t.Context(), carriers))
+		must(h.t, s.Findings.AddDriftRecords(h.t.Context(), records))
 	}
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
 		_, err := s.Findings.WriteRejects(h.t.Context(), cover)
@@ -60,7 +60,7 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details", "products", "product_listings")
-			h.addFindings(c.rejects, nil, load.Drifts{})
+			h.addFindings(c.rejects, nil, nil)
 			_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 			must(t, err)
 			h.requireRows(rejected, c.want...)
@@ -80,20 +80,20 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	first := []stream.Reject{of("outlets", "read", "", "logo"), of("outlets", "carried", "", "logo"),
 		of("outlet_channels", "c1", "read", "logo"), of("outlet_channels", "c2", "carried", "logo"), of("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
-	h.addFindings(first, nil, load.Drifts{})
+	h.addFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
 
-	h.addFindings([]stream.Reject{of("outlets", "read", "", "country")}, nil, load.Drifts{})
+	h.addFindings([]stream.Reject{of("outlets", "read", "", "country")}, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
 		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo", "02 outlets read country")
 
-	h.addFindings(nil, nil, load.Drifts{})
+	h.addFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.Carried}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.rejects", "4")
@@ -102,20 +102,20 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 // TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two
 // nights.
 func TestDriftIsCountedByRecord(t *testing.T) {
-	drifts := load.Drifts{All: []stream.Drift{
+	drifts := []stream.Drift{
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
 		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
 		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
-	}, Sets: [][]int{{0}, {0, 1}, {2, 2}}}
+	}
 	h := newFixture(t, "orders")
 	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
-	h.addFindings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 0, Record: 1}, {Set: 1, Record: 1}, {Set: 1, Record: 2}}, drifts)
+	h.addFindings(nil, []load.DriftRecord{{Entry: 0, Record: 1}, {Entry: 0, Record: 1}, {Entry: 1, Record: 1}, {Entry: 0, Record: 2}, {Entry: 1, Record: 2}}, drifts)
 	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(all, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
 
-	drifts.All[0].Sample, drifts.All[0].Key = `"blue"`, "z"
-	h.addFindings(nil, []stream.DriftCarrier{{Set: 0, Record: 1}, {Set: 2, Record: 5}}, drifts)
+	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
+	h.addFindings(nil, []load.DriftRecord{{Entry: 0, Record: 1}, {Entry: 2, Record: 5}, {Entry: 2, Record: 5}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")

@@ -5,8 +5,11 @@ import "placementsync/internal/stream"
 // Some details change while their row in the list does not. They are read again while
 // their campaign is live, and after an event about them.
 
-// liveIDs selects the ids of live campaigns, articles or profiles.
+// liveIDs selects the ids of live campaigns, articles or profiles, or none if life is 0.
 func (p *Details) liveIDs(life stream.Life, days int) sqlText {
+	if life == 0 {
+		return liveSQL.Render("no_live_ids", nil)
+	}
 	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.stage.draft.At, "days": days,
 		"campaigns": p.stage.knownRows("campaigns", "id", "created_at", "updated_at"),
 		"articles":  p.stage.knownRows("campaign_articles", "campaign_id", "live_url")})}

@@ -58,7 +58,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 	}
 	var parts []sqlText
 	for _, def := range metas {
-		// A table without columns in the base is new.
+		// A table without columns in the base version is new.
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
 		if old := before[string(table)]; len(old) > 0 {
@@ -88,7 +88,8 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 }
 
 // countPast counts the rows that this run added to each table of past, or all rows if before is
-// empty. grown is true if every table consists of these rows and those of before.
+// empty. grown is set if each table consists of these rows and of as many rows as in the base
+// version.
 func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
 	added, grown = make([]int64, len(tables)), true
 	var counts []sqlText
@@ -120,8 +121,8 @@ func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	return def
 }
 
-// columnsBefore returns the columns of meta and past, by table, in the version that the
-// draft started from.
+// columnsBefore returns the columns of meta, by table, in the version that the draft started from.
+// Each table of past in that version has at least one column in the result.
 func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) (map[string][]string, error) {
 	before := map[string][]string{}
 	if d.HasTablesOfBase() {
@@ -191,14 +192,19 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 }
 
 // RestorePast fills the tables of past from the files of a complete chain. until is the time of
-// the snapshot of each table in main. Rows that ended later are left out, because main has them.
-func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
-	return eachPast(ctx, d, tables, files, until, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
+// the snapshot in main. Rows that were closed later are left out, because main contains them.
+func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until time.Time) error {
+	untilOf := map[string]time.Time{}
+	for _, t := range tables {
+		untilOf[t.Name] = until
+	}
+	return eachPast(ctx, d, tables, files, untilOf, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
 }
 
 // MergePast adds the remaining files of an incomplete chain to a past that was built by
-// comparing snapshots. A row of the chain replaces the same version, because it has the exact
-// end. No version may end after the next version of its key begins.
+// comparing snapshots. until contains the time of the snapshot of each table in main. A row of the
+// chain replaces the same version in past, because its end is exact. A version that would end
+// after the next version of its key begins ends at that time instead.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
@@ -239,35 +245,35 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 	return nil
 }
 
-// CopyPast copies the closed rows of another catalog, up to the time in until for each table.
-func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until map[string]time.Time) error {
-	conditions := map[string]sqlText{}
-	for _, t := range tables {
-		conditions[t.Name] = rebuildSQL.Render("closed_until", values{"until": until[t.Name]})
+// CopyPast copies the rows that were closed until a time from another catalog.
+func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until time.Time) error {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
 	}
-	return copyTables(ctx, d, catalog, "past", conditions)
+	return copyTables(ctx, d, catalog, "past", names, rebuildSQL.Render("closed_until", values{"until": until}))
 }
 
 // CopyMeta copies the tables of meta from another catalog.
 func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) error {
-	conditions := map[string]sqlText{}
-	for _, def := range metas {
-		conditions[def.Name] = "TRUE"
+	names := make([]string, len(metas))
+	for i, def := range metas {
+		names[i] = def.Name
 	}
-	return copyTables(ctx, d, catalog, "meta", conditions)
+	return copyTables(ctx, d, catalog, "meta", names, "TRUE")
 }
 
-// copyTables copies the rows of tables that meet their condition from another catalog. Tables
-// that it lacks are not changed, and columns that it lacks are NULL. After an error no table is
+// copyTables copies the rows that meet a condition from another catalog. Tables that the other
+// catalog lacks are not changed, and columns that it lacks are NULL. After an error no table is
 // changed.
-func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, conditions map[string]sqlText) (err error) {
+func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, tables []string, condition sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, detach()) }()
 	var statements []sqlText
-	for table, condition := range conditions {
+	for _, table := range tables {
 		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
 		if err != nil {
 			return fmt.Errorf("copy %s.%s: %w", schema, table, err)

@@ -192,11 +192,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		until := map[string]time.Time{}
-		for _, table := range tables {
-			until[table.Name] = at.AddDate(1, 0, 0)
-		}
-		must(t, load.RestorePast(t.Context(), again, tables, files, until))
+		must(t, load.RestorePast(t.Context(), again, tables, files, at.AddDate(1, 0, 0)))
 		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
 			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}
@@ -223,7 +219,7 @@ func TestChainRestartsWhenPastLosesRows(t *testing.T) {
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestorePast(t.Context(), again, tables, files, map[string]time.Time{"orders": at.AddDate(1, 0, 0)}))
+		must(t, load.RestorePast(t.Context(), again, tables, files, at.AddDate(1, 0, 0)))
 		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
 			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}

@@ -10,20 +10,21 @@ import (
 // Names of internal staging tables. No table of schema/ has a "$" in its name, so the names
 // cannot collide.
 const (
-	// planName is the plan of a detail stream, askedName has its requested ids.
-	planName  = "$plan"
+	// planName is the plan of a detail stream.
+	planName = "$plan"
+	// askedName contains the requested ids of a detail stream, with their outcomes.
 	askedName = "$asked"
-	// unchangedName has the keys of the records that are stored unchanged, each once.
+	// unchangedName contains the keys of the records that are stored unchanged, each once.
 	unchangedName = "$unchanged"
-	// candidatesName has the keys of the other records of main, which may have changed.
+	// candidatesName contains the keys of the other records of main, which may have changed.
 	candidatesName = "$candidates"
 	// readSuffix marks the staged rows of a table to which a view adds stored rows.
 	readSuffix = "$read"
-	// extraPrefix marks the united unknown fields of a table.
+	// extraPrefix marks the merged unknown fields of a table.
 	extraPrefix = "$extra "
-	// desiredSchema has the rows that tables of main will have after the merge,
-	// changedKeysSchema the keys of new, changed and deleted rows.
-	desiredSchema     = "desired"
+	// desiredSchema contains the rows that tables of main will have after the merge.
+	desiredSchema = "desired"
+	// changedKeysSchema contains the keys of new, changed and deleted rows.
 	changedKeysSchema = "changed_keys"
 	// stageName and catalogName are DuckDB's names for the file of the stage and the catalog
 	// of the draft.
@@ -36,21 +37,14 @@ func stagedTable(st, table string) sqlText {
 	return sqlText(stageName + "." + sqltext.Quote(st) + "." + sqltext.Quote(table))
 }
 
-func planTable(st string) sqlText       { return stagedTable(st, planName) }
-func askedTable(st string) sqlText      { return stagedTable(st, askedName) }
-func unchangedTable(st string) sqlText  { return stagedTable(st, unchangedName) }
-func candidatesTable(st string) sqlText { return stagedTable(st, candidatesName) }
-func desiredTable(table string) sqlText { return stagedTable(desiredSchema, table) }
-
-// changedKeysTable has the keys of new, changed and deleted rows.
+func planTable(st string) sqlText           { return stagedTable(st, planName) }
+func askedTable(st string) sqlText          { return stagedTable(st, askedName) }
+func unchangedTable(st string) sqlText      { return stagedTable(st, unchangedName) }
+func candidatesTable(st string) sqlText     { return stagedTable(st, candidatesName) }
+func desiredTable(table string) sqlText     { return stagedTable(desiredSchema, table) }
 func changedKeysTable(table string) sqlText { return stagedTable(changedKeysSchema, table) }
-
-// extraTable has the united unknown fields of records for which two sources have different
-// ones.
-func extraTable(table string) sqlText { return stagedTable(desiredSchema, extraPrefix+table) }
-
-// readTable has the staged rows of a table to which a view adds stored rows.
-func readTable(st, table string) sqlText { return stagedTable(st, table+readSuffix) }
+func extraTable(table string) sqlText       { return stagedTable(desiredSchema, extraPrefix+table) }
+func readTable(st, table string) sqlText    { return stagedTable(st, table+readSuffix) }
 
 func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(table)) }
 func pastTable(table string) sqlText { return sqlText("past." + sqltext.Quote(table)) }

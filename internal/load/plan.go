@@ -29,7 +29,7 @@ type earlierNights struct {
 	hasEvents bool
 }
 
-// readEarlier may be called once webhook events are staged.
+// readEarlier must not be called before the webhook events are staged.
 func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 	e := &p.earlier
 	e.once.Do(func() {
@@ -110,28 +110,18 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
-	live := sqlText("FALSE")
-	if st.Life != 0 {
-		live = planSQL.Render("is_live", values{"ids": p.liveIDs(st.Life, r.LiveDays)})
-	}
-	// A settled detail is due in the night of its recheck, and overdue after a night that
-	// had no time for it.
-	var due, overdue sqlText = "FALSE", "FALSE"
+	of := values{"plan": planTable(st.Name), "stream": st.Name, "all": p.requestsAll(st, r, proven), "by_row": st.Rule == stream.ByRow,
+		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
+		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
+		"nights": r.Recheck, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.Life, r.LiveDays),
+		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, earlier.hasEvents)}
 	if r.Recheck > 0 {
-		due = planSQL.Render("is_due", values{"nights": r.Recheck, "tonight": len(earlier.times) % r.Recheck})
+		of["tonight"] = len(earlier.times) % r.Recheck
 	}
 	if r.Recheck > 1 && len(earlier.times) > r.Recheck-2 {
-		overdue = planSQL.Render("is_overdue", values{"since": earlier.times[r.Recheck-2]})
+		of["overdue_since"] = earlier.times[r.Recheck-2]
 	}
-	priority := "priority_while_live"
-	priorities := values{"event": int(PriorityEvent), "live": int(PriorityLive), "new": int(PriorityNew), "settled": int(PrioritySettled)}
-	if st.Rule == stream.ByRow {
-		priority = "priority_by_row"
-		priorities["changed"] = int(PriorityChanged)
-	}
-	return p.storePlan(ctx, st, planSQL.Render("create_plan", values{"plan": planTable(st.Name), "why": p.reasonFor(st, r, proven),
-		"priority": planSQL.Render(priority, priorities), "live": live, "due": due, "overdue": overdue,
-		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, earlier.hasEvents), "stream": st.Name}))
+	return p.storePlan(ctx, st, planSQL.Render("create_plan", of))
 }
 
 // PlanAgain updates the plan of tonight. A plan by rows of lists is kept, unless records staged
@@ -191,18 +181,10 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	return c, nil
 }
 
-// reasonFor returns the column "why" of a plan: the reason to request an id, or "carried".
-func (p *Details) reasonFor(st stream.Stream, r Rereading, proven func(string) bool) sqlText {
+// requestsAll reports whether all details of a stream are requested.
+func (p *Details) requestsAll(st stream.Stream, r Rereading, proven func(string) bool) bool {
 	unproven := func(v changeList) bool { return !proven(v.list.Name) }
-	switch {
-	case r.All || st.Rule == stream.EveryNight:
-		return "'all'"
-	case st.Rule != stream.ByRow:
-		return planSQL.Render("why_while_live", nil)
-	case slices.ContainsFunc(p.changeLists(st), unproven):
-		return "'all'"
-	}
-	return planSQL.Render("why_by_row", nil)
+	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), unproven)
 }
 
 // namedIDs selects every id that could be requested.
@@ -249,12 +231,12 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 	return all
 }
 
-// rows selects id, row_hash and seq of the rows that name an id. If known is true, a row without an
+// rows selects id, row_hash and seq of the rows that name an id. If lookUp is set, a row without an
 // id gets it from the table Ref.Lookup.
-func (v changeList) rows(known bool) sqlText {
+func (v changeList) rows(lookUp bool) sqlText {
 	column, list := sqltext.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
 	named := planSQL.Render("change_rows", values{"column": column, "list": list})
-	if !known {
+	if !lookUp {
 		return named
 	}
 	return unionAll([]sqlText{named, planSQL.Render("change_rows_of_known", values{"column": column, "list": list,

@@ -158,7 +158,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 // TestMetaOfAnotherCatalogIsCopied copies meta from a published version.
 func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	h.addFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, load.Drifts{})
+	h.addFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, nil)
 	_, err := h.run(wholeLists(listing("a", "x", 1, 1), ""), load.Limits{})
 	must(t, err)
 	run, _, err := h.w.Versions.Latest()

@@ -12,8 +12,8 @@ import (
 // Rows stages decoded rows. Add may be called from many goroutines.
 type Rows struct {
 	staging *staging
-	// skipped are the streams whose unchanged records are not staged. completed are those of
-	// them whose views contain the stored rows of these records.
+	// skipped contains the streams whose unchanged records are staged only by their keys.
+	// completed contains the skipped streams for which addStoredRows was called.
 	skipped, completed names
 }
 
@@ -48,12 +48,11 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 	}
 }
 
-// Finish ends the staging of a stream: it makes its rows visible to queries, and keeps the
-// latest copy of each record, or no row of a carried stream. distinct means that no record was
-// read twice. It saves the search for duplicates, which takes longer than the rest with a
-// million listings.
+// Finish makes the staged rows of a stream visible to queries. It keeps the latest copy of each
+// record. Of a carried stream it keeps no row. distinct means that no record was read twice. The
+// search for duplicates is then left out, which takes longer than the rest with a million listings.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
-	if err := r.staging.flushFeeds(ctx, func(f feedTarget) bool { return f.stream == st.Name }); err != nil {
+	if err := r.staging.flushStream(ctx, st.Name); err != nil {
 		return err
 	}
 	var err error

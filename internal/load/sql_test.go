@@ -191,7 +191,7 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 	}
 	must(t, s.Findings.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
 		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))
-	must(t, s.Findings.AddDriftCarriers(ctx, []stream.DriftCarrier{{Record: 7}}))
+	must(t, s.Findings.AddDriftRecords(ctx, []load.DriftRecord{{Record: 7}}))
 }
 
 // writeAllMeta writes all tables of meta.
@@ -207,7 +207,7 @@ func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, c
 	must(t, s.Events.Write(ctx))
 	must(t, s.Findings.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
 		Ledger:  []ledger.Run{{ID: "held", Accepted: []string{"prices"}}},
-		Changes: changes, Drift: load.Drifts{All: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}, Sets: [][]int{{0}}}}))
+		Changes: changes, Drift: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}}))
 	cover["products"] = load.Carried
 	_, err = s.CountRowAges(ctx, cover)
 	must(t, err)
@@ -239,7 +239,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
 	until := map[string]time.Time{"product_listings": d.At}
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
-	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), until))
+	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), d.At))
 	must(t, load.DropClosed(ctx, d, until))
 	_, err = load.LastSnapshots(ctx, d, d.At)
 	must(t, err)

@@ -52,7 +52,7 @@ func (s *staging) create(ctx context.Context) error {
 	}
 	statements := []sqlText{createSchema(desiredSchema), createSchema(changedKeysSchema),
 		createTable(rejectTable, rejectColumns), createTable(eventTable, eventColumns),
-		createTable(driftTable, driftColumns), createTable(driftSetTable, driftSetColumns), createTable(driftCarrierTable, driftCarrierColumns)}
+		createTable(driftTable, driftColumns), createTable(driftRecordTable, driftRecordColumns)}
 	for _, st := range s.streams {
 		statements = append(statements, createSchema(st.Name))
 		if st.IsDetail() {
@@ -82,13 +82,12 @@ func createSchema(name string) sqlText {
 
 // flush makes all added rows visible to queries.
 func (s *staging) flush(ctx context.Context) error {
-	return s.flushFeeds(ctx, func(feedTarget) bool { return true })
+	return s.flushStream(ctx, allStreams)
 }
 
-// flushFeeds makes the rows of some feeds visible. Rows may be added to other feeds
-// meanwhile.
-func (s *staging) flushFeeds(ctx context.Context, which func(feedTarget) bool) error {
-	if err := errors.Join(s.feeds.closeFeeds(which), s.inserter.commit(ctx)); err != nil {
+// flushStream makes the rows of a stream visible. Rows of other streams may be added meanwhile.
+func (s *staging) flushStream(ctx context.Context, st string) error {
+	if err := errors.Join(s.feeds.closeFeeds(st), s.inserter.commit(ctx)); err != nil {
 		return fmt.Errorf("commit the staged rows: %w", err)
 	}
 	return nil
@@ -96,7 +95,7 @@ func (s *staging) flushFeeds(ctx context.Context, which func(feedTarget) bool) e
 
 func (s *staging) close(ctx context.Context) error {
 	// Errors of feeds were reported by flush or Add.
-	_ = s.feeds.closeFeeds(func(feedTarget) bool { return true })
+	_ = s.feeds.closeFeeds(allStreams)
 	err := s.inserter.close()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))

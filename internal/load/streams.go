@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// streamSet has the streams of a night and the columns of their tables.
+// streamSet contains the streams of a night and the columns of their tables.
 type streamSet struct {
 	defs    map[string]stream.Definition
 	streams []stream.Stream
@@ -55,7 +55,7 @@ func (s streamSet) knownRows(table string, cols ...string) sqlText {
 	return unionAll(parts)
 }
 
-// enclosingTable is the table whose rows hold the rows of t.
+// enclosingTable is the table whose rows contain the rows of t.
 func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
 	best := st.Root()
 	for _, o := range st.Tables {
@@ -71,7 +71,7 @@ func isInside(inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
 }
 
-// holdsRecordsOnly reports whether the rows of a table are records and no items.
+// holdsRecordsOnly reports whether all rows of a table are records, and none are items of records.
 func holdsRecordsOnly(st stream.Stream, t stream.Table) bool {
 	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }

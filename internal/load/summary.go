@@ -10,6 +10,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,12 +22,13 @@ type Summary struct {
 	// published or were rolled back, are added without a snapshot.
 	Ledger  []ledger.Run
 	Changes []Change
-	Drift   Drifts
+	// Drift contains the drift entries of the night.
+	Drift []stream.Drift
 }
 
 // WriteSummary writes runs, streams, tables and drift into meta.
 func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
-	if err := f.addDrift(ctx, n.Drift); err != nil {
+	if err := f.countDrift(ctx, n.Drift); err != nil {
 		return err
 	}
 	// Read before the transaction, which replaces the rows of this run.

@@ -56,8 +56,9 @@ func formatDuration(d time.Duration) string {
 // unread. Otherwise slow lists would leave the same ids unread each night.
 const detailShare = 4
 
-// timeLeft returns how long a night may still start lists, or details. hasEnd is false without
-// a limit. listsEnded is the time at which the last list was read. It is 0 before.
+// timeLeft returns how long a night may still request lists or, if detail is set, details. bound is
+// Config.MaxDuration. elapsed and listsEnded are times since the start; listsEnded is 0 until all
+// lists are read. reserve reserves a share for details. hasEnd is false if bound is 0.
 func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (left time.Duration, hasEnd bool) {
 	share := bound / detailShare
 	switch {
@@ -76,7 +77,7 @@ func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (l
 func (r *reader) isOver(detail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.lastWasShort)
-	return !r.night.mode.asksService() || hasEnd && left <= 0 || detail && r.until > 0 && elapsed >= r.until
+	return !r.night.mode.asksService() || hasEnd && left <= 0 || detail && r.streamLimit > 0 && elapsed >= r.streamLimit
 }
 
 // mayRead reports whether the night may read a list, or one id of a stream. Answers that
@@ -85,8 +86,8 @@ func (r *reader) mayRead(s stream.Stream, param string) bool {
 	return !r.isOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
 
-// readLastNight finds out whether the time was too short for the last night. If so, this night
-// reserves time for details, and starts with the unread lists.
+// readLastNight sets last, hasLast and lastWasShort. If the time was too short for the last night,
+// this night reserves time for details and starts with the unread lists.
 func (r *reader) readLastNight() error {
 	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
 		return nil
@@ -166,8 +167,8 @@ func (r *reader) forecastNights(ctx context.Context) error {
 }
 
 // forecast adds the number of further nights to the reason of each stream with unread ids, and
-// returns the highest number. pace is in ids per night. The streams are read one after the
-// other.
+// returns the highest number. pace is in ids per night. A stream waits for the unread ids of the
+// streams before it.
 func (done results) forecast(pace int64) (nights int64) {
 	unread := int64(0)
 	for i := range done {
@@ -204,9 +205,9 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return begun, nil
 	}
-	for _, last := range firstRounds(r.last, r.hasLast, n.mode.details) {
+	for _, upTo := range firstRounds(r.last, r.hasLast, n.mode.details) {
 		for i, s := range n.cfg.Streams {
-			if r.isOver(true) || !s.IsDetail() || last == load.PriorityChanged && s.Life == 0 {
+			if r.isOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.Life == 0 {
 				continue
 			}
 			if begun[s.Name] == nil {
@@ -216,13 +217,13 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 			if one.err != nil || !r.isWanted(&one.streamResult) {
 				continue
 			}
-			if last == load.NeverRead || last == load.OldestFirst {
+			if upTo == load.NeverRead || upTo == load.OldestFirst {
 				elapsed := time.Since(r.began)
 				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastWasShort)
-				r.until = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
+				r.streamLimit = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
 			}
-			err := r.readStream(ctx, one, last)
-			r.until = 0
+			err := r.readStream(ctx, one, upTo)
+			r.streamLimit = 0
 			if err != nil {
 				return nil, err
 			}

@@ -41,9 +41,9 @@ func TestTimeLeft(t *testing.T) {
 func TestIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {
-			kind         string
-			bound, until time.Duration
-			detail       bool
+			kind               string
+			bound, streamLimit time.Duration
+			detail             bool
 			// over is the time after which isOver is true, or -1 for never.
 			over time.Duration
 		}{
@@ -55,7 +55,7 @@ func TestIsOver(t *testing.T) {
 			"a share of no list":  {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
 			"a share of no bound": {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
 		} {
-			r := &reader{night: &night{cfg: Config{MaxDuration: c.bound}, mode: runMode{kind: c.kind}}, began: time.Now(), until: c.until}
+			r := &reader{night: &night{cfg: Config{MaxDuration: c.bound}, mode: runMode{kind: c.kind}}, began: time.Now(), streamLimit: c.streamLimit}
 			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
 				if want := c.over >= 0 && elapsed >= c.over; r.isOver(c.detail) != want {
 					t.Errorf("%s: over after %v: %v, want %v", name, elapsed, !want, want)

@@ -17,7 +17,7 @@ type Plan struct {
 	Token Token
 	// Took is the response time of the token request.
 	Took time.Duration
-	// Latest is the run that readers see. It is empty before the first.
+	// Latest is the run that readers see. It is empty before the first night.
 	Latest string
 	// FreeBytes is the free space on the warehouse's disk, or -1 if unknown. NeedBytes is
 	// the space that a night may need: twice the size of the newest version. It is 0
@@ -35,7 +35,7 @@ type Plan struct {
 	Streams []Planned
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
 	// streams that it would read. It is 0 before the first night. Unknown counts the
-	// streams that were never read.
+	// streams that it would read and that were never read before.
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for. UnreadStreams counts their

@@ -43,7 +43,7 @@ func stageErr(err error) error {
 type sink struct {
 	night    *night
 	stream   stream.Stream
-	decoders chan *decoder
+	decoders chan *decoder // the free decoders
 	all      []*decoder
 	count    atomic.Int64
 	rejects  atomic.Int64
@@ -78,7 +78,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	return k, nil
 }
 
-// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns its
+// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns its page
 // facts. A malformed body gives no rows and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
@@ -111,7 +111,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	return page, k.flushDecoders(ctx, d)
 }
 
-// decodeBody decodes a body. If the decoder has too little room, it first stages the decoder's rows.
+// decodeBody decodes a body. If the decoder is full, its rows are staged first.
 func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.PageFacts, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
@@ -124,8 +124,8 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 	return d.Decode(r.Body, origin)
 }
 
-// flushDecoders stages the rows of decoders. They contain rows of several walks, so the end of
-// one walk must not cancel it. An error is also kept for flushAll, because a walk that has
+// flushDecoders stages the rows of decoders. They belong to several walks, so the end of one walk
+// must not cancel the statements. An error is also kept for flushAll, because a walk that has
 // already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
@@ -180,7 +180,7 @@ func (k *sink) flushAll(ctx context.Context) error {
 // rejects.
 func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))
-	if err := k.night.stage.Findings.AddDriftCarriers(ctx, k.night.drift.addFindings(d)); err != nil {
+	if err := k.night.stage.Findings.AddDriftRecords(ctx, k.night.drift.addFindings(d)); err != nil {
 		return err
 	}
 	return k.night.stage.Findings.AddRejects(ctx, d.Rejects)

@@ -13,17 +13,16 @@ import (
 
 // readDetails reads the planned ids of a stream up to a priority, without the ids that were
 // read in an earlier round.
-func (r *reader) readDetails(ctx context.Context, one *received, last load.Priority) error {
+func (r *reader) readDetails(ctx context.Context, one *received, upTo load.Priority) error {
 	s, stage := one.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s, one.details.Stream != "")
 	if err != nil {
 		return stageErr(err)
 	}
 	r.night.cfg.Watch.setPlanned(s, plan.Fetch)
-	// The ids that the night has time for.
-	var asked []string
+	var asked []string // the ids that the night had time to request
 	ids := func(yield func(string, error) bool) {
-		for id, err := range stage.Details.IDsToAsk(ctx, s, last) {
+		for id, err := range stage.Details.IDsToAsk(ctx, s, upTo) {
 			if err == nil {
 				if !r.mayRead(s, id) {
 					continue
@@ -49,17 +48,17 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Prior
 	if err != nil {
 		return err
 	}
-	other := map[string]bool{}
+	unanswered := map[string]bool{}
 	for _, id := range slices.Concat(part.Unproven, part.Gone) {
-		other[id] = true
+		unanswered[id] = true
 	}
-	answered := slices.DeleteFunc(asked, func(id string) bool { return other[id] })
+	answered := slices.DeleteFunc(asked, func(id string) bool { return unanswered[id] })
 	err = inOrder(
 		func() error { return stage.Details.AddAsked(ctx, s.Name, answered, load.Answered) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
 		func() (err error) {
-			if last == load.PrioritySettled { // all lists that may name an id have been read
+			if upTo == load.PrioritySettled { // all lists that may name an id have been read
 				one.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
 			}
 			return err
@@ -72,7 +71,7 @@ func (r *reader) readDetails(ctx context.Context, one *received, last load.Prior
 		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
 	}
 	r.done.gradeDetails(&one.streamResult, d)
-	if last == load.PrioritySettled && one.asked < plan.Fetch {
+	if upTo == load.PrioritySettled && one.asked < plan.Fetch {
 		err = r.gradeUnread(ctx, &one.streamResult)
 	}
 	one.gradeKept()

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"sync"
 
 	"placementsync/internal/load"
@@ -9,91 +8,59 @@ import (
 	"placementsync/internal/transform"
 )
 
-// maxDriftEntries limits the drift entries of a night. maxDriftSets limits the sets of entries that
-// occur together in a record. Otherwise a service that uses ids as names could fill the memory.
-const (
-	maxDriftEntries = 20_000
-	maxDriftSets    = 20_000
-)
+// maxDriftEntries limits the drift entries of a night. Otherwise a service that uses ids as names
+// could fill the memory.
+const maxDriftEntries = 20_000
 
 // drift collects the schema drift that all decoders find.
 type drift struct {
 	mu      sync.Mutex
-	entries map[driftKey]int
+	numbers map[driftKey]int
+	entries []stream.Drift
 	// first is the place of the first record with each entry.
 	first []transform.Place
-	sets  map[string]int
-	night load.Drifts
 }
 
 type driftKey struct{ table, path, kind string }
 
-func newDrift() *drift { return &drift{entries: map[driftKey]int{}, sets: map[string]int{}} }
+func newDrift() *drift { return &drift{numbers: map[driftKey]int{}} }
 
-// addFindings merges the drift that one decoder found. It returns the records with drift, each
-// with the number of its set in this night.
-func (d *drift) addFindings(found transform.Findings) []stream.DriftCarrier {
+// addFindings merges the drift that one decoder found. It returns the records with drift.
+func (d *drift) addFindings(found transform.Findings) []load.DriftRecord {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	entries := make([]int, len(found.Drift))
+	numbers := make([]int, len(found.Drift))
 	for i, one := range found.Drift {
-		entries[i] = d.entryNumber(one)
+		numbers[i] = d.entryNumber(one)
 	}
-	sets := make([][]int, len(found.Sets))
-	var carriers []stream.DriftCarrier
+	var records []load.DriftRecord
 	for _, c := range found.Carriers {
-		if sets[c.Set] == nil {
-			sets[c.Set] = d.setNumbers(found.Sets[c.Set], entries)
-		}
-		for _, set := range sets[c.Set] {
-			carriers = append(carriers, stream.DriftCarrier{Set: set, Record: c.Record})
+		for _, i := range found.Sets[c.Set] {
+			records = append(records, load.DriftRecord{Entry: numbers[i], Record: c.Record})
 		}
 	}
-	return carriers
+	return records
 }
 
 // entryNumber returns the number of an entry, and adds a new entry. Beyond maxDriftEntries, new
 // entries of one table and kind share an entry.
 func (d *drift) entryNumber(one transform.Drift) int {
 	key := driftKey{one.Table, one.Path, one.Kind}
-	i, ok := d.entries[key]
-	if !ok && len(d.entries) >= maxDriftEntries {
+	i, ok := d.numbers[key]
+	if !ok && len(d.numbers) >= maxDriftEntries {
 		key.path = "…"
-		i, ok = d.entries[key]
+		i, ok = d.numbers[key]
 	}
 	if !ok {
-		i = len(d.night.All)
-		d.entries[key] = i
-		d.night.All = append(d.night.All, stream.Drift{})
+		i = len(d.entries)
+		d.numbers[key] = i
+		d.entries = append(d.entries, stream.Drift{})
 		d.first = append(d.first, one.First)
 	}
 	if !ok || one.First.Before(d.first[i]) {
 		d.first[i] = one.First
-		d.night.All[i] = one.Drift
-		d.night.All[i].Path = key.path
+		d.entries[i] = one.Drift
+		d.entries[i].Path = key.path
 	}
 	return i
-}
-
-// setNumbers returns the number of a set of entries, and adds a new set. Beyond maxDriftSets it
-// returns one set per member instead. set contains indexes into entries.
-func (d *drift) setNumbers(set, entries []int) []int {
-	members := make([]int, len(set))
-	for i, at := range set {
-		members[i] = entries[at]
-	}
-	key := fmt.Sprint(members)
-	if i, ok := d.sets[key]; ok {
-		return []int{i}
-	}
-	if len(members) > 1 && len(d.sets) >= maxDriftSets {
-		var single []int
-		for i := range set {
-			single = append(single, d.setNumbers(set[i:i+1], entries)...)
-		}
-		return single
-	}
-	d.sets[key] = len(d.night.Sets)
-	d.night.Sets = append(d.night.Sets, members)
-	return []int{d.sets[key]}
 }

@@ -72,9 +72,8 @@ type eventRoute struct {
 	private bool
 }
 
-// newEventRoutes opens the sinks of the event streams and returns the routes by topic. The
-// empty topic stands for all topics without a stream. Their events may contain any private
-// value.
+// newEventRoutes opens the sinks of the event streams and returns the routes by topic. Topics
+// without a stream use the route of the empty topic. Their events may contain any private value.
 func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 	n.eventSinks = map[string]*sink{}
 	routes := map[string]eventRoute{}

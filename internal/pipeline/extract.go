@@ -21,12 +21,13 @@ type reader struct {
 	night  *night
 	client *fetch.Client
 	token  Token
-	// began is the start of this attempt at the run, on the real clock. The next two are
-	// durations since then. listsEnded is when the last list was read, or 0 before that.
-	// until is when the reader stops to request details of the current stream, or 0
-	// without a limit.
-	began             time.Time
-	listsEnded, until time.Duration
+	// began is the start of this attempt at the run, on the real clock.
+	began time.Time
+	// listsEnded is the time from began to the end of the last list. It is 0 until then.
+	listsEnded time.Duration
+	// streamLimit is the time from began after which no further detail of the current stream
+	// is requested. 0 means no limit.
+	streamLimit time.Duration
 	// last is the last night with a snapshot. lastWasShort is set if it left unread ids.
 	last                  ledger.Run
 	hasLast, lastWasShort bool
@@ -51,9 +52,8 @@ func newReceived(s stream.Stream) *received {
 }
 
 // extract reads the streams one after the other, lists before details. All workers read the
-// same stream, because in a short walk fewer records change. The request rate is fully used
-// either way. The error of a single stream is part of its result. extract returns only errors
-// that would affect all other streams.
+// same stream, because fewer records change during a short walk. The error of a single stream is
+// part of its result. extract returns only errors that would affect all other streams.
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
@@ -72,7 +72,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	if err := r.readLastNight(); err != nil {
 		return err
 	}
-	var begun map[string]*received
+	var begun map[string]*received // the streams of details that were read in first rounds
 	for _, s := range orderStreams(n.cfg.Streams, r.last) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
@@ -101,7 +101,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 				return err
 			}
 		}
-		f.open.Add(1)
+		f.unfinished.Add(1)
 		f.queue <- *one
 	}
 	return nil
@@ -125,7 +125,7 @@ func (r *reader) isWanted(one *streamResult) bool {
 
 // readStream reads one list, or the details of a stream up to a priority. It returns errors
 // that end the night, and sets the others in one.err.
-func (r *reader) readStream(ctx context.Context, one *received, last load.Priority) (err error) {
+func (r *reader) readStream(ctx context.Context, one *received, upTo load.Priority) (err error) {
 	s, began := one.stream, time.Now()
 	defer func() { one.took += time.Since(began) }()
 	r.night.cfg.Watch.setReading(s)
@@ -138,7 +138,7 @@ func (r *reader) readStream(ctx context.Context, one *received, last load.Priori
 	case s.IsEvents():
 		one.err = r.night.gradeEvents(ctx, one)
 	case s.IsDetail():
-		one.err = r.readDetails(ctx, one, last)
+		one.err = r.readDetails(ctx, one, upTo)
 	default:
 		one.evidence, one.err = r.client.Walk(ctx, s, r.listParam(s), one.sink.readBody)
 		one.distinct = int64(one.evidence.Distinct)
@@ -173,8 +173,10 @@ func endsNight(ctx context.Context, err error) bool {
 type finisher struct {
 	reader *reader
 	queue  chan received
-	ended  chan struct{}
-	open   sync.WaitGroup
+	// ended is closed when run returns.
+	ended chan struct{}
+	// unfinished counts the queued streams.
+	unfinished sync.WaitGroup
 	// err is the error that ended the night. It may be read after waitFinished.
 	err error
 }
@@ -188,13 +190,13 @@ func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 				end(f.err)
 			}
 		}
-		f.open.Done()
+		f.unfinished.Done()
 	}
 }
 
 // waitFinished waits until all queued streams are finished.
 func (f *finisher) waitFinished() error {
-	f.open.Wait()
+	f.unfinished.Wait()
 	return f.err
 }
 

@@ -51,10 +51,8 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 	if err != nil {
 		return m.done.Files, err
 	}
-	if len(m.done.Left)+len(m.done.Days) == 0 && !m.done.AllDays && !m.done.Meta {
-		return m.done.Files, nil
-	}
-	if m.done.Source == "" && len(m.done.Left)+len(m.done.Days) == 0 && !m.done.Meta {
+	isDamaged := len(m.done.Left)+len(m.done.Days) > 0 || m.done.Meta
+	if !isDamaged && (!m.done.AllDays || m.done.Source == "") {
 		return m.done.Files, nil
 	}
 	if m.done.Source == "" {

@@ -1,10 +1,11 @@
 // Package pipeline runs a night. It is the only package in which fetch, transform, load
-// and warehouse meet. Reading order: Run in this file, then resume, preflight,
-// extract, decode and publish. The file mode has the differences of a refresh and a replay.
+// and warehouse meet. Reading order: Run in this file, then resume.go, preflight.go,
+// extract.go, decode.go and publish.go. mode.go contains the differences between nights,
+// refreshes and replays.
 //
 // A runner executes a run, from taking the lock to writing the ledger entry. Its reader
-// requests the streams. Its finisher grades each of them while the next one is read. They
-// share one night: the draft of a version and the stage of its rows.
+// requests the streams, and a finisher grades each stream while the next one is read. They
+// share a night: the draft of a version and the stage of its rows.
 //
 // It must not know configuration files, flags, schedules or terminals: cmd
 // wires those to it.
@@ -48,7 +49,7 @@ type Config struct {
 	// which loads fastest. It does not change the result.
 	BatchRows int
 	// MinSkipRecords is the smallest number of records of a list whose unchanged records
-	// are not staged. Defaults to 1,000. It does not change the result.
+	// are skipped by the next night. Defaults to 1,000. It does not change the result.
 	MinSkipRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
@@ -66,8 +67,8 @@ type Config struct {
 	AcceptLoss bool
 	// DryRun extracts and checks the limits, but does not publish.
 	DryRun bool
-	// FinishCommit completes a merge and a publish that have begun when ctx ends.
-	// Without it they are cancelled, too.
+	// FinishCommit completes a merge that has begun when ctx ends, and the publish after
+	// it. Otherwise they are cancelled.
 	FinishCommit bool
 	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
 	// answers are used and not requested again. 0 means never.
@@ -176,7 +177,7 @@ type runner struct {
 	lock  *warehouse.Lock
 	// reader is nil until execute has opened the landing.
 	reader *reader
-	// reread are the streams that were read a second time because of a gate.
+	// reread contains the streams that were read a second time because of a gate.
 	reread map[string]bool
 	// published is set when readers see the snapshot.
 	published bool
@@ -216,11 +217,7 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 	if err != nil {
 		return nil, wh.Folder.FullErr(err)
 	}
-	// Without the lock another run of this second could take the same id.
-	id, err := wh.Ledger.NewRunID(snapshot)
-	if err == nil {
-		err = lock.Name(id, now)
-	}
+	id, err := nameRun(wh, lock, snapshot, now)
 	if err != nil {
 		return nil, wh.Folder.FullErr(errors.Join(err, lock.Release()))
 	}
@@ -229,20 +226,29 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
 
+// nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into the
+// lock. It needs the lock: another run of this second could take the same id.
+func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshot, now time.Time) (id string, err error) {
+	if id, err = wh.Ledger.NewRunID(snapshot); err != nil {
+		return "", err
+	}
+	return id, lock.Name(id, now)
+}
+
 // finishRun writes the ledger entry of a run and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
-	var after *warehouse.AfterSwitchError
+	var incomplete *warehouse.AfterSwitchError
 	if r.published {
-		errors.As(err, &after)
+		errors.As(err, &incomplete)
 	}
 	err = wh.Folder.FullErr(r.logIfPublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
 	res.Run = r.closeEntry(ctx, err)
-	if after != nil {
-		r.night.run.Outcome, r.night.run.Error = ledger.Partial, after.Error()
+	if incomplete != nil {
+		r.night.run.Outcome, r.night.run.Error = ledger.Partial, incomplete.Error()
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
 		res.Run = r.night.run
 	}
@@ -324,7 +330,7 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// execute reads all streams from the service, or from a landing for a replay, and publishes
+// execute reads all streams from the service, or for a replay from a landing, and publishes
 // them.
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night

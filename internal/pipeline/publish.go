@@ -192,7 +192,7 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 	if err != nil {
 		return err
 	}
-	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.night})
+	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.entries})
 }
 
 // ledgerRow returns the ledger row of a stream, with its evidence and its cost. allowed is the

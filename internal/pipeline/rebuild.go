@@ -99,11 +99,7 @@ func beginRepair(cfg Config) (r repair, err error) {
 	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
 		return r, err
 	}
-	// Without the lock another run of this second could take the same id.
-	if r.id, err = r.wh.Ledger.NewRunID(r.at); err == nil {
-		err = r.lock.Name(r.id, r.at)
-	}
-	if err != nil {
+	if r.id, err = nameRun(r.wh, r.lock, r.at, r.at); err != nil {
 		return r, errors.Join(err, r.lock.Release())
 	}
 	return r, nil
@@ -173,8 +169,8 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, d := range b.Unfinished {
-		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, d.Day))
+	for _, day := range b.Unfinished {
+		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, day.Day))
 	}
 	// Readers see the version, so it is recorded in the ledger even after another error.
 	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
@@ -194,24 +190,19 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	}
 	b.last = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
-	rowsAt := map[string]time.Time{}
+	b.rowsAt = map[string]time.Time{}
 	for _, t := range b.wh.Catalog.Tables() {
-		rowsAt[t.Name] = b.last.At
+		b.rowsAt[t.Name] = b.last.At
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
-				rowsAt[t.Name] = snap.At
+				b.rowsAt[t.Name] = snap.At
 			}
 		}
 	}
-	b.rowsAt = rowsAt
 	if err := b.findLost(); err != nil {
 		return err
 	}
-	allAtLast := map[string]time.Time{}
-	for table := range rowsAt {
-		allAtLast[table] = b.last.At
-	}
-	if b.knownPast, err = b.restorePast(ctx, allAtLast); err != nil {
+	if b.knownPast, err = b.restorePast(ctx); err != nil {
 		return err
 	}
 	for _, d := range damaged {
@@ -231,7 +222,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	for _, snap := range snapshots {
 		tables := b.wh.Catalog.Tables()
 		if b.knownPast {
-			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !rowsAt[t.Name].Equal(snap.At) })
+			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.At) })
 		}
 		if len(tables) == 0 {
 			continue // the recorded closed rows cover this day
@@ -245,7 +236,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
-	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, rowsAt)
+	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, b.rowsAt)
 }
 
 // findLost looks in the ledger for a published run after the newest snapshot. In a copied
@@ -269,18 +260,18 @@ func (b *rebuild) findLost() error {
 // restorePast fills past from the closed rows that the runs recorded. If these are damaged, or
 // an earlier program recorded none, it copies them from the catalog that readers see. It
 // returns false if history can only be computed by comparing snapshots.
-func (b *rebuild) restorePast(ctx context.Context, until map[string]time.Time) (known bool, err error) {
+func (b *rebuild) restorePast(ctx context.Context) (known bool, err error) {
 	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
 		b.Runs = len(files)
-		return true, load.RestorePast(ctx, b.draft, b.wh.Catalog.Tables(), files, until)
+		return true, load.RestorePast(ctx, b.draft, b.wh.Catalog.Tables(), files, b.last.At)
 	}
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
 		return false, err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), until); err == nil {
+		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), b.last.At); err == nil {
 			return true, nil
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)

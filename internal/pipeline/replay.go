@@ -44,8 +44,8 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger has it
-// in full precision, the run id only to the second.
+// landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger contains it
+// in full precision, the run id only in seconds.
 func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, ok := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()
@@ -102,8 +102,8 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 // first.
 func refuseReplay(wh *warehouse.Warehouse, run, latest string, versions []string) error {
 	const orRebuild = "or use placementsync rebuild; nothing was changed"
-	line, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
-	builtOn := slices.ContainsFunc(line, func(m warehouse.Manifest) bool { return m.RunID == run })
+	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
+	builtOn := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
 	at, kept := slices.BinarySearch(versions, run)
 	switch {
 	case builtOn:

@@ -36,13 +36,10 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 		return res, err
 	}
 	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", other)
-	if n.run.ID, err = n.wh.Ledger.NewRunID(now); err != nil {
+	if n.run.ID, err = nameRun(n.wh, r.lock, now, now); err != nil {
 		return Result{}, err
 	}
 	n.mode.resumed, n.run.StartedAt, n.run.SnapshotAt = nil, now, now
-	if err := r.lock.Name(n.run.ID, now); err != nil {
-		return Result{}, err
-	}
 	return r.attempt(ctx)
 }
 

@@ -1,15 +1,16 @@
 -- Only the key of an unchanged record of a list is staged. Its rows are read from main.
 
 -- name: create_unchanged
--- After the list was read: the keys of unchanged records, each once, without those of
+-- The keys of unchanged records, each once. drop_changed then removes the keys of records of
 -- which a later copy was staged.
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 
 -- name: view_unchanged
--- The same, if no record was read twice.
+-- The keys of unchanged records, if no record was read twice.
 CREATE VIEW {unchanged} AS SELECT id, seq FROM {same}
 
 -- name: find_outdated
+-- Staged copies of records that were read unchanged later.
 CREATE OR REPLACE TABLE stage.stale AS
 SELECT r.seq FROM {root} r JOIN {unchanged} u ON r.{key} = u.id AND u.seq > r.seq
 

@@ -2,8 +2,8 @@
 -- the plan in 41-plan.sql.
 
 -- name: known_rows
--- Staged or stored rows of a table. A row in both counts twice, also with its old values;
--- that keeps a record live for one night more, and never for one less.
+-- Staged or stored rows of a table. A row can be in both, with new and old values. Its record
+-- may then be live for one night longer, but never for one night less.
 SELECT {columns} FROM {table}
 
 -- name: no_rows
@@ -12,6 +12,9 @@ SELECT {columns} WHERE FALSE
 
 -- name: no_row
 NULL::{type} AS {column}
+
+-- name: no_live_ids
+SELECT NULL::VARCHAR WHERE FALSE
 
 -- name: live_campaigns
 -- A campaign is live while it changes and while one of its articles is not published. An

@@ -5,13 +5,36 @@
 SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC
 
 -- name: create_plan
+-- If by_row is true, the rows of a list show the changes of the details. Such a detail is
+-- settled while its row is unchanged, live or not. Other details are read while they are live.
+-- A settled detail is due in the night whose number matches the hash of its id, and overdue if
+-- an earlier night had no time for it.
 CREATE OR REPLACE TABLE {plan} AS
-SELECT id, fingerprint, {why} AS why, {priority} AS priority, read_at, named, overdue, FALSE AS unread,
-    fingerprint IS NULL OR known IS NOT DISTINCT FROM fingerprint AS stays
+SELECT id, fingerprint, read_at, named, overdue, FALSE AS unread, fingerprint IS NULL OR NOT changed AS stays,
+    CASE
+        WHEN {all} THEN 'all'
+        WHEN new THEN 'new'
+        WHEN event THEN 'event'
+        WHEN {by_row} AND changed THEN 'changed'
+        WHEN NOT {by_row} AND live THEN 'live'
+        WHEN due OR overdue THEN 'recheck'
+        ELSE 'carried'
+    END AS why,
+    CASE
+        WHEN event THEN {event_priority}
+        WHEN live AND (NOT {by_row} OR new OR changed) THEN {live_priority}
+        WHEN {by_row} AND changed AND NOT new THEN {changed_priority}
+        WHEN new THEN {new_priority}
+        ELSE {settled_priority}
+    END AS priority
 FROM (
-    SELECT i.id, i.named, v.fingerprint, d.fingerprint AS known, d.read_at,
+    SELECT i.id, i.named, v.fingerprint, d.read_at,
+        d.fingerprint IS DISTINCT FROM v.fingerprint AS changed,
         d.id IS NULL OR d.failed_at IS NOT NULL AS new,
-        t.event_at > d.read_at AS event, {live} AS live, {due} AS due, coalesce({overdue}, FALSE) AS overdue
+        t.event_at > d.read_at AS event,
+        i.id IN ({live_ids}) AS live,
+        coalesce(md5_number_lower(i.id) % nullif({nights}, 0) = {tonight}, FALSE) AS due,
+        coalesce(d.read_at < {overdue_since}, FALSE) AS overdue
     FROM ({named_ids}) i
     LEFT JOIN ({fingerprints}) v USING (id)
     LEFT JOIN ({touched}) t USING (id)
@@ -47,31 +70,6 @@ SELECT id, row_hash FROM ({rows})
 -- name: change_items
 -- The rows of a record share its seq.
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
-
--- name: is_live
-i.id IN ({ids})
-
--- name: is_due
--- A settled detail is read again in the night whose number matches the hash of its id.
-md5_number_lower(i.id) % {nights} = {tonight}
-
--- name: is_overdue
--- An earlier night had no time for it.
-d.read_at < {since}
-
--- name: why_while_live
-CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN live THEN 'live' WHEN due OR overdue THEN 'recheck' ELSE 'carried' END
-
--- name: why_by_row
-CASE WHEN new THEN 'new' WHEN event THEN 'event' WHEN known IS DISTINCT FROM fingerprint THEN 'changed' WHEN due OR overdue THEN 'recheck' ELSE 'carried' END
-
--- name: priority_while_live
-CASE WHEN event THEN {event} WHEN live THEN {live} WHEN new THEN {new} ELSE {settled} END
-
--- name: priority_by_row
--- A detail whose list shows its changes is settled while its row is unchanged, live or not.
-CASE WHEN event THEN {event} WHEN live AND (new OR known IS DISTINCT FROM fingerprint) THEN {live}
-    WHEN known IS DISTINCT FROM fingerprint AND NOT new THEN {changed} WHEN new THEN {new} ELSE {settled} END
 
 -- name: create_refresh_plan
 -- The plan of a refresh asks for given ids, known or not, and carries all others. The

@@ -1,5 +1,5 @@
--- After the merge: the rows of each stream in the snapshot, those of them that were neither
--- read nor proven tonight, and when the oldest of these was read.
+-- Counts the rows of each stream in the snapshot, and its old rows: the rows that were neither
+-- read nor proven tonight. Selects also when the oldest of the old rows was read.
 
 -- name: count_row_ages
 SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}

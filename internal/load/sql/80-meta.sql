@@ -4,8 +4,8 @@
 SELECT DISTINCT table_name FROM meta.rejects
 
 -- name: drop_rejects
--- The rejects of a table that was read tonight are replaced. Those of a stored row that was
--- not read tonight stay, because its value is still NULL, unless tonight rejected the same.
+-- The rejects of a table that was read tonight are replaced. A reject of a stored row that was
+-- not read tonight stays, because the value is still NULL, unless tonight has the same reject.
 DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays}, FALSE) OR EXISTS (FROM stage.rejects s
     WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))
 
@@ -17,9 +17,9 @@ DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays},
 
 -- name: write_rejects
 -- Another pass over a list, or the detail of a record, rejects the same value again. Equal
--- values of a known row are one reject. Records that were rejected whole can be equal and
--- yet different: they count as often as in the pass with most of them, without pages that
--- were answered again under another number.
+-- values of a row with a key are one reject. Rejects without a key, and rejected records, can be
+-- equal although the records differ: the pass with most of them counts. A page that was answered
+-- again under another number counts once.
 INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
 SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
     table_name, key, parent, column_name, raw, reason, page, position
@@ -35,16 +35,10 @@ FROM (
 WHERE table_name IN ({tables})
 
 -- name: count_drift
--- A record counts once, although it is read in several passes and as a detail. Nearly all
--- records have the same set each time; only the others are counted entry by entry.
+-- A record counts once, although it is read in several passes and as a detail.
 CREATE OR REPLACE TABLE stage.drift_counts AS
-WITH records AS MATERIALIZED (SELECT record, min(set_id) AS set_id, max(set_id) AS other FROM stage.drift_carriers GROUP BY record)
-SELECT d.*, n.count FROM stage.drift d JOIN (
-    SELECT entry, sum(count)::BIGINT AS count FROM (
-        SELECT entry, count FROM (SELECT set_id, count(*) AS count FROM records WHERE set_id = other GROUP BY set_id) JOIN (SELECT DISTINCT * FROM stage.drift_sets) USING (set_id)
-        UNION ALL SELECT entry, count(DISTINCT record) FROM stage.drift_carriers SEMI JOIN (FROM records WHERE set_id <> other) USING (record)
-            JOIN stage.drift_sets USING (set_id) GROUP BY entry)
-    GROUP BY entry) n USING (entry)
+SELECT d.*, n.count FROM stage.drift d
+JOIN (SELECT entry, count(DISTINCT record) AS count FROM stage.drift_records GROUP BY entry) n USING (entry)
 
 -- name: update_drift
 -- The first run, the key and the sample of the first record stay.

@@ -64,9 +64,11 @@ CAST(past_row[{column}] AS {type}) AS {name}
 INSERT INTO {past} ({columns}) SELECT {columns} FROM read_past
 
 -- name: drop_known_past
+-- The rows in read_past replace the same versions, because their ends are exact.
 DELETE FROM {past} p USING read_past r WHERE {same_version}
 
 -- name: end_at_next
+-- No version may end after the next version of its key begins.
 UPDATE {past} p SET valid_to = n.next_from FROM (
     SELECT {key}, valid_from, lead(valid_from) OVER (PARTITION BY {key} ORDER BY valid_from) AS next_from
     FROM (SELECT {key}, valid_from FROM {past} UNION ALL SELECT {key}, valid_from FROM {main})) n

@@ -59,7 +59,7 @@ func importTable() []row {
 		{"internal/explore", []string{"internal/dictionary", "internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "pages of a published snapshot; it gets the newest one from an interface, and knows neither the configuration nor the folder"},
 		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it knows neither the folder nor how a night goes"},
 		{"internal/pipeline", []string{
-			"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
+			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural", "internal/query", "internal/checks",
 		}, "one night; its configuration is passed in"},
 		{"internal/notify", []string{"internal/ledger", "internal/plural"}, "sends alerts and heartbeats; their content is passed in"},
