@@ -102,7 +102,7 @@ func (a *Answers) describe(n line) Answer {
 // Body returns the decoded body of an answer. It returns an error if the stored bytes do
 // not match their checksums.
 func (a *Answers) Body(of Answer) ([]byte, error) {
-	body, err := a.landing.loadBody(of.place, nil)
+	body, err := a.landing.loadBody(of.place)
 	if err != nil {
 		return nil, a.landing.landingErr(fmt.Errorf("read answer %d of stream %q: %w", of.Seq, of.Stream, err))
 	}
@@ -128,7 +128,6 @@ func CheckLanding(dir string) (c LandingCheck, err error) {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	var body []byte
 	for answer, err := range a.All() {
 		switch {
 		case errors.Is(err, ErrDamagedLine):
@@ -141,7 +140,7 @@ func CheckLanding(dir string) (c LandingCheck, err error) {
 		if answer.Same == 0 {
 			c.Bytes += answer.Stored
 		}
-		if body, err = a.landing.loadBody(answer.place, body); err != nil {
+		if _, err := a.Body(answer); err != nil {
 			c.Damaged++
 		}
 	}

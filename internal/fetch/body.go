@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 )
 
 // largeBody is the size in bytes beyond which only one body at a time is received or
 // decoded, so that several huge ones cannot fill the memory.
 const largeBody = 8 << 20
 
-// readBody reads and decodes the whole body into q, both up to the limit. It returns an
+// receiveBody receives and decodes the whole body into q, both up to the limit. It returns an
 // error if the body is shorter than its Content-Length.
-func (s *sender) readBody(q *call, response *http.Response) (err error) {
+func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
 	}
@@ -23,22 +22,22 @@ func (s *sender) readBody(q *call, response *http.Response) (err error) {
 		return err
 	}
 	if q.coding == plain {
-		q.body, err = s.receiveBody(q, response, q.body)
+		q.body, err = s.receiveBytes(q, response)
 		return err
 	}
-	if q.compressed, err = s.receiveBody(q, response, q.compressed); err != nil {
+	if q.compressed, err = s.receiveBytes(q, response); err != nil {
 		return err
 	}
 	if len(q.compressed) == 0 {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.body)
+	q.body, err = s.decompressor.decompress(q.coding, q.compressed, nil)
 	if errors.Is(err, errFull) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		// Growing in steps would allocate several times the size of the body.
-		q.body = slices.Grow(q.body[:0], int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
-		q.body, err = s.largeDecompressor.decompress(q.coding, q.compressed, q.body)
+		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
+		q.body, err = s.largeDecompressor.decompress(q.coding, q.compressed, buffer)
 	}
 	switch {
 	case errors.Is(err, errFull):
@@ -50,11 +49,11 @@ func (s *sender) readBody(q *call, response *http.Response) (err error) {
 	return nil
 }
 
-// receiveBody reads the encoded bytes into a buffer. The limit is the same for compressed
-// and plain bodies.
-func (s *sender) receiveBody(q *call, response *http.Response, b []byte) ([]byte, error) {
+// receiveBytes receives the bytes of a body. The limit is the same for compressed and plain
+// bodies.
+func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
-	b = slices.Grow(b[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
+	b := make([]byte, 0, int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
 	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
 	if err == nil && len(b) > largeBody {
 		s.large.Lock()

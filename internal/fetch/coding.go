@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
@@ -67,7 +66,6 @@ func codingOf(h http.Header) (coding, error) {
 type decompressor struct {
 	limit int64
 	zstd  *zstd.Decoder
-	gzips sync.Pool // of *gzip.Reader
 }
 
 // maxWindow is the maximal window size of zstd in HTTP (RFC 9659).
@@ -76,7 +74,7 @@ const maxWindow = 8 << 20
 func newDecompressor(limit int64) *decompressor {
 	// NewReader fails only for invalid options. It rejects windows above its memory limit.
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(uint64(max(limit, maxWindow))))
-	return &decompressor{limit: limit, zstd: d, gzips: sync.Pool{New: func() any { return new(gzip.Reader) }}}
+	return &decompressor{limit, d}
 }
 
 // errFull means that a body decodes to more than the limit.
@@ -92,7 +90,10 @@ func (u *decompressor) decompress(c coding, compressed, b []byte) (_ []byte, err
 			err = errFull
 		}
 	case codedGzip:
-		b, err = u.gunzip(compressed, b[:0])
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(compressed)); err == nil {
+			b, err = readUpTo(z, b[:0], u.limit)
+		}
 	case codedS2:
 		b, err = s2.Decode(b[:cap(b)], compressed)
 	default:
@@ -102,13 +103,4 @@ func (u *decompressor) decompress(c coding, compressed, b []byte) (_ []byte, err
 		err = errFull
 	}
 	return b, err
-}
-
-func (u *decompressor) gunzip(compressed, b []byte) ([]byte, error) {
-	z := u.gzips.Get().(*gzip.Reader)
-	defer u.gzips.Put(z)
-	if err := z.Reset(bytes.NewReader(compressed)); err != nil {
-		return b, err
-	}
-	return readUpTo(z, b, u.limit)
 }

@@ -312,7 +312,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 			if err := os.WriteFile(path, rotten, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, found := l.Lookup(pageRequest(1, 1), nil); found {
+			if _, found := l.Lookup(pageRequest(1, 1)); found {
 				t.Errorf("a changed byte %d of %q was not detected", at, encoding)
 			}
 			if c, err := fetch.CheckLanding(dir); err != nil || c.Damaged != 1 {

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -70,9 +69,6 @@ type Config struct {
 	Proxy func(*http.Request) (*url.URL, error)
 	// Transport replaces the transport of the client. Nil means its own.
 	Transport http.RoundTripper
-	// Random returns numbers in [0,1) for the jitter and must be safe for concurrent use.
-	// Nil means math/rand/v2.
-	Random func() float64
 }
 
 func (c Config) withDefaults() Config {
@@ -86,9 +82,6 @@ func (c Config) withDefaults() Config {
 	c.MaxBody = cmp.Or(c.MaxBody, 64_000_000)
 	c.Retry.Base = cmp.Or(c.Retry.Base, DefaultRetry().Base)
 	c.Retry.Max = cmp.Or(c.Retry.Max, DefaultRetry().Max)
-	if c.Random == nil {
-		c.Random = rand.Float64
-	}
 	if c.Allowance == nil {
 		c.Allowance = NewAllowance(c.RequestsPerSecond, c.Burst)
 	}
@@ -187,11 +180,10 @@ type Response struct {
 	Same uint64
 	// Status is the HTTP status.
 	Status int
-	// Body is the whole body. It is valid only during the call of the Reader.
+	// Body is the whole body.
 	Body []byte
-	// Compressed is the body as received, in the coding Encoding (zstd or gzip), and is valid
-	// as long as Body. Both are empty if the body was not compressed or was read from the
-	// landing.
+	// Compressed is the body as received, in the coding Encoding (zstd or gzip). These two
+	// fields are empty if the body was not compressed or was read from the landing.
 	Compressed []byte
 	Encoding   string
 	// Previous are the facts of the same page in the previous pass, if its body is the same,

@@ -103,7 +103,7 @@ func FuzzTornLanding(f *testing.F) {
 		dir := writeLanding(t, torn[:damage.journal], spoiled[:damage.segment])
 		l := openLanding(t, dir, withoutSync())
 		for i := 1; i <= n; i++ {
-			r, ok := l.Lookup(testRequest(i), nil)
+			r, ok := l.Lookup(testRequest(i))
 			if ok && string(r.Body) != text(i) {
 				t.Errorf("answer %d is %q", i, r.Body)
 			}

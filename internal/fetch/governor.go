@@ -22,9 +22,10 @@ const (
 	settleTime = time.Second
 )
 
-// governor limits the request rate of all workers together. A 429 pauses all of them and
-// reduces the rate, which then recovers (additive increase, multiplicative decrease).
-type governor struct {
+// Allowance limits the request rate of all workers of one or several clients, such as a
+// night and the refreshes around it. A 429 pauses all of them and reduces the rate, which
+// then recovers (additive increase, multiplicative decrease).
+type Allowance struct {
 	mu    sync.Mutex
 	full  rate.Limit
 	burst int
@@ -34,7 +35,8 @@ type governor struct {
 	// epoch counts the pauses. A token taken in an earlier epoch is void.
 	epoch      int
 	pausedTill time.Time
-	drained    bool
+	// drained means that the bucket was replaced after the last pause.
+	drained bool
 
 	// After a reduction at since the rate rises from lowered to top.
 	since        time.Time
@@ -43,27 +45,23 @@ type governor struct {
 	window pace
 }
 
-// Allowance is a request rate that several clients share, such as a night and the refreshes
-// around it.
-type Allowance struct{ governor *governor }
-
 // NewAllowance allows perSecond requests a second, and burst requests at once after a
 // pause. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
-	g := &governor{full: rate.Inf, burst: max(burst-1, 1), drained: true}
+	g := &Allowance{full: rate.Inf, burst: max(burst-1, 1), drained: true}
 	if perSecond > 0 {
 		g.full = rate.Limit(perSecond * usedShare)
 	}
 	g.bucket = rate.NewLimiter(g.full, g.burst)
-	return &Allowance{g}
+	return g
 }
 
 // wait returns when a request may be sent, and adds the waiting time to the meter.
-func (g *governor) wait(ctx context.Context, m *meter) error {
+func (g *Allowance) wait(ctx context.Context, m *meter) error {
 	for {
 		token, left, epoch := g.nextToken()
 		if token == nil {
-			if err := waitFor(ctx, left, &m.pauseWait); err != nil {
+			if err := m.waitFor(ctx, left, &m.counts.RetryWait); err != nil {
 				return err
 			}
 			continue
@@ -71,7 +69,7 @@ func (g *governor) wait(ctx context.Context, m *meter) error {
 		if left == 0 {
 			return ctx.Err()
 		}
-		if err := waitFor(ctx, left, &m.rateWait); err != nil {
+		if err := m.waitFor(ctx, left, &m.counts.RateWait); err != nil {
 			token.Cancel()
 			return err
 		}
@@ -86,7 +84,7 @@ func (g *governor) wait(ctx context.Context, m *meter) error {
 
 // nextToken takes a token and returns the time until it is valid. During a pause it returns
 // no token and the time until the pause ends.
-func (g *governor) nextToken() (*rate.Reservation, time.Duration, int) {
+func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -106,7 +104,7 @@ func (g *governor) nextToken() (*rate.Reservation, time.Duration, int) {
 
 // throttle handles a 429: no request is sent for d, and then fewer per second. sent is when
 // the rejected request was sent.
-func (g *governor) throttle(d time.Duration, sent time.Time) {
+func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -132,7 +130,7 @@ func (g *governor) throttle(d time.Duration, sent time.Time) {
 	g.bucket.SetLimitAt(now, g.lowered)
 }
 
-func (g *governor) raiseRate(now time.Time) {
+func (g *Allowance) raiseRate(now time.Time) {
 	if g.since.IsZero() || now.Before(g.since) {
 		return
 	}

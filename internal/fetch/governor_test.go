@@ -166,15 +166,15 @@ func TestDelays(t *testing.T) {
 		name       string
 		code       int
 		retryAfter string
-		random     float64
+		jitter     float64
 		want       []time.Duration
 	}{
 		{"delays double up to the maximum", 503, "", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
-		{"jitter adds a share of the delay", 503, "", 0.5, parseDelays("262.5ms 525ms 1.05s 2.1s 4.2s 4.2s")},
-		{"Retry-After replaces the delay", 503, "2", 0.5, parseDelays("2s 2s 2s 2s 2s 2s")},
+		{"jitter adds a share of the delay", 503, "", 0.1, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"Retry-After replaces the delay", 503, "2", 0.1, parseDelays("2s 2s 2s 2s 2s 2s")},
 		{"Retry-After on 429 replaces the delay", 429, "1", 0, parseDelays("1s 1s 1s 1s 1s 1s")},
 		{"Retry-After 0 means no delay", 503, "0", 0, parseDelays("0s 0s 0s 0s 0s 0s")},
-		{"a long Retry-After is capped", 503, "86400", 0.5, parseDelays("4s 4s 4s 4s 4s 4s")},
+		{"a long Retry-After is capped", 503, "86400", 0.1, parseDelays("4s 4s 4s 4s 4s 4s")},
 		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, parseDelays("4s 4s 4s 4s 4s 4s")},
 		{"a date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
 		{"an invalid Retry-After is ignored", 503, "soon", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
@@ -191,13 +191,21 @@ func TestDelays(t *testing.T) {
 					w.WriteHeader(tc.code)
 				}))
 				cfg.Retry = fetch.DefaultRetry()
-				cfg.Retry.MaxRetries = len(tc.want)
-				cfg.Random = func() float64 { return tc.random }
+				cfg.Retry.MaxRetries, cfg.Retry.Jitter = len(tc.want), tc.jitter
 				checkError(t, getToken(t, newClient(t, cfg, nil)), "after 7 attempts")
+				if tc.retryAfter != "" {
+					tc.jitter = 0
+				}
+				jittered := false
 				for i, want := range tc.want {
-					if got := at[i+1].Sub(at[i]); got != want {
-						t.Errorf("delay %d is %v, want %v", i, got, want)
+					got := at[i+1].Sub(at[i])
+					if longest := want + time.Duration(float64(want)*tc.jitter); got < want || got > longest {
+						t.Errorf("delay %d is %v, want %v to %v", i, got, want, longest)
 					}
+					jittered = jittered || got > want
+				}
+				if jittered != (tc.jitter > 0) {
+					t.Errorf("the delays have jitter: %v, want %v", jittered, tc.jitter > 0)
 				}
 			})
 		})

@@ -120,14 +120,13 @@ func (s scannedLine) isTorn(end int64) bool {
 }
 
 // Replay yields the landed answers in order of Seq, and only the last answer to each
-// request, since earlier ones were doubted. A body is valid until the next iteration. A
-// damaged body is yielded as an error with its request, and the iteration can continue.
+// request, since earlier ones were doubted. A damaged body is yielded as an error with its
+// request, and the iteration can continue.
 func (l *Landing) Replay() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		l.mu.Lock()
 		end := l.end
 		l.mu.Unlock()
-		var body []byte
 		for s, err := range l.readLines(end) {
 			if err != nil {
 				yield(Response{}, l.landingErr(err))
@@ -137,11 +136,8 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 				continue
 			}
 			r := Response{Request: s.toRequest(), Seq: s.Seq, Same: s.Same, Status: s.Status}
-			body, err = l.loadBody(s.toEntry(), body)
-			if err != nil {
+			if r.Body, err = l.loadBody(s.toEntry()); err != nil {
 				err = l.landingErr(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))
-			} else {
-				r.Body = body
 			}
 			if !yield(r, err) {
 				return

@@ -47,7 +47,6 @@ type Landing struct {
 	dir          string
 	options      LandingOptions
 	decompressor *decompressor
-	frames       bufferPool
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
@@ -179,16 +178,13 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
 		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	buffer := l.frames.get()
-	defer l.frames.put(buffer)
 	frame, key := r.Compressed, bodyKey(r)
 	first, seen := l.findBody(key)
 	if seen {
 		n.copyPlace(first)
 	} else {
 		if n.Encoding = r.Encoding; n.Encoding == "" {
-			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
-			frame, n.Encoding = *buffer, codedS2.String()
+			frame, n.Encoding = s2.Encode(nil, r.Body), codedS2.String()
 		}
 		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
@@ -272,17 +268,17 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error 
 // can leave one.
 func (l *Landing) Damaged() int { return l.damaged }
 
-// Lookup returns the last stored answer to a request, with its body in buffer. An answer
-// with a damaged body counts as not stored.
-func (l *Landing) Lookup(r Request, buffer []byte) (Response, bool) {
+// Lookup returns the last stored answer to a request. An answer with a damaged body counts
+// as not stored.
+func (l *Landing) Lookup(r Request) (Response, bool) {
 	e, found := l.find(r)
 	if !found {
-		return Response{Body: buffer}, false
+		return Response{}, false
 	}
-	body, err := l.loadBody(e, buffer)
+	body, err := l.loadBody(e)
 	if err != nil {
 		l.forgetBody(e)
-		return Response{Body: buffer}, false
+		return Response{}, false
 	}
 	answer := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body}
 	if e.same == 0 {
@@ -304,30 +300,25 @@ func (l *Landing) find(r Request) (entry, bool) {
 var errDamagedBody = errors.New("the stored body is damaged")
 
 // loadBody reads, decodes and verifies a body.
-func (l *Landing) loadBody(e entry, buffer []byte) ([]byte, error) {
+func (l *Landing) loadBody(e entry) ([]byte, error) {
 	segment, err := l.segmentFile(e)
 	if err != nil {
-		return buffer, err
+		return nil, err
 	}
-	frame := l.frames.get()
-	defer l.frames.put(frame)
-	if cap(*frame) < int(e.stored) {
-		*frame = make([]byte, e.stored)
-	}
-	compressed := (*frame)[:e.stored]
+	compressed := make([]byte, e.stored)
 	if _, err := segment.ReadAt(compressed, e.offset); err != nil {
-		return buffer, err
+		return nil, err
 	}
 	if e.coding != codedOlder && checksumOf(compressed) != e.storedSum {
-		return buffer, errDamagedBody
+		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(e.coding, compressed, slices.Grow(buffer[:0], int(e.size)+bytes.MinRead))
+	body, err := l.decompressor.decompress(e.coding, compressed, make([]byte, 0, int(e.size)+bytes.MinRead))
 	if err != nil {
-		return buffer, err
+		return nil, err
 	}
 	if len(body) != int(e.size) || checksumOf(body) != e.sum {
-		return buffer, errDamagedBody
+		return nil, errDamagedBody
 	}
 	return body, nil
 }

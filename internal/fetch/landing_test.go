@@ -54,7 +54,7 @@ func countAnswers(l *fetch.Landing) (n int) {
 func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
 	t.Helper()
 	for i := 1; i <= n; i++ {
-		r, ok := l.Lookup(testRequest(i), nil)
+		r, ok := l.Lookup(testRequest(i))
 		if !ok {
 			continue
 		}
@@ -136,7 +136,7 @@ func TestLastAnswerToARequestCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, ok := l.Lookup(testRequest(1), nil); !ok || string(r.Body) != "second" || r.Seq != 2 {
+	if r, ok := l.Lookup(testRequest(1)); !ok || string(r.Body) != "second" || r.Seq != 2 {
 		t.Errorf("found %q with seq %d", r.Body, r.Seq)
 	}
 	n := 0
@@ -255,7 +255,7 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 				if _, err := l.Append(r, time.Now(), 0); err != nil {
 					t.Error(err)
 				}
-				if got, ok := l.Lookup(r.Request, nil); !ok || string(got.Body) != text(i) {
+				if got, ok := l.Lookup(r.Request); !ok || string(got.Body) != text(i) {
 					t.Errorf("lookup of %d found %v", i, ok)
 				}
 			}

@@ -111,11 +111,6 @@ func (p *pass) sawEnd() bool {
 	return p.end
 }
 
-// maxReservedIDs limits the ids for which memory is reserved according to the total of page 1.
-// Unused capacity costs only address space, while growing a slice temporarily costs half
-// its size again.
-const maxReservedIDs = 1 << 23
-
 // addPage records the facts of a page.
 func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
 	if !facts.Paginated {
@@ -128,9 +123,6 @@ func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
 	if number == 1 {
 		p.total = facts.Total
 		p.firstIDs = sortedCopy(facts.IDs)
-		if !recalled {
-			p.ids = make([]uint64, 0, min(max(facts.Total, 0), maxReservedIDs)+int64(len(facts.IDs)))
-		}
 	}
 	p.lastTotal = facts.Total
 	p.moving = p.moving || facts.Total != p.total

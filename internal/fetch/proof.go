@@ -39,55 +39,33 @@ import (
 // sightings are the ids read so far, sorted, with the first and the last pass that
 // contained each. The id existed between the two.
 type sightings struct {
-	ids []uint64
-	// first and last are nil after a single pass, whose number is onlyPass.
+	ids         []uint64
 	first, last []uint8
-	onlyPass    uint8
 }
 
-// addPass adds the sorted, distinct ids of one pass. It may keep the slice.
+// addPass adds the sorted, distinct ids of one pass.
 func (s *sightings) addPass(pass uint8, ids []uint64) {
-	if s.ids == nil {
-		s.ids, s.onlyPass = ids, pass
-		return
+	n := max(len(s.ids), len(ids))
+	next := sightings{make([]uint64, 0, n), make([]uint8, 0, n), make([]uint8, 0, n)}
+	put := func(id uint64, first, last uint8) {
+		next.ids, next.first, next.last = append(next.ids, id), append(next.first, first), append(next.last, last)
 	}
-	if s.first == nil {
-		s.first, s.last = repeatPass(len(s.ids), s.onlyPass), repeatPass(len(s.ids), s.onlyPass)
-	}
-	if slices.Equal(s.ids, ids) {
-		s.last = repeatPass(len(ids), pass)
-		return
-	}
-	s.merge(pass, ids)
-}
-
-func repeatPass(n int, v uint8) []uint8 {
-	return slices.Repeat([]uint8{v}, n)
-}
-
-func (s *sightings) merge(pass uint8, ids []uint64) {
-	n := len(s.ids) + len(ids) - countShared(s.ids, ids)
-	next := sightings{ids: make([]uint64, 0, n), first: make([]uint8, 0, n), last: make([]uint8, 0, n)}
 	i := 0
 	for j := range s.ids {
 		for ; i < len(ids) && ids[i] < s.ids[j]; i++ {
-			next.put(ids[i], pass, pass)
+			put(ids[i], pass, pass)
 		}
 		last := s.last[j]
 		if i < len(ids) && ids[i] == s.ids[j] {
 			last = pass
 			i++
 		}
-		next.put(s.ids[j], s.first[j], last)
+		put(s.ids[j], s.first[j], last)
 	}
 	for ; i < len(ids); i++ {
-		next.put(ids[i], pass, pass)
+		put(ids[i], pass, pass)
 	}
 	*s = next
-}
-
-func (s *sightings) put(id uint64, first, last uint8) {
-	s.ids, s.first, s.last = append(s.ids, id), append(s.first, first), append(s.last, last)
 }
 
 // countAlive counts the ids that existed when page 1 of the pass after boundary was read:
@@ -102,22 +80,6 @@ func (s *sightings) countAlive(boundary uint8, page1 []uint64) int {
 	for _, id := range slices.Compact(slices.Clone(page1)) {
 		if i, found := slices.BinarySearch(s.ids, id); found && s.first[i] > boundary {
 			n++
-		}
-	}
-	return n
-}
-
-// countShared counts the common elements of two sorted sets.
-func countShared(a, b []uint64) int {
-	n := 0
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case a[0] > b[0]:
-			b = b[1:]
-		default:
-			a, b, n = a[1:], b[1:], n+1
 		}
 	}
 	return n

@@ -60,7 +60,6 @@ type restoring struct {
 	replaced map[uint64]bool
 	skipped  bool
 	holes    bool
-	buffer   []byte
 }
 
 func (r *restoring) addLine(s scannedLine) {
@@ -88,8 +87,7 @@ func (r *restoring) hasBody(e entry) bool {
 	if at < r.doubtful {
 		return true
 	}
-	body, err := r.l.loadBody(e, r.buffer)
-	r.buffer = body
+	_, err := r.l.loadBody(e)
 	return err == nil
 }
 

@@ -42,7 +42,7 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 		for range 2 { // the second time without the damage
 			l := openLanding(t, torn, withoutSync())
 			for q, body := range want {
-				r, _ := l.Lookup(testRequest(q+1), nil)
+				r, _ := l.Lookup(testRequest(q + 1))
 				if string(r.Body) != body {
 					t.Errorf("with damaged line %d, answer %d is %q, want %q", i+1, q+1, r.Body, body)
 				}

@@ -3,10 +3,10 @@ package fetch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -29,8 +29,8 @@ func DefaultRetry() Retry {
 	return Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1}
 }
 
-// delayAfter returns the delay after an attempt, counted from 0; random is in [0,1).
-func (r Retry) delayAfter(attempt int, retryAfter string, random float64) time.Duration {
+// delayAfter returns the delay after an attempt, counted from 0.
+func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 	if after, ok := r.parseRetryAfter(retryAfter); ok {
 		return after
 	}
@@ -39,7 +39,7 @@ func (r Retry) delayAfter(attempt int, retryAfter string, random float64) time.D
 	if attempt < 30 && r.Base < r.Max>>attempt {
 		d = r.Base << attempt
 	}
-	return d + time.Duration(float64(d)*r.Jitter*random)
+	return d + time.Duration(float64(d)*r.Jitter*rand.Float64())
 }
 
 // parseRetryAfter parses a Retry-After in integer seconds, capped by Max.
@@ -70,33 +70,19 @@ func (s *sender) retryFailures(next step) step {
 			if !failed.isTransient() || s.cfg.FailUnreachable && errors.Is(failed.Err, ErrUnreachable) {
 				return err
 			}
-			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter, s.cfg.Random())
+			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter)
 			if failed.Code == http.StatusTooManyRequests {
-				s.governor.throttle(delay, q.sent)
+				s.cfg.Allowance.throttle(delay, q.sent)
 			}
 			if attempt == s.cfg.Retry.MaxRetries {
 				return err
 			}
-			q.meter.retries.Add(1)
+			q.meter.increase(&q.meter.counts.Retries)
 			s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,
 				"status", failed.Code, "attempt", failed.Attempts, "delay", delay, "error", failed.Err)
-			if err := waitFor(ctx, delay, &q.meter.backoff); err != nil {
+			if err := q.meter.waitFor(ctx, delay, &q.meter.counts.RetryWait); err != nil {
 				return stoppedErr(ctx, q.Stream)
 			}
 		}
-	}
-}
-
-// waitFor waits for d or the end of ctx and adds the time waited to spent.
-func waitFor(ctx context.Context, d time.Duration, spent *atomic.Int64) error {
-	start := time.Now()
-	defer func() { spent.Add(int64(time.Since(start))) }()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

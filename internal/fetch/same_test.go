@@ -61,11 +61,11 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 
 	l = openLanding(t, dir, fetch.LandingOptions{})
 	for number, want := range map[int]uint64{1: 0, 2: 0, 3: 0} {
-		if got, ok := l.Lookup(pageRequest(1, number), nil); !ok || got.Same != want {
+		if got, ok := l.Lookup(pageRequest(1, number)); !ok || got.Same != want {
 			t.Errorf("page %d: found %v, same as %d", number, ok, got.Same)
 		}
 	}
-	if got, ok := l.Lookup(pageRequest(2, 1), nil); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
+	if got, ok := l.Lookup(pageRequest(2, 1)); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
 		t.Errorf("the second copy: found %v, seq %d, same as %d", ok, got.Seq, got.Same)
 	}
 	if got := appendBody(t, l, pageRequest(2, 2), text(42)); got.Same != 3 {
@@ -118,7 +118,7 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pass := 1; pass <= 2; pass++ {
-		if _, ok := l.Lookup(pageRequest(pass, 1), nil); ok {
+		if _, ok := l.Lookup(pageRequest(pass, 1)); ok {
 			t.Errorf("pass %d is found although its body is damaged", pass)
 		}
 	}
@@ -129,7 +129,7 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 		t.Errorf("the next copy is the same as %d, want 3", got.Same)
 	}
 	for pass := 1; pass <= 2; pass++ {
-		if got, ok := l.Lookup(pageRequest(pass, 1), nil); !ok || string(got.Body) != text(50) {
+		if got, ok := l.Lookup(pageRequest(pass, 1)); !ok || string(got.Body) != text(50) {
 			t.Errorf("pass %d: found %v, body %q", pass, ok, got.Body)
 		}
 	}

@@ -39,20 +39,18 @@ type call struct {
 
 // sender gets answers from the service or from the landing.
 type sender struct {
-	cfg      Config
-	base     *url.URL
-	log      *slog.Logger
-	landing  *Landing // may be nil
-	http     *http.Client
-	tokens   *tokens
-	governor *governor
+	cfg     Config
+	base    *url.URL
+	log     *slog.Logger
+	landing *Landing // may be nil
+	http    *http.Client
+	tokens  *tokens
 	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger ones.
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex
 	// slots limits the answers held in memory.
-	slots   chan struct{}
-	buffers bufferPool
-	ask     step
+	slots chan struct{}
+	ask   step
 	// refetched contains the streams whose stored answers are ignored.
 	refetched sync.Map
 }
@@ -60,7 +58,7 @@ type sender struct {
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		governor: cfg.Allowance.governor, slots: make(chan struct{}, cfg.Concurrency),
+		slots:        make(chan struct{}, cfg.Concurrency),
 		decompressor: newDecompressor(min(largeBody, cfg.MaxBody)), largeDecompressor: newDecompressor(cfg.MaxBody),
 	}
 	// The layers, outermost first: stored answers are not requested again; failures are
@@ -101,18 +99,15 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 		return true, err
 	}
 	defer s.releaseSlot()
-	buffer := s.buffers.get()
-	defer s.buffers.put(buffer)
-	r, found := s.landing.Lookup(q.Request, *buffer)
+	r, found := s.landing.Lookup(q.Request)
 	if !found {
 		return false, nil
 	}
-	*buffer = r.Body
 	err = s.readAnswer(ctx, q, r)
 	if errors.Is(err, ErrMalformed) {
 		return false, nil
 	}
-	q.meter.hits.Add(1)
+	q.meter.increase(&q.meter.counts.Hits)
 	return true, err
 }
 
@@ -123,13 +118,7 @@ func (s *sender) landAndRead(next step) step {
 			return err
 		}
 		defer s.releaseSlot()
-		buffer, compressed := s.buffers.get(), s.buffers.get()
-		defer s.buffers.put(buffer)
-		defer s.buffers.put(compressed)
-		q.body, q.compressed = *buffer, *compressed
-		err := next(ctx, q)
-		*buffer, *compressed = q.body, q.compressed
-		if err != nil {
+		if err := next(ctx, q); err != nil {
 			return err
 		}
 		r := Response{Request: q.Request, Status: q.status, Body: q.body}
@@ -137,6 +126,7 @@ func (s *sender) landAndRead(next step) step {
 			r.Compressed, r.Encoding = q.compressed, q.coding.String()
 		}
 		if s.landing != nil {
+			var err error
 			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {
 				return err
 			}
@@ -248,39 +238,25 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.compressed, q.coding, q.received = 0, q.body[:0], q.compressed[:0], plain, 0
+	q.status, q.body, q.compressed, q.coding, q.received = 0, nil, nil, plain, 0
 	response, err := s.http.Do(request)
-	if err != nil && wasAborted(request) {
-		return stoppedErr(request.Context(), q.Stream)
-	}
 	if err != nil {
 		// The outer error repeats the URL.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		return s.requestErr(q, 0, q.body, err)
+		return s.requestErr(q, 0, nil, err)
 	}
 	defer response.Body.Close()
 	q.status = response.StatusCode
 	if !isAnswer(q.status) {
 		return s.statusErr(q, response)
 	}
-	err = s.readBody(q, response)
-	if err != nil && wasAborted(request) {
-		return stoppedErr(request.Context(), q.Stream)
-	}
-	if err != nil {
+	if err := s.receiveBody(q, response); err != nil {
 		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
 	s.scrubAnswer(q)
 	return nil
-}
-
-// wasAborted reports whether a request ended because its context was cancelled, and not by
-// its timeout.
-func wasAborted(request *http.Request) bool {
-	cause := context.Cause(request.Context())
-	return cause != nil && !errors.Is(cause, errTimeout)
 }
 
 // isAnswer reports whether the status comes with a complete answer to a GET. 203 is a 200
@@ -292,7 +268,7 @@ func isAnswer(status int) bool {
 
 // statusErr returns the error for a status other than 200 and 203, or nil for a 404.
 func (s *sender) statusErr(q *call, response *http.Response) error {
-	q.body = append(q.body[:0], s.readErrorBody(q, response)...)
+	q.body = s.readErrorBody(q, response)
 	failed := s.requestErr(q, q.status, q.body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
@@ -302,7 +278,7 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 		return &ScopeError{*failed}
 	case q.status == http.StatusNotFound:
 		// A 404 is stored as evidence, without its body.
-		q.body = q.body[:0]
+		q.body = nil
 		return nil
 	case q.status <= 299:
 		failed.Err = fmt.Errorf("%w: only 200 and 203 are complete answers", ErrMalformed)
@@ -366,7 +342,7 @@ func (s *sender) retryWithNewToken(next step) step {
 // limitRate waits until the rate allows another request.
 func (s *sender) limitRate(next step) step {
 	return func(ctx context.Context, q *call) error {
-		if err := s.governor.wait(ctx, q.meter); err != nil {
+		if err := s.cfg.Allowance.wait(ctx, q.meter); err != nil {
 			return stoppedErr(ctx, q.Stream)
 		}
 		return next(ctx, q)

@@ -1,12 +1,12 @@
 package fetch
 
 import (
+	"context"
 	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -63,45 +63,13 @@ func (m *meters) meterOf(stream string) *meter {
 	return m.byStream[stream]
 }
 
-// meter counts for one stream. Durations are in nanoseconds.
+// meter counts for one stream.
 type meter struct {
-	requests, bytes, retries, tooMany, hits atomic.Int64
-	rateWait, pauseWait, backoff            atomic.Int64
-	first, last                             atomic.Int64
-	latency                                 histogram
-}
-
-func (m *meter) addAttempt(q *call) {
-	m.requests.Add(1)
-	m.bytes.Add(q.received)
-	if q.status == http.StatusTooManyRequests {
-		m.tooMany.Add(1)
-	}
-	at := q.sent.UnixNano()
-	m.first.CompareAndSwap(0, at)
-	raiseTo(&m.last, at)
-	m.latency.add(q.took)
-}
-
-func (m *meter) snapshot(stream string) Telemetry {
-	t := Telemetry{
-		Stream: stream, Requests: m.requests.Load(), Bytes: m.bytes.Load(),
-		Retries: m.retries.Load(), TooMany: m.tooMany.Load(), Hits: m.hits.Load(),
-		P50: m.latency.quantile(0.50), P95: m.latency.quantile(0.95), Max: time.Duration(m.latency.max.Load()),
-		RateWait:  time.Duration(m.rateWait.Load()),
-		RetryWait: time.Duration(m.pauseWait.Load() + m.backoff.Load()),
-	}
-	if first := m.first.Load(); first != 0 {
-		t.First, t.Last = time.Unix(0, first).UTC(), time.Unix(0, m.last.Load()).UTC()
-	}
-	return t
-}
-
-// histogram counts durations in buckets of a quarter octave, from 16 µs to more than an
-// hour.
-type histogram struct {
-	buckets [112]atomic.Int64
-	max     atomic.Int64
+	mu     sync.Mutex
+	counts Telemetry // without Stream, P50 and P95
+	// latencies counts the attempts by latency, in buckets of a quarter octave from 16 µs to
+	// more than an hour.
+	latencies [112]int64
 }
 
 const (
@@ -109,35 +77,71 @@ const (
 	bucketsOctave = 4
 )
 
-func (h *histogram) add(d time.Duration) {
-	i := 0
-	if d > bucketFloor {
-		i = int(math.Ceil(math.Log2(float64(d)/float64(bucketFloor)) * bucketsOctave))
+func (m *meter) addAttempt(q *call) {
+	bucket := 0
+	if q.took > bucketFloor {
+		bucket = int(math.Ceil(math.Log2(float64(q.took)/float64(bucketFloor)) * bucketsOctave))
 	}
-	h.buckets[min(i, len(h.buckets)-1)].Add(1)
-	raiseTo(&h.max, int64(d))
+	sent := q.sent.Round(0).UTC() // without the monotonic clock
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &m.counts
+	t.Requests++
+	t.Bytes += q.received
+	if q.status == http.StatusTooManyRequests {
+		t.TooMany++
+	}
+	if t.First.IsZero() || sent.Before(t.First) {
+		t.First = sent
+	}
+	if sent.After(t.Last) {
+		t.Last = sent
+	}
+	t.Max = max(t.Max, q.took)
+	m.latencies[min(bucket, len(m.latencies)-1)]++
+}
+
+// increase increases a field of counts.
+func (m *meter) increase(count *int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*count++
+}
+
+// waitFor waits for d or the end of ctx, and adds the time waited to spent, a field of counts.
+func (m *meter) waitFor(ctx context.Context, d time.Duration, spent *time.Duration) error {
+	start := time.Now()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		*spent += time.Since(start)
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *meter) snapshot(stream string) Telemetry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.counts
+	t.Stream, t.P50, t.P95 = stream, m.quantile(0.50), m.quantile(0.95)
+	return t
 }
 
 // quantile returns the upper bound of the bucket with the quantile, at most the maximum.
-func (h *histogram) quantile(p float64) time.Duration {
-	var counts [len(h.buckets)]int64
-	var total int64
-	for i := range counts {
-		counts[i] = h.buckets[i].Load()
-		total += counts[i]
-	}
-	rank := int64(math.Ceil(p * float64(total)))
-	for i, n := range counts {
+func (m *meter) quantile(p float64) time.Duration {
+	rank := int64(math.Ceil(p * float64(m.counts.Requests)))
+	for i, n := range m.latencies {
 		if rank -= n; n > 0 && rank <= 0 {
 			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsOctave)
-			return min(time.Duration(end), time.Duration(h.max.Load()))
+			return min(time.Duration(end), m.counts.Max)
 		}
 	}
 	return 0
-}
-
-// raiseTo sets v to at least n.
-func raiseTo(v *atomic.Int64, n int64) {
-	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
-	}
 }

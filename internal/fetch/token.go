@@ -42,8 +42,8 @@ func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
 	return t.known[len(t.known)-1], t.generation, nil
 }
 
-// renewToken reads the token again, unless another call did so since generation, and
-// reports whether it changed. So workers that are rejected together read the source once.
+// renewToken reads the token again, unless it has changed since this generation, and reports
+// whether it has changed. So workers that are rejected together read the source once.
 func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,8 @@ func (t *tokens) redactURL(address string) string {
 // maxExcerpt limits the excerpt of a body in an error, in bytes.
 const maxExcerpt = 120
 
-// bodyExcerpt returns the beginning of a body on one line. For JSON with a success status
+// bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if it
+// is unknown. For JSON with a success status
 // it is empty: such a body can contain records, and errors must not publish private values.
 // Control and formatting characters are removed, since errors are printed on terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -46,7 +46,7 @@ type walk struct {
 }
 
 // firstPage is the content of page 1 of a pass. No other page of the list was in flight
-// when it was read, so it is an instant at which completeness can be proven.
+// when it was read, so completeness can be proven for that instant.
 type firstPage struct {
 	total int64
 	ids   []uint64 // sorted
@@ -170,32 +170,37 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 // explicit limits below it.
 const defaultPageSize = 25
 
-// pageSizes contains what earlier lists show about the page size of the service: the
-// shortest full page that was followed by another one, or 0, and the longest page that
-// contained a complete list with a total.
-type pageSizes struct{ cut, whole atomic.Int64 }
+// pageSizes contains the page sizes of the service as far as earlier lists show them.
+type pageSizes struct {
+	mu sync.Mutex
+	// cut is the length of the shortest page that was followed by another one, or 0.
+	cut int
+	// whole is the length of the longest page that contained a complete list.
+	whole int
+}
 
 // learn evaluates page 1 of a list with a total. If more records follow, its length is a
 // page size of the service; otherwise pages have at least this length.
 func (p *pageSizes) learn(facts stream.PageFacts) {
-	n := int64(facts.Records)
+	n := facts.Records
 	if !facts.Paginated || facts.Total < 0 || n == 0 {
 		return
 	}
-	bound, better := &p.whole, func(old int64) bool { return n > old }
-	if facts.Total > n {
-		bound, better = &p.cut, func(old int64) bool { return old == 0 || n < old }
-	}
-	for old := bound.Load(); better(old) && !bound.CompareAndSwap(old, n); old = bound.Load() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case facts.Total <= int64(n):
+		p.whole = max(p.whole, n)
+	case p.cut == 0 || n < p.cut:
+		p.cut = n
 	}
 }
 
 // shortest returns the length below which a list certainly fits on one page of the service.
 func (p *pageSizes) shortest() int {
-	if cut := p.cut.Load(); cut > 0 {
-		return int(cut)
-	}
-	return int(max(defaultPageSize, p.whole.Load()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.cut, max(defaultPageSize, p.whole))
 }
 
 // readPages reads the next n pages in parallel, because a shorter walk gives the list less
