@@ -1,13 +1,14 @@
 package dialect_test
 
 import (
+	"cmp"
 	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/dialect"
 	"placementsync/internal/dictionary"
@@ -145,7 +146,7 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 			for _, c := range v.Columns {
 				want = append(want, c.Name)
 			}
-			if diff := cmp.Diff(want, outputColumns(t, v.Select)); diff != "" {
+			if diff := gocmp.Diff(want, outputColumns(t, v.Select)); diff != "" {
 				t.Errorf("%s: columns of view %s (-want +got):\n%s", e.Name, v.Name, diff)
 			}
 		}
@@ -160,7 +161,7 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range plain {
-			if diff := cmp.Diff(outputColumns(t, q.Query.SQL), outputColumns(t, q.SQL)); diff != "" {
+			if diff := gocmp.Diff(outputColumns(t, q.Query.SQL), outputColumns(t, q.SQL)); diff != "" {
 				t.Errorf("%s: columns of query %s (-want +got):\n%s", e.Name, q.Name, diff)
 			}
 			checkParams(t, e.Name, q)
@@ -199,7 +200,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		if !known {
 			want = texts[engine]
 		}
-		value := p.Default
+		value := cmp.Or(p.Default, "NULL")
 		if want == texts[engine] && value != "NULL" {
 			value = "'" + value + "'"
 		}

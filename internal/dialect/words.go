@@ -31,11 +31,12 @@ func words() map[string]map[string]string {
 
 		// Times. In Spark they are in the time zone of the session; in Trino each value
 		// contains its time zone.
-		"utc":        {Spark: "TIMESTAMP '%[1]s 00:00:00Z'", Trino: "TIMESTAMP '%[1]s 00:00:00 UTC'"},
-		"micros":     {Spark: "unix_micros(%[1]s)", Trino: "CAST(round(to_unixtime(%[1]s) * 1e6) AS BIGINT)"},
-		"month":      {Spark: "trunc(%[1]s, 'MONTH')", Trino: "date_trunc('month', %[1]s)"},
-		"week":       {Spark: "trunc(%[1]s, 'WEEK')", Trino: "date_trunc('week', %[1]s)"},
-		"days_after": {Spark: "date_add(%[1]s, CAST(%[2]s AS INT))", Trino: "date_add('day', %[2]s, %[1]s)"},
+		"utc":         {Spark: "TIMESTAMP '%[1]s 00:00:00Z'", Trino: "TIMESTAMP '%[1]s 00:00:00 UTC'"},
+		"micros":      {Spark: "unix_micros(%[1]s)", Trino: "CAST(round(to_unixtime(%[1]s) * 1e6) AS BIGINT)"},
+		"from_micros": {Spark: "timestamp_micros(%[1]s)", Trino: "CAST(from_unixtime_nanos(CAST(%[1]s AS DECIMAL(38, 0)) * 1000) AS TIMESTAMP(6) WITH TIME ZONE)"},
+		"month":       {Spark: "trunc(%[1]s, 'MONTH')", Trino: "date_trunc('month', %[1]s)"},
+		"week":        {Spark: "trunc(%[1]s, 'WEEK')", Trino: "date_trunc('week', %[1]s)"},
+		"days_after":  {Spark: "date_add(%[1]s, CAST(%[2]s AS INT))", Trino: "date_add('day', %[2]s, %[1]s)"},
 		"local_date": {Spark: "CAST(convert_timezone(current_timezone(), %[2]s, CAST(%[1]s AS TIMESTAMP_NTZ)) AS DATE)",
 			Trino: "CAST(at_timezone(%[1]s, %[2]s) AS DATE)"},
 		// midnight is the start of a date in a time zone. midnight_after is the start of the date a

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,7 +118,7 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog string) []sqlCase {
 type caseSpec struct {
 	name, catalog string
 	// query is the only query, with params as name=value lines. Empty means all queries and
-	// all views.
+	// all views. A required parameter without a line has the first value in the data.
 	query, params string
 	// lake is the prefix of the namespaces in a lake with the tables.
 	lake string
@@ -154,10 +155,10 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, of caseSpec) (te
 	db, err := query.Open(t.Context(), of.catalog, query.Options{})
 	must(t, err)
 	defer db.Close()
-	values := map[string]string{}
+	given := map[string]string{}
 	for line := range strings.Lines(of.params) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
-		values[name] = text
+		given[name] = text
 	}
 	wants := t.TempDir()
 	for _, q := range all {
@@ -166,8 +167,14 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, of caseSpec) (te
 		}
 		a := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
 		var marked []string
+		values := maps.Clone(given)
 		for _, p := range q.Params {
-			if text, given := values[p.Name]; given {
+			if _, ok := values[p.Name]; !ok && p.Default == "" {
+				known, _, err := db.ParamValues(t.Context(), p, 1)
+				must(t, err)
+				values[p.Name] = known[0]
+			}
+			if text, ok := values[p.Name]; ok {
 				a.Params = append(a.Params, value{p.Name, p.Type, text})
 				marked = append(marked, p.Name)
 			}
