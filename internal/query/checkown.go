@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,10 +28,7 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 	}
 	var problems []string
 	err = db.conn.Raw(func(raw any) error {
-		conn, ok := raw.(*duckdb.Conn)
-		if !ok {
-			return fmt.Errorf("check queries: connection is %T, not DuckDB's", raw)
-		}
+		conn := raw.(*duckdb.Conn)
 		for _, q := range l.queries {
 			if q.File == "" {
 				continue
@@ -115,13 +111,9 @@ func describeSyntaxError(ctx context.Context, conn *duckdb.Conn, text string, pa
 		Position string `json:"position"`
 	}
 	// The argument must be a constant, so it cannot be a parameter.
-	rows, err := conn.QueryContext(ctx, "SELECT CAST(json_serialize_sql("+sqltext.Literal(text)+") AS VARCHAR)", nil)
+	serialized, err := queryValue(ctx, conn, "SELECT CAST(json_serialize_sql("+sqltext.Literal(text)+") AS VARCHAR)", nil)
 	if err == nil {
-		row := make([]driver.Value, 1)
-		err = rows.Next(row)
-		if err = errors.Join(err, rows.Close()); err == nil {
-			err = json.Unmarshal([]byte(fmt.Sprint(row[0])), &result)
-		}
+		err = json.Unmarshal([]byte(fmt.Sprint(serialized)), &result)
 	}
 	at, numberErr := strconv.Atoi(result.Position)
 	characters := []rune(text)

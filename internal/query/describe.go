@@ -10,7 +10,7 @@ import (
 func (db *DB) Describe(ctx context.Context, q Query, values map[string]string) ([]Column, error) {
 	text := q.SQL[len(leadingGap.FindString(q.SQL)):]
 	q.SQL = "SELECT * FROM (" + strings.TrimRight(text, "; \t\r\n") + "\n) LIMIT 0"
-	q.long, q.stored, q.spooled = false, false, false
+	q.stored = false
 	r, err := db.Collect(ctx, q, values, 0)
 	return r.Columns, err
 }

@@ -105,7 +105,7 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, er
 			parts[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletOwners(t, d.Outlet))
 		}
 	}
-	return Query{SQL: fmt.Sprintf(outer, strings.Join(parts, " UNION ALL ")), long: true}, nil
+	return Query{SQL: fmt.Sprintf(outer, strings.Join(parts, " UNION ALL "))}, nil
 }
 
 // outletOwners returns a SELECT of the ids with which the keys of an outlet's records in a table

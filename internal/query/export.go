@@ -166,7 +166,7 @@ func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]export
 				names = append(names, table)
 			}
 			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, catalogDB, sqltext.Quote(schema), sqltext.Quote(table))
-			all[name] = exportItem{name, Query{SQL: text, long: true, stored: stored}}
+			all[name] = exportItem{name, Query{SQL: text, stored: stored}}
 		})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
@@ -235,7 +235,7 @@ func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item ex
 		path = filepath.Join(dir, item.name)
 	}
 	file := ExportFile{Source: item.name}
-	err := db.readResult(ctx, item.query.spoolIf(true), e.Values, func(rows array.RecordReader) error {
+	err := db.readResult(ctx, item.query, e.Values, true, func(rows array.RecordReader) error {
 		file.Columns = columnsOf(rows.Schema())
 		var names []string
 		for _, c := range file.Columns {

@@ -28,12 +28,9 @@ type Query struct {
 	// Each makes a check a pattern, see [Query.Expand].
 	Each string
 
-	// long results are read in pieces from a temporary table or, if stored is set, from the
-	// table of the query. SQL is then SELECT columns FROM table.
-	long, stored bool
-	// spooled results are long if their SQL can fill a temporary table.
-	spooled bool
-	// isCheck admits the header words of checks.
+	// stored is true if SQL is SELECT columns FROM table, for a stored table.
+	stored bool
+	// isCheck is true if the header may have the words of checks.
 	isCheck bool
 }
 
@@ -48,12 +45,6 @@ func (q Query) Param(name string) (Param, bool) {
 		}
 	}
 	return Param{}, false
-}
-
-// spoolIf returns the query, with a spooled result if yes is true.
-func (q Query) spoolIf(yes bool) Query {
-	q.spooled = yes && !q.long
-	return q
 }
 
 // wrapErr adds the name of the query to an error.

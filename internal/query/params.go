@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -183,15 +181,11 @@ func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (stri
 	if err != nil {
 		return "", err
 	}
-	rows, err := conn.QueryContext(ctx, "SELECT snapshot_at FROM mart.snapshot", nil)
+	newest, err := queryValue(ctx, conn, "SELECT snapshot_at FROM mart.snapshot", nil)
 	if err != nil {
 		return "", fmt.Errorf("find the newest snapshot: %w", err)
 	}
-	row := make([]driver.Value, 1)
-	if err := errors.Join(rows.Next(row), rows.Close()); err != nil {
-		return "", fmt.Errorf("find the newest snapshot: %w", err)
-	}
-	at, ok := row[0].(time.Time)
+	at, ok := newest.(time.Time)
 	if !ok {
 		return nullText, nil
 	}

@@ -207,14 +207,15 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Run runs a query, streams its rows to w and returns their number. SQL of the user is one
-// statement. With Options.Unsafe it may be several, of which the last one has the result. Run
+// Run runs a query, writes its rows to w and returns their number. SQL of the user must be one
+// statement. With Options.Unsafe it may be several, and the result is that of the last one. Run
 // returns a *UsageError for wrong parameters, a *RefusedError for a statement that does more than
-// read, and otherwise an error of DuckDB. After a *TimeoutError, w may still be written to until
-// Abandoned is closed.
+// read, and otherwise an error of DuckDB. After a *TimeoutError, the query may still write to w
+// until Abandoned is closed.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	err := db.readResult(ctx, q.spoolIf(isStreaming(w)), values, func(r array.RecordReader) (err error) {
+	_, isShort := w.(*collector)
+	err := db.readResult(ctx, q, values, !isShort, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		if excel, ok := w.(*excelWriter); ok {
 			excel.discard()
@@ -227,17 +228,15 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, nil
 }
 
-// readResult runs a query and calls use with its result in Arrow batches.
-func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, use func(array.RecordReader) error) error {
+// readResult runs a query and calls use with its result in Arrow batches. With spooled, it reads
+// the result in pieces from a temporary table, if the statement can fill one.
+func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
 	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error {
 		return db.conn.Raw(func(raw any) error {
-			conn, ok := raw.(*duckdb.Conn)
-			if !ok {
-				return fmt.Errorf("run query: connection is %T, not DuckDB's", raw)
-			}
-			s, args, err := db.admitQuery(ctx, conn, q, values)
+			conn := raw.(*duckdb.Conn)
+			s, args, err := db.admitQuery(ctx, conn, q, values, spooled)
 			if err != nil {
 				return err
 			}
@@ -247,11 +246,11 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
 				return err
 			}
-			if q.spooled && s.storable && spoolResult(ctx, conn, q, args) {
-				q.SQL, q.long, q.stored = "SELECT * FROM "+spool, true, true
+			if spooled && !q.stored && s.storable && spoolResult(ctx, conn, q, args) {
+				q.SQL, q.stored = "SELECT * FROM "+spool, true
 			}
-			if q.long {
-				return readLong(ctx, conn, q, args, use)
+			if q.stored {
+				return readStored(ctx, conn, q, use)
 			}
 			return readArrow(ctx, conn, q, args, use)
 		})
@@ -287,11 +286,12 @@ func (db *DB) addAbandoned(work <-chan struct{}) {
 // if there are no such queries.
 func (db *DB) Abandoned() <-chan struct{} { return db.abandoned }
 
-// admitQuery prepares a query and its arguments. It returns a *RefusedError for a user's query
-// that does more than read. Built-in queries are trusted.
-func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string) (s statement, args []any, err error) {
+// admitQuery prepares the arguments of a query. It returns a *RefusedError for a user's query
+// that does more than read. Built-in queries are trusted: their statement is prepared only with
+// spooled, and is empty otherwise.
+func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, spooled bool) (s statement, args []any, err error) {
 	own := q.IsOwn()
-	if own || q.spooled {
+	if own || spooled {
 		if s, err = prepareStatement(conn, q.SQL); err != nil {
 			return s, nil, q.wrapErr(err)
 		}

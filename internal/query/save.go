@@ -36,7 +36,7 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) (err error) {
 		if o.Format == Parquet {
-			return db.readResult(ctx, q.spoolIf(true), values, func(r array.RecordReader) (err error) {
+			return db.readResult(ctx, q, values, true, func(r array.RecordReader) (err error) {
 				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
 				return err
 			})
@@ -109,11 +109,7 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 
 func (db *DB) registerView(r array.RecordReader, name string) (release func(), err error) {
 	err = db.conn.Raw(func(raw any) error {
-		conn, ok := raw.(*duckdb.Conn)
-		if !ok {
-			return fmt.Errorf("connection is %T, not DuckDB's", raw)
-		}
-		arrow, err := duckdb.NewArrowFromConn(conn)
+		arrow, err := duckdb.NewArrowFromConn(raw.(*duckdb.Conn))
 		if err != nil {
 			return err
 		}

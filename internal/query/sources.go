@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,11 +115,8 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 	ctx, cancel, explain := withTimeout(ctx, p.db.opts.Timeout)
 	defer cancel()
 	use := func(raw any) error {
-		conn, ok := raw.(*duckdb.Conn)
-		if !ok {
-			return fmt.Errorf("plan query: connection is %T, not DuckDB's", raw)
-		}
-		s, args, err := p.db.admitQuery(ctx, conn, q, values)
+		conn := raw.(*duckdb.Conn)
+		s, args, err := p.db.admitQuery(ctx, conn, q, values, false)
 		if err != nil {
 			return err
 		}
@@ -161,16 +157,11 @@ type planStep struct {
 
 // readPlan returns the plan of an admitted statement without running it.
 func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (plan []planStep, err error) {
-	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
+	value, err := queryValue(ctx, conn, explainJSON+text, args)
 	if err != nil {
 		return nil, err
 	}
-	row := make([]driver.Value, len(rows.Columns()))
-	err = rows.Next(row)
-	if err := errors.Join(err, rows.Close()); err != nil {
-		return nil, fmt.Errorf("read the plan of the query: %w", err)
-	}
-	if err := json.Unmarshal([]byte(fmt.Sprint(row[len(row)-1])), &plan); err != nil {
+	if err := json.Unmarshal([]byte(fmt.Sprint(value)), &plan); err != nil {
 		return nil, fmt.Errorf("read the plan of the query: %w", err)
 	}
 	return plan, nil

@@ -14,29 +14,23 @@ import (
 )
 
 const (
-	// spool is the temporary table of a long result. The driver keeps a whole result in memory,
-	// in addition to DuckDB's memory limit. A temporary table is subject to the limit and is
-	// spilled to disk.
+	// spool is the temporary table of a spooled result. The driver keeps a whole result in
+	// memory, in addition to DuckDB's memory limit. A temporary table counts towards the limit
+	// and is spilled to disk.
 	spool = `temp.main."spooled result"`
-	// spoolRows is the number of rows of a long result that are in memory at a time.
-	spoolRows = 40_960
+	// pieceRows is the number of rows of a piece.
+	pieceRows = 40_960
 )
 
-// readLong is readArrow for results of any length. It reads a stored table in pieces, and other
-// results from the spool. q is one statement whose columns have different names.
-func readLong(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use func(array.RecordReader) error) error {
-	from, err := duckdb.NewArrowFromConn(conn)
+// readStored is readArrow for a query whose SQL is SELECT columns FROM table. It reads the table
+// in pieces.
+func readStored(ctx context.Context, conn *duckdb.Conn, q Query, use func(array.RecordReader) error) error {
+	arrow, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
 		return fmt.Errorf("run query: %w", err)
 	}
-	r := &pieces{ctx: ctx, from: from, text: q.SQL}
+	r := &pieceReader{ctx: ctx, arrow: arrow, text: q.SQL}
 	defer r.Release()
-	if !q.stored {
-		if err := execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...); err != nil {
-			return q.wrapErr(asRefusal(err))
-		}
-		r.text = "SELECT * FROM " + spool
-	}
 	if err := r.openFirst(); err != nil {
 		return q.wrapErr(asRefusal(err))
 	}
@@ -76,21 +70,22 @@ func namedValues(args []any) []driver.NamedValue {
 	return values
 }
 
-// pieces is an array.RecordReader that reads a stored table in ranges of rowid.
-type pieces struct {
-	ctx  context.Context
-	from *duckdb.Arrow
+// pieceReader is an array.RecordReader that reads a table in ranges of rowid.
+type pieceReader struct {
+	ctx   context.Context
+	arrow *duckdb.Arrow
+	// text is SELECT columns FROM table.
 	text string
-	// The next piece begins at rowid next. end is the rowid after the last row.
+	// next is the first rowid of the next piece. end is the rowid after the last row.
 	next, end int64
 	err       error
 
 	array.RecordReader // the current piece, or nil
 }
 
-func (p *pieces) openFirst() error {
+func (p *pieceReader) openFirst() error {
 	_, table, _ := strings.Cut(p.text, " FROM ")
-	last, err := p.from.QueryContext(p.ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
+	last, err := p.arrow.QueryContext(p.ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
 	if err != nil {
 		return err
 	}
@@ -101,18 +96,18 @@ func (p *pieces) openFirst() error {
 	return errors.Join(last.Err(), p.openNext())
 }
 
-func (p *pieces) openNext() error {
-	part, err := p.from.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+spoolRows))
+func (p *pieceReader) openNext() error {
+	part, err := p.arrow.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+pieceRows))
 	if err != nil {
 		return err
 	}
 	p.Release()
-	p.RecordReader, p.next = part, p.next+spoolRows
+	p.RecordReader, p.next = part, p.next+pieceRows
 	return nil
 }
 
 // Next implements array.RecordReader.
-func (p *pieces) Next() bool {
+func (p *pieceReader) Next() bool {
 	for !p.RecordReader.Next() {
 		if p.err = p.RecordReader.Err(); p.err != nil || p.next >= p.end {
 			return false
@@ -125,13 +120,13 @@ func (p *pieces) Next() bool {
 }
 
 // Err implements array.RecordReader.
-func (p *pieces) Err() error { return p.err }
+func (p *pieceReader) Err() error { return p.err }
 
-// Retain does nothing, because pieces has a single owner.
-func (p *pieces) Retain() {}
+// Retain does nothing, because a pieceReader has a single owner.
+func (p *pieceReader) Retain() {}
 
 // Release implements array.RecordReader.
-func (p *pieces) Release() {
+func (p *pieceReader) Release() {
 	if p.RecordReader != nil {
 		p.RecordReader.Release()
 	}

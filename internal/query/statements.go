@@ -35,10 +35,7 @@ func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 		}
 		return s, asRefusal(err)
 	}
-	stmt, ok := prepared.(*duckdb.Stmt)
-	if !ok {
-		return s, fmt.Errorf("prepare query: statement is %T, not DuckDB's", prepared)
-	}
+	stmt := prepared.(*duckdb.Stmt)
 	defer func() { err = errors.Join(err, stmt.Close()) }()
 	if s.kind, err = stmt.StatementType(); err != nil {
 		return s, err
@@ -184,17 +181,26 @@ func refuseSideEffects(ctx context.Context, conn *duckdb.Conn, s statement, text
 	if callsSideEffect(text) {
 		return &RefusedError{Reason: refusedFunction}
 	}
-	rows, err := conn.QueryContext(ctx, "EXPLAIN (FORMAT json) "+text, namedValues(args))
+	plan, err := queryValue(ctx, conn, explainJSON+text, args)
 	if err != nil {
 		return asRefusal(err)
 	}
-	row := make([]driver.Value, len(rows.Columns()))
-	err = rows.Next(row)
-	if err := errors.Join(err, rows.Close()); err != nil {
-		return fmt.Errorf("read the plan of the query: %w", err)
-	}
-	if sideEffectStep.MatchString(fmt.Sprint(row)) {
+	if sideEffectStep.MatchString(fmt.Sprint(plan)) {
 		return &RefusedError{Reason: refusedFunction}
 	}
 	return nil
+}
+
+// explainJSON precedes a statement whose plan is read.
+const explainJSON = "EXPLAIN (FORMAT json) "
+
+// queryValue returns the last value of the first row of a result.
+func queryValue(ctx context.Context, conn *duckdb.Conn, text string, args []any) (driver.Value, error) {
+	rows, err := conn.QueryContext(ctx, text, namedValues(args))
+	if err != nil {
+		return nil, err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	err = rows.Next(row)
+	return row[len(row)-1], errors.Join(err, rows.Close())
 }

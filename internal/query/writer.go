@@ -16,21 +16,6 @@ type Writer interface {
 	End() error
 }
 
-// isStreaming reports whether a writer writes each row immediately.
-func isStreaming(w Writer) bool {
-	switch w.(type) {
-	case *csvWriter, *jsonWriter, *markdownWriter, *verticalWriter, *excelWriter, Streaming:
-		return true
-	}
-	return false
-}
-
-// Streaming is implemented by writers of other packages that write each row immediately.
-type Streaming interface {
-	Writer
-	IsStreaming()
-}
-
 // Format is the format of a written result.
 type Format string
 

@@ -42,10 +42,6 @@ type collector struct {
 	noNumber int
 }
 
-var _ query.Streaming = (*collector)(nil)
-
-func (*collector) IsStreaming() {}
-
 func (c *collector) Begin(columns []query.Column) error {
 	c.columns = columns
 	if name := c.watch.When.Column; name != "" {
