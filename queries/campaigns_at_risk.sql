@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaigns at risk
 -- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
--- about: Budget and dates of unfinished campaigns. projected_total adds to the sales, without refunded items, the average sale price for each planned article that has not begun. Articles are expected at the usual pace: the median time from start to first publication in the window. late_for_target and late_for_promise count those expected after the target date, and after the promised delivery.
+-- about: Budget and dates of unfinished campaigns. projected_total adds to the sales, without refunded items, the average sale price for each planned article that has not begun. Articles are expected at the usual pace: the median time from start to first publication in the window. late_for_target counts the articles that are expected after the target date, late_for_promise those that are expected after their promised delivery.
 -- param: days COUNT 90 -- length of the window of the pace, which ends at the snapshot, in days
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles

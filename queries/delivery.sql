@@ -1,6 +1,6 @@
 -- subject: throughput
 -- title: Delivery against the promised date
--- grain: one row per outlet, writer, client profile or type of channel, and one for articles without one
+-- grain: one row per outlet, writer, client profile or type of channel, and one for articles without any
 -- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. The type of channel is that of the bought listing, or else of the first placement that the item includes. Deleted articles and items are left out.
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
 -- param: days COUNT 90 -- length of the period in days, without since

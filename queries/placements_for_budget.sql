@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if prefer is authority. Listings that cost more than the rest are skipped. A set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out.
+-- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if prefer is authority. Listings that cost more than the rest of the budget are skipped. A set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
@@ -43,7 +43,7 @@ ranked AS MATERIALIZED (
             domain_authority DESC, amount, listing_id) AS rank
     FROM listing_amounts
 ),
--- Each step takes the first listing behind the last one that the rest of the budget pays for.
+-- Each step takes the next listing that the rest of the budget pays for.
 choices AS (
     SELECT
         CAST(0 AS BIGINT)         AS place,

@@ -33,8 +33,8 @@ segments AS (
     GROUP BY ALL
     HAVING listings > greatest(1, $min_peers)
 ),
--- Without its own price, the lower middle of the others is the entry at half of all, one
--- later if the own price is at or before it.
+-- The median of the other listings is the entry at half of the sorted prices, or the next entry if
+-- the own price of the listing is at or before it.
 comparisons AS (
     SELECT
         p.*,

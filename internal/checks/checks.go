@@ -88,9 +88,9 @@ func checkNames(all []query.Query) (names []string) {
 
 // Fault is a rule with an unknown name or an invalid value.
 type Fault struct {
-	// Path is the path of the key or value below checks.rules.
+	// Path is the path of a key in the configuration, below checks.rules.
 	Path string
-	// Value is the invalid value. Nil means that the key is wrong.
+	// Value is the invalid value. It is nil if the key is wrong.
 	Value   any
 	Message string
 }
@@ -102,7 +102,7 @@ func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		i := slices.Index(known, name)
 		if i < 0 {
-			faults = append(faults, Fault{Path: name, Message: "is no check: " + suggest(known, name)})
+			faults = append(faults, Fault{Path: name, Message: "is not a check: " + suggest(known, name)})
 			continue
 		}
 		var params []string
@@ -114,7 +114,7 @@ func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
 		for _, param := range slices.Sorted(maps.Keys(rules[name].Params)) {
 			path, value := name+".params."+param, rules[name].Params[param]
 			if !slices.Contains(params, param) {
-				faults = append(faults, Fault{Path: path, Message: "is no parameter of " + name + ": " + suggest(params, param)})
+				faults = append(faults, Fault{Path: path, Message: "is not a parameter of " + name + ": " + suggest(params, param)})
 				continue
 			}
 			p, _ := all[i].Param(param)
@@ -149,19 +149,19 @@ func reservedParams() []string { return []string{paramSnapshot, paramRun, paramP
 // them.
 const maxSampleRows, maxSampleText = 3, 200
 
-// Run runs the checks on an open snapshot, one after another, and returns a result for each. A
-// check with several parts has the time limit of one query. A check that fails to run gives a
-// result, too. An error means that the context was canceled or the evidence of the snapshot
+// Run runs the checks on an open snapshot, one after another, and returns a result for each, also
+// for a check that fails to run. The parts of a check together have the time limit of one query.
+// An error means that the context was canceled, or that the grades or row counts of the snapshot
 // cannot be read.
 func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
-	scope, err := readScope(ctx, db)
+	in, err := readScope(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("audit the snapshot: %w", err)
 	}
 	var results []ledger.Check
 	for _, q := range s.checks {
 		began := time.Now()
-		result := s.runOne(ctx, db, scope, q)
+		result := s.runOne(ctx, db, in, q)
 		if cause := context.Cause(ctx); cause != nil {
 			return results, cause
 		}
@@ -180,8 +180,8 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 		result.Outcome, result.Reason = ledger.CheckSkipped, skip
 		return result
 	}
-	// The parts run one after another, so that a pattern needs the memory of one part only. A
-	// part that does not run must not hide the rows of others.
+	// The parts run one after another, so that a check needs the memory of only one part. An error
+	// of one part must not hide the rows of the others.
 	var found query.Result
 	unread := false
 	for _, part := range parts {
@@ -209,7 +209,7 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
 	case unread:
-		result.Outcome, result.Reason = ledger.CheckSkipped, "no table of it was read"
+		result.Outcome, result.Reason = ledger.CheckSkipped, "none of its tables was read"
 	default:
 		result.Outcome = ledger.CheckPassed
 	}
@@ -225,9 +225,9 @@ func (s Set) NotRun(err error) []ledger.Check {
 	return results
 }
 
-// Prepare returns the query that finds all violating rows of a check in an open snapshot,
-// with the values of its parameters. A non-empty skipped is the reason why there is no data to
-// compare. An unknown name is a *query.UsageError.
+// Prepare returns the query for all violating rows of a check in an open snapshot, and the values
+// of its parameters. If the check has no data to compare, skipped is the reason. An unknown name is
+// a *query.UsageError.
 func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Query, values map[string]string, skipped string, err error) {
 	one, err := s.Choose([]string{name})
 	if err != nil {
@@ -241,14 +241,14 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	if err != nil || skipped != "" {
 		return q, nil, skipped, err
 	}
-	return query.Unite(parts), values, "", nil
+	return query.UnionParts(parts), values, "", nil
 }
 
-// prepare expands a check for a snapshot and returns the values of its parameters. A non-empty
-// skip is the reason why there is no data to compare.
+// prepare expands a check for a snapshot and returns the values of its parameters. If the check
+// has no data to compare, skip is the reason.
 func (s Set) prepare(db *query.DB, in scope, q query.Query) (parts []query.Query, values map[string]string, skip string, err error) {
 	if q.ReadsBefore() && !db.HasBefore() {
-		return nil, nil, "there is no snapshot before", nil
+		return nil, nil, "there is no previous snapshot", nil
 	}
 	parts, err = q.Expand(in.moved, s.private)
 	if err == nil && len(parts) == 0 {
@@ -273,8 +273,8 @@ func firstLine(err error) string {
 	return line
 }
 
-// sample returns the first violating rows as a JSON array of objects, long texts cut. It is nil
-// if a value has no valid JSON.
+// sample returns the first violating rows as a JSON array of objects, with long texts cut. It is
+// nil if a value is not valid JSON.
 func sample(found query.Result) json.RawMessage {
 	text := []byte("[")
 	for i, row := range found.Rows {
@@ -304,16 +304,16 @@ func sample(found query.Result) json.RawMessage {
 	return text
 }
 
-// scope is the audited snapshot, and the tables that its run read.
+// scope is the audited snapshot and the tables to check.
 type scope struct {
 	snapshot query.Snapshot
-	// read contains the tables of the streams that were read. moved contains the tables of
-	// read in which at least a tenth of the rows are new, changed or gone.
+	// read contains the tables of the streams that the run of the snapshot read. moved contains
+	// those of them in which at least a tenth of the rows are new, changed or gone.
 	read, moved []string
 }
 
-// movedShare means that one in movedShare rows of a table must have changed. The expensive
-// comparisons of whole columns cannot fail if fewer rows changed, and are skipped.
+// movedShare is the reciprocal of the share of rows that must have changed in a table. With fewer
+// changes, the expensive comparisons of whole columns cannot fail and are skipped.
 const movedShare = 10
 
 func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
@@ -330,13 +330,13 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
-	still, err := db.Collect(ctx, query.Text(fmt.Sprintf(
+	quiet, err := db.Collect(ctx, query.Text(fmt.Sprintf(
 		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", movedShare)), run, all)
 	if err != nil {
 		return in, err
 	}
 	unmoved := map[string]bool{}
-	for _, r := range still.Rows {
+	for _, r := range quiet.Rows {
 		unmoved[r.Get("table_name").Text] = true
 	}
 	for _, st := range stream.All() {
@@ -355,8 +355,8 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	return in, nil
 }
 
-// isUnread reports whether the check reads tables of main, but the run read no table of them.
-// An earlier run has audited the same rows.
+// isUnread reports whether the check reads tables of main, and the run read none of these tables.
+// Then an earlier run has audited the same rows.
 func (in scope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
 	sources, err := db.Sources(ctx, q, values)
 	if err != nil || len(sources) == 0 {

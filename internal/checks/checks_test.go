@@ -231,8 +231,8 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	}
 }
 
-// TestChangedPrivacyRulesAreNoFinding publishes values that a changed privacy rule has dropped or
-// hashed. Without a rule the same changes must be findings.
+// TestChangedPrivacyRulesAreNoFinding runs the checks on values that a changed privacy rule has
+// dropped or hashed. Without the rule, the same changes must be findings.
 func TestChangedPrivacyRulesAreNoFinding(t *testing.T) {
 	const rows = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
 INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
@@ -328,8 +328,8 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 // thresholds and its limits.
 func TestHeadersExplain(t *testing.T) {
 	for _, q := range load(t, "", nil, nil).List() {
-		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not found: ") {
-			t.Errorf("%s: the header needs Reason: and Not found: in about: %s", q.Name, q.About)
+		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not detected: ") {
+			t.Errorf("%s: the header needs Reason: and Not detected: in about: %s", q.Name, q.About)
 		}
 		for _, p := range q.Params {
 			if p.Default == "" || p.About == "" {
@@ -353,10 +353,10 @@ func TestInvalidRules(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %v %s", f.Path, f.Value, f.Message))
 	}
 	want := []string{
-		`host_listed_twice.params.a: <nil> is no parameter of host_listed_twice: it has none`,
-		`price_median_mooved: <nil> is no check: did you mean price_median_moved?`,
+		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: it has none`,
+		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
 		`prices_scaled.params.share: much does not fit: parameter "share": "much" is not a number such as 12.50`,
-		`prices_scaled.params.snapshot: <nil> is no parameter of prices_scaled: use one of share, low, high, min_prices`,
+		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

@@ -75,18 +75,18 @@ func (db *DB) storedTables(ctx context.Context, database string) ([]storedTable,
 	return tables, err
 }
 
-// scanRows scans each row of a query into variables and then calls each.
-func (db *DB) scanRows(ctx context.Context, query string, args, into []any, each func()) error {
+// scanRows scans each row of a query into the variables and then calls use.
+func (db *DB) scanRows(ctx context.Context, query string, args, variables []any, use func()) error {
 	rows, err := db.conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
+		if err := rows.Scan(variables...); err != nil {
 			return err
 		}
-		each()
+		use()
 	}
 	return rows.Err()
 }
@@ -111,9 +111,8 @@ func (t storedTable) viewSQL(s Snapshot) string {
 	return b.String()
 }
 
-// selectSQL selects the rows of the table at a snapshot. Of the rows in main, those that were
-// valid at that time were in main then. Rows that left main since are in past. Hidden columns
-// are NULL.
+// selectSQL selects the rows that the table had at a snapshot. They are still in main, or have
+// moved to past since. Hidden columns are NULL.
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
 	switch {
@@ -171,8 +170,8 @@ func timeLiteral(t time.Time) string {
 }
 
 // definitionsSQL selects the statements that create the views and macros of the file. They name
-// no database and so refer to the current one. The macros that compare two snapshots are left
-// out: they would bind every table once more, and in the newest catalog they work for any time.
+// no database, so they refer to the current one. The macros that compare two snapshots are left
+// out: creating them takes long, and those of the newest catalog compare any two times.
 func definitionsSQL() string {
 	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
@@ -194,8 +193,8 @@ func viewCommentsSQL() string {
 
 // readStatements runs a query that selects statements from the file's system tables.
 func (db *DB) readStatements(ctx context.Context, query string) (statements []string, err error) {
-	var one string
-	err = db.scanRows(ctx, query, []any{newestDB}, []any{&one}, func() { statements = append(statements, one) })
+	var text string
+	err = db.scanRows(ctx, query, []any{newestDB}, []any{&text}, func() { statements = append(statements, text) })
 	return statements, err
 }
 

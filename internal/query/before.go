@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,28 +12,28 @@ import (
 // Before configures the database "before", which contains views of main, past and meta in the
 // previous snapshot.
 type Before struct {
-	// Catalog is the DuckDB file of the snapshot before. Empty means that it is derived from
+	// Catalog is the DuckDB file of the previous snapshot. Empty means that it is derived from
 	// the history of the open file.
 	Catalog string
-	// Hidden lists columns as table.column that are NULL in before: private columns may have
-	// been published by an earlier night.
+	// Hidden lists columns, as table.column, that are NULL in before. They are private now, and
+	// an earlier night may have published their values.
 	Hidden []string
 }
 
-// Names of attached databases: before contains the views, beforeFile is the file Before.Catalog.
-const before, beforeFile = "before", "before_file"
+// Names of attached databases. beforeDB contains the views. beforeFileDB is the file Before.Catalog.
+const beforeDB, beforeFileDB = "before", "before_file"
 
 // attachBefore creates the database before. It does nothing if there is no earlier snapshot, see
 // HasBefore.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	source := db.fileName()
-	var tablesAt func(t storedTable) string
+	var selectRows func(t storedTable) string
 	if b.Catalog != "" {
-		source = beforeFile
-		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+beforeFile+" (READ_ONLY)"); err != nil {
+		source = beforeFileDB
+		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+beforeFileDB+" (READ_ONLY)"); err != nil {
 			return err
 		}
-		tablesAt = func(t storedTable) string {
+		selectRows = func(t storedTable) string {
 			return fmt.Sprintf("SELECT %s FROM %s", t.columnList(b.Hidden), t.qualifiedName(t.schema))
 		}
 	} else {
@@ -42,26 +41,26 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 		if err != nil {
 			return err
 		}
-		last := len(all) - 1
+		shown := len(all) - 1
 		if db.asOf != nil {
-			last = slices.Index(all, *db.asOf)
+			shown = slices.Index(all, *db.asOf)
 		}
-		if last < 1 {
+		if shown < 1 {
 			return nil
 		}
-		tablesAt = func(t storedTable) string { return t.selectSQL(all[last-1], b.Hidden) }
+		selectRows = func(t storedTable) string { return t.selectSQL(all[shown-1], b.Hidden) }
 	}
 	tables, err := db.storedTables(ctx, source)
 	if err != nil {
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "CREATE SCHEMA %[1]s.past;\nCREATE SCHEMA %[1]s.meta;\n", before)
+	fmt.Fprintf(&text, "CREATE SCHEMA %[1]s.past;\nCREATE SCHEMA %[1]s.meta;\n", beforeDB)
 	for _, t := range tables {
-		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", before, sqltext.Quote(t.schema), sqltext.Quote(t.name), tablesAt(t))
+		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", beforeDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
 	}
-	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+before, "BEGIN", text.String(), "COMMIT"); err != nil {
-		return errors.Join(errors.New("show the snapshot before"), err)
+	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB, "BEGIN", text.String(), "COMMIT"); err != nil {
+		return fmt.Errorf("show the previous snapshot: %w", err)
 	}
 	db.hasBefore = true
 	return nil

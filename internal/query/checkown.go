@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// CheckOwn checks the user's queries and checks. It returns a *FilesError for queries that do not
-// parse, that do more than read or that name a table or column which the catalog does not have.
-// db may be nil, as before the first night; then names are not checked.
+// CheckOwn validates the user's queries and checks. It returns a *FilesError for queries that do
+// not parse, do more than read, or name a table or column that the catalog does not have. db is
+// nil before the first night. Names are then not validated.
 func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 	hasCatalog := db != nil
 	if !hasCatalog {
@@ -41,7 +41,7 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 				if err != nil {
 					return err
 				}
-				if len(parts) > 0 { // a check with "each" has no parts if none of its tables exists
+				if len(parts) > 0 { // a check has no parts if "each" names no existing table
 					q = parts[0]
 				}
 			}
@@ -70,14 +70,14 @@ func tableNames() (names []string) {
 }
 
 // checkText returns the first problem of a query text as ":line:column: problem". It is empty
-// for a valid query.
-func checkText(ctx context.Context, conn *duckdb.Conn, text string, hasCatalog bool) string {
+// for a valid query. With bind, tables and columns must exist.
+func checkText(ctx context.Context, conn *duckdb.Conn, text string, bind bool) string {
 	s, err := prepareStatement(conn, text)
 	de, isDuckDB := errors.AsType[*duckdb.Error](err)
 	switch {
 	case isDuckDB && de.Type == duckdb.ErrorTypeParser:
 		return describeSyntaxError(ctx, conn, text, err)
-	case err != nil && !hasCatalog && IsMissing(err):
+	case err != nil && !bind && IsMissing(err):
 		return ""
 	case err != nil:
 		return describeError(err)

@@ -22,11 +22,11 @@ const (
 // The first word of [Query.Each].
 const (
 	// EachTable repeats a check for tables. {table} and {name} are the name of the table, as
-	// an identifier and as a text. Names behind the word limit the check to these tables.
+	// an identifier and as a text. Names of tables after the word limit the check to them.
 	EachTable = "table"
 	// EachReference repeats a check for the references that schema/ declares. {table} and
-	// {column} contain the values, {target} and {target_column} are the key that they name.
-	// {name} and {target_name} are both as table.column, as texts.
+	// {column} contain the reference, {target} and {target_column} the key that it names.
+	// {name} and {target_name} are table.column of both, as texts.
 	EachReference = "reference"
 )
 
@@ -45,13 +45,13 @@ ORDER BY severity, check_name`
 // name means no user-defined checks. A check is a query whose header also has a severity; it returns
 // the rows that violate it. It returns the errors of [Load].
 func LoadChecks(dir string) (Library, error) {
-	s := queryKind{folder: "queries/checks", key: "checks.dir", isCheck: true}
+	k := queryKind{folder: "queries/checks", key: "checks.dir", isCheck: true}
 	files, err := fs.Sub(queries.Checks, "checks")
 	if err != nil {
 		return Library{}, err
 	}
-	builtIn, err := s.list(files)
-	return s.load(builtIn, err, dir)
+	builtIn, err := k.list(files)
+	return k.load(builtIn, err, dir)
 }
 
 // checkFaults returns the mistakes in the header of a check.
@@ -70,9 +70,9 @@ func (q Query) checkFaults() (faults []fault) {
 	return faults
 }
 
-var beforeName = regexp.MustCompile(`(?i)\b` + before + `\.`)
+var beforeName = regexp.MustCompile(`(?i)\b` + beforeDB + `\.`)
 
-// ReadsBefore reports whether a check compares with the snapshot before.
+// ReadsBefore reports whether a check reads the database before.
 func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeader()) }
 
 // withoutHeader returns the SQL without the comments at its top.
@@ -89,7 +89,8 @@ func (q Query) splitEach() (kind string, tables []string) {
 
 // Expand writes out a check with Each: one query for each of the tables, or for each
 // reference that begins or ends in one of them. References of private columns, given as
-// table.column, and of nested rows to their own record are left out. Any other check is its only part.
+// table.column, and of nested rows to their own record are left out. A check without Each is
+// returned as the only part.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	kind, only := q.splitEach()
 	if kind == "" {
@@ -127,8 +128,9 @@ func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	return parts, nil
 }
 
-// Unite joins the parts of a check to one query, which needs the memory of all of them.
-func Unite(parts []Query) Query {
+// UnionParts returns one query with the rows of all parts of a check. It needs the memory of all
+// parts at the same time.
+func UnionParts(parts []Query) Query {
 	q := parts[0]
 	if len(parts) > 1 {
 		var texts []string

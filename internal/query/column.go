@@ -39,21 +39,6 @@ func checkTypes(columns []Column) error {
 	return nil
 }
 
-// batch is an Arrow batch of result rows with unwrapped arrays.
-type batch struct {
-	columns []Column
-	arrays  []arrow.Array
-	len     int
-}
-
-func newBatch(columns []Column, record arrow.RecordBatch) *batch {
-	b := &batch{columns: columns, len: int(record.NumRows())}
-	for _, a := range record.Columns() {
-		b.arrays = append(b.arrays, storageOf(a))
-	}
-	return b
-}
-
 // storageOf unwraps an extension array. Arrow returns extension arrays for the types that are
 // registered in the process, and plain arrays for others.
 func storageOf(a arrow.Array) arrow.Array {
@@ -63,8 +48,8 @@ func storageOf(a arrow.Array) arrow.Array {
 	return a
 }
 
-// Row is one row of a result: a row of a stream, which is valid until Writer.Row returns, or a
-// Record.
+// Row is one row of a result. A Record is one. The rows that Run writes are valid only until
+// Writer.Row returns.
 type Row interface {
 	IsNull(column int) bool
 	// Value returns a copy of a value.
@@ -76,12 +61,14 @@ type Row interface {
 	AppendJSON(dst []byte, column int) []byte
 }
 
+// batchRow is a row of an Arrow batch.
 type batchRow struct {
-	batch *batch
-	at    int
+	columns []Column
+	arrays  []arrow.Array // those of the batch, unwrapped
+	at      int           // index of the row
 }
 
-func (r *batchRow) IsNull(column int) bool { return r.batch.arrays[column].IsNull(r.at) }
+func (r *batchRow) IsNull(column int) bool { return r.arrays[column].IsNull(r.at) }
 
 func (r *batchRow) Value(column int) Value {
 	return Value{Text: string(r.AppendText(nil, column)), Null: r.IsNull(column)}
@@ -91,11 +78,11 @@ func (r *batchRow) AppendText(dst []byte, column int) []byte {
 	if r.IsNull(column) {
 		return dst
 	}
-	return r.batch.columns[column].codec.text(dst, r.batch.arrays[column], r.at)
+	return r.columns[column].codec.text(dst, r.arrays[column], r.at)
 }
 
 func (r *batchRow) AppendJSON(dst []byte, column int) []byte {
-	return r.batch.columns[column].codec.appendJSON(dst, r.batch.arrays[column], r.at)
+	return r.columns[column].codec.appendJSON(dst, r.arrays[column], r.at)
 }
 
 // extensionName returns DuckDB's name for the type of an extension field, as written with

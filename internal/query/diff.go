@@ -84,8 +84,8 @@ func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }
 
-// changesQuery combines the changes of all tables. outer contains %s for the SELECT of them.
-// The changes come from the catalog's macros, which know the key of each table.
+// changesQuery returns outer with a SELECT of the changes of all tables in place of %s. The changes
+// come from the catalog's macros, which know the key of each table.
 func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
@@ -108,13 +108,12 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, er
 	return Query{SQL: fmt.Sprintf(outer, strings.Join(parts, " UNION ALL "))}, nil
 }
 
-// outletOwners returns a SELECT of the ids with which the keys of an outlet's records in a table
-// begin. It includes records that belonged to the outlet earlier. It is empty for tables that are
-// not part of the catalog of an outlet.
+// outletOwners returns a SELECT of ids. A record of the table belongs to the outlet, now or earlier,
+// if its key begins with one of them. The text is empty for tables without records of outlets.
 func outletOwners(table, outlet string) string {
 	id := sqltext.Literal(outlet)
-	ids := func(column, of string) string {
-		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, of, id)
+	ids := func(column, source string) string {
+		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, source, id)
 	}
 	switch {
 	case table == "outlets" || table == "outlet_tags" || table == "outlet_products":

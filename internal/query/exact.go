@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
@@ -11,11 +13,11 @@ import (
 type exactReader struct {
 	array.RecordReader
 	schema  *arrow.Schema
-	retyped []int
-	current arrow.RecordBatch
+	retyped []int             // indexes of the HUGEINT columns
+	current arrow.RecordBatch // the converted batch, or nil
 }
 
-// newExactReader also converts JSON columns to text if plainJSON is true.
+// newExactReader returns a reader that also converts JSON columns to text if plainJSON is true.
 func newExactReader(r array.RecordReader, plainJSON bool) *exactReader {
 	e := &exactReader{RecordReader: r}
 	fields := r.Schema().Fields()
@@ -57,9 +59,18 @@ func (e *exactReader) RecordBatch() arrow.RecordBatch {
 	if len(e.retyped) == 0 {
 		return record
 	}
-	if e.current == nil {
-		e.current = e.retypeBatch(record)
+	if e.current != nil {
+		return e.current
 	}
+	columns := slices.Clone(record.Columns())
+	for _, i := range e.retyped {
+		d := columns[i].Data()
+		data := array.NewData(e.schema.Field(i).Type, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset())
+		columns[i] = array.NewDecimal128Data(data)
+		data.Release()
+		defer columns[i].Release()
+	}
+	e.current = array.NewRecordBatch(e.schema, columns, record.NumRows())
 	return e.current
 }
 
@@ -77,16 +88,4 @@ func (e *exactReader) releaseCurrent() {
 		e.current.Release()
 		e.current = nil
 	}
-}
-
-func (e *exactReader) retypeBatch(record arrow.RecordBatch) arrow.RecordBatch {
-	columns := append([]arrow.Array(nil), record.Columns()...)
-	for _, i := range e.retyped {
-		d := columns[i].Data()
-		data := array.NewData(e.schema.Field(i).Type, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset())
-		columns[i] = array.NewDecimal128Data(data)
-		data.Release()
-		defer columns[i].Release()
-	}
-	return array.NewRecordBatch(e.schema, columns, record.NumRows())
 }

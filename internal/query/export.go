@@ -57,9 +57,6 @@ type ExportManifest struct {
 	Files      []ExportFile `json:"files"`
 }
 
-// IsExport reports whether an export wrote the manifest.
-func (m ExportManifest) IsExport() bool { return m.Kind == exportKind }
-
 // ExportFile is one file of an exported folder.
 type ExportFile struct {
 	// Source is the table or query whose rows, or some of them, are in the file.
@@ -209,7 +206,7 @@ func checkExportDir(dir string) (string, error) {
 	}
 	var m ExportManifest
 	data, err := os.ReadFile(filepath.Join(dir, exportManifestFile))
-	if err != nil || json.Unmarshal(data, &m) != nil || !m.IsExport() {
+	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
 		return "", &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
 	listed := map[string]bool{exportManifestFile: true}
@@ -260,13 +257,13 @@ func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item ex
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		one := file
-		if one.Bytes, one.SHA256, err = sumFile(path); err != nil {
+		part := file
+		if part.Bytes, part.SHA256, err = sumFile(path); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
-		one.File = filepath.ToSlash(name)
-		files = append(files, one)
+		part.File = filepath.ToSlash(name)
+		files = append(files, part)
 		return err
 	})
 	return files, err

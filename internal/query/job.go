@@ -96,7 +96,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	out, errOut := limitedBuffer{most: maxJobResult}, limitedBuffer{most: maxJobOutput}
+	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxJobOutput}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
 	stdin, err := cmd.StdinPipe() // stays open: its end tells the child that this process ended
@@ -143,13 +143,13 @@ func copyFile(w io.Writer, file string) error {
 
 // limitedBuffer keeps the first bytes of an output.
 type limitedBuffer struct {
-	kept []byte
-	most int
-	cut  bool
+	kept     []byte
+	maxBytes int
+	cut      bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	n := min(len(p), b.most-len(b.kept))
+	n := min(len(p), b.maxBytes-len(b.kept))
 	b.kept, b.cut = append(b.kept, p[:n]...), b.cut || n < len(p)
 	return len(p), nil
 }

@@ -26,15 +26,15 @@ func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (W
 		w = &screenWriter{to: w}
 	}
 	head := fmt.Sprintf("{\"snapshot\":%s,\n\"grades\":%s,\n\"rows\":[", snapshot, grades)
-	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", none: head + "]}\n"}, nil
+	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", empty: head + "]}\n"}, nil
 }
 
 // jsonWriter writes one object per row, as an array or one per line.
 type jsonWriter struct {
 	out *bufio.Writer
-	// first is written before the first row, next before each other row and end after the last
-	// row. The field none is written instead of all if there are no rows.
-	first, next, end, none string
+	// first is written before the first row, next before each other row, and end after the last
+	// row. If there are no rows, only empty is written.
+	first, next, end, empty string
 
 	names [][]byte
 	rows  int64
@@ -64,12 +64,12 @@ func uniqueNames(columns []Column) []string {
 }
 
 func (w *jsonWriter) Row(r Row) error {
-	before := w.next
+	separator := w.next
 	if w.rows == 0 {
-		before = w.first
+		separator = w.first
 	}
 	w.rows++
-	w.line = append(append(w.line[:0], before...), '{')
+	w.line = append(append(w.line[:0], separator...), '{')
 	for i, name := range w.names {
 		if i > 0 {
 			w.line = append(w.line, ',')
@@ -84,7 +84,7 @@ func (w *jsonWriter) Row(r Row) error {
 func (w *jsonWriter) End() error {
 	end := w.end
 	if w.rows == 0 {
-		end = w.none
+		end = w.empty
 	}
 	if _, err := w.out.WriteString(end); err != nil {
 		return err

@@ -49,21 +49,21 @@ func Load(dir string) (Library, error) {
 	return queryKind{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
 }
 
-// queryKind is the source of a kind of queries: named queries or checks.
+// queryKind describes the named queries, or the checks.
 type queryKind struct {
-	folder  string // of the built-in ones, in this repository
-	key     string // configuration key of a user-defined query
+	folder  string // folder of the built-in ones in this repository
+	key     string // configuration key of the folder with the user's own ones
 	isCheck bool
 }
 
-func (s queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
+func (k queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
 		return l, err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return l, &FilesError{[]string{fmt.Sprintf("%s: cannot be read: %v: create the folder or correct %s", dir, errors.Unwrap(err), s.key)}}
+		return l, &FilesError{[]string{fmt.Sprintf("%s: cannot be read: %v: create the folder or correct %s", dir, errors.Unwrap(err), k.key)}}
 	}
 	var problems []string
 	for _, entry := range entries {
@@ -71,7 +71,7 @@ func (s queryKind) load(builtIn []Query, err error, dir string) (Library, error)
 			continue
 		}
 		file := filepath.Join(dir, entry.Name())
-		q, faults := l.readOwn(s, file)
+		q, faults := l.readOwn(k, file)
 		if len(faults) > 0 {
 			problems = append(problems, placeFaults(file, faults)...)
 			continue
@@ -88,7 +88,7 @@ func (s queryKind) load(builtIn []Query, err error, dir string) (Library, error)
 var nameOnly = regexp.MustCompile(`^\w+$`)
 
 // readOwn reads one of the user's files.
-func (l Library) readOwn(s queryKind, file string) (Query, []fault) {
+func (l Library) readOwn(k queryKind, file string) (Query, []fault) {
 	base := filepath.Base(file)
 	name := base[:len(base)-len(ending)]
 	if !nameOnly.MatchString(name) {
@@ -99,18 +99,18 @@ func (l Library) readOwn(s queryKind, file string) (Query, []fault) {
 		return Query{}, []fault{{0, "has the name of " + l.queries[i].File + ": rename one of them"}}
 	}
 	if i >= 0 {
-		return Query{}, []fault{{0, "has the name of the built-in " + s.folder + "/" + l.queries[i].Name + ending + ": rename it"}}
+		return Query{}, []fault{{0, "has the name of the built-in " + k.folder + "/" + l.queries[i].Name + ending + ": rename it"}}
 	}
 	text, err := ReadText(file)
 	if err != nil {
 		return Query{}, []fault{{0, err.Error()}}
 	}
-	q, faults := parseFile(Query{Name: name, File: file, isCheck: s.isCheck}, text)
+	q, faults := parseFile(Query{Name: name, File: file, isCheck: k.isCheck}, text)
 	q.Subject = cmp.Or(q.Subject, ownSubject)
 	if q.Title == "" && len(faults) == 0 {
 		faults = append(faults, fault{1, "needs a title: begin with -- title: TEXT"})
 	}
-	if s.isCheck && len(faults) == 0 {
+	if k.isCheck && len(faults) == 0 {
 		faults = q.checkFaults()
 	}
 	return q, faults
@@ -145,24 +145,24 @@ func List() ([]Query, error) {
 	return queryKind{folder: "queries"}.list(queries.FS)
 }
 
-func (s queryKind) list(dir fs.FS) ([]Query, error) {
+func (k queryKind) list(dir fs.FS) ([]Query, error) {
 	files, err := fs.Glob(dir, "*"+ending)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", s.folder, err)
+		return nil, fmt.Errorf("list %s: %w", k.folder, err)
 	}
 	var all []Query
 	for _, file := range files {
 		text, err := fs.ReadFile(dir, file)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", s.folder, err)
+			return nil, fmt.Errorf("list %s: %w", k.folder, err)
 		}
-		q := Query{Name: strings.TrimSuffix(file, ending), SQL: string(text), isCheck: s.isCheck}
+		q := Query{Name: strings.TrimSuffix(file, ending), SQL: string(text), isCheck: k.isCheck}
 		faults := q.parseHeader()
-		if s.isCheck && len(faults) == 0 {
+		if k.isCheck && len(faults) == 0 {
 			faults = q.checkFaults()
 		}
 		if len(faults) > 0 {
-			return nil, fmt.Errorf("list %s: %s", s.folder, strings.Join(placeFaults(s.folder+"/"+file, faults), "\n"))
+			return nil, fmt.Errorf("list %s: %s", k.folder, strings.Join(placeFaults(k.folder+"/"+file, faults), "\n"))
 		}
 		all = append(all, q)
 	}
@@ -214,20 +214,20 @@ func (l Library) Resolve(text string) (Query, error) {
 		unknown.Names = append(unknown.Names, q.Name)
 	}
 	unknown.Nearest = nearestNames(unknown.Names, text)
-	table, stated, err := findTable(text)
+	table, entry, err := findTable(text)
 	if err != nil {
 		return Query{}, err
 	}
 	if table != "" {
-		unknown.Problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, stated)
+		unknown.Problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, entry)
 		unknown.Names = nil
 	}
 	return Query{}, unknown
 }
 
-// findTable finds the table or view with a name. table is its name in SQL and stated its name in
+// findTable finds the table or view with a name. table is its name in SQL, and entry its name in
 // the data dictionary. Both are empty if it does not exist.
-func findTable(word string) (table, stated string, err error) {
+func findTable(word string) (table, entry string, err error) {
 	main, meta, err := dictionary.Definitions()
 	if err != nil {
 		return "", "", err

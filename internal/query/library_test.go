@@ -150,11 +150,11 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 // unnamed SQL.
 func TestOwnQueriesOnlyRead(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
-		"a write":                 {"DELETE FROM product_listings", "refused to write"},
-		"several statements":      {"SELECT 1; SELECT 2", "refused to run several statements"},
-		"a setting":               {"SET threads = 1", "refused to change a setting"},
-		"an sideEffects function": {"SELECT * FROM enable_logging()", "refused to call a function"},
-		"a file":                  {"SELECT * FROM read_text('/etc/passwd')", "refused access to files"},
+		"a write":            {"DELETE FROM product_listings", "refused to write"},
+		"several statements": {"SELECT 1; SELECT 2", "refused to run several statements"},
+		"a setting":          {"SET threads = 1", "refused to change a setting"},
+		"side effects":       {"SELECT * FROM enable_logging()", "refused to call a function"},
+		"a file":             {"SELECT * FROM read_text('/etc/passwd')", "refused access to files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := query.Load(writeQueryFiles(t, map[string]string{"mine.sql": "-- title: Mine\n" + c.sql}))

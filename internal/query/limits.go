@@ -19,7 +19,7 @@ func (e *TimeoutError) Error() string {
 }
 
 // withTimeout limits the time of one query. The returned function replaces an error by a
-// *TimeoutError if the limit was reached. A limit of 0 means none.
+// *TimeoutError if the limit was reached. 0 means no limit.
 func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, func(error) error) {
 	if limit <= 0 {
 		return ctx, func() {}, func(err error) error { return err }
@@ -44,8 +44,8 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 const stopGrace = 2 * time.Second
 
 // waitFor runs work and waits for it, but no longer than stopGrace after the end of ctx. If the
-// work is still running then, abandoned is closed when it ends. A limit of 0 means that waitFor
-// waits without limit.
+// work is still running then, waitFor returns a channel that is closed when it ends. If limit is
+// 0, waitFor waits until the work ends.
 func waitFor(ctx context.Context, limit time.Duration, work func() error) (abandoned <-chan struct{}, _ error) {
 	if limit <= 0 {
 		return nil, work()
@@ -83,15 +83,15 @@ func waitFor(ctx context.Context, limit time.Duration, work func() error) (aband
 // statements that read, such as DESCRIBE, have short results.
 var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
-// limitRows adds a LIMIT of most rows to a query: the driver keeps the whole result in memory,
-// in addition to DuckDB's memory limit. 0 means no limit. s describes q.SQL before the change. A
-// query of the user that is one statement must still be one statement in brackets: a bracket in
-// it must not close the added one.
-func limitRows(conn *duckdb.Conn, q Query, s statement, most int) (Query, error) {
-	if most <= 0 || !limitable.MatchString(q.SQL) {
+// limitRows adds a LIMIT to a query, because the driver keeps the whole result in memory, in
+// addition to DuckDB's memory limit. 0 means no limit. s describes q.SQL before the change. If a
+// user's query is one statement, it must still be one statement in brackets: a bracket in it must
+// not close the added one.
+func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error) {
+	if limit <= 0 || !limitable.MatchString(q.SQL) {
 		return q, nil
 	}
-	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), most)
+	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), limit)
 	limited, err := prepareStatement(conn, text)
 	if err != nil || limited.several && q.IsOwn() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}

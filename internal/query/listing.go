@@ -49,7 +49,7 @@ var (
 	martName = regexp.MustCompile(`\bmart\.(\w+)`)
 )
 
-// Marts lists the views of mart that the SQL reads, without mart.snapshot, which only tells the
+// Marts lists the views of mart that the SQL reads, without mart.snapshot, which has only the
 // time.
 func (q Query) Marts() []string {
 	var names []string

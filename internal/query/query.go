@@ -47,8 +47,8 @@ type Options struct {
 	Timezone string
 	// Before, if set, shows the previous snapshot in the database "before", for checks.
 	Before *Before
-	// Unsafe allows SQL to access files and the network, to load extensions and to change
-	// settings. The catalog is still read-only.
+	// Unsafe allows SQL to use files, the network and extensions, to change settings, and to have
+	// several statements. The catalog is still read-only.
 	Unsafe bool
 	// Sessions is the number of additional handles for concurrent queries, see DB.Sessions.
 	Sessions int
@@ -166,11 +166,11 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.openSessions(ctx); err != nil {
 		return err
 	}
-	set := []string{"SET arrow_lossless_conversion = true"} // Arrow fields contain DuckDB's types
+	settings := []string{"SET arrow_lossless_conversion = true"} // Arrow fields contain DuckDB's types
 	if !db.opts.Unsafe {
-		set = append(set, "SET enable_external_access = false", "SET lock_configuration = true")
+		settings = append(settings, "SET enable_external_access = false", "SET lock_configuration = true")
 	}
-	return db.execAll(ctx, set...)
+	return db.execAll(ctx, settings...)
 }
 
 const setUTC = "SET TimeZone = 'UTC'"
@@ -346,14 +346,18 @@ func copyRows(r array.RecordReader, w Writer) (int64, error) {
 	}
 	var rows int64
 	for r.Next() {
-		row := &batchRow{batch: newBatch(columns, r.RecordBatch())}
-		for row.at < row.batch.len {
+		batch := r.RecordBatch()
+		row := &batchRow{columns: columns}
+		for _, a := range batch.Columns() {
+			row.arrays = append(row.arrays, storageOf(a))
+		}
+		for row.at < int(batch.NumRows()) {
 			if err := w.Row(row); err != nil {
 				return rows, err
 			}
 			row.at++
 		}
-		rows += int64(row.batch.len)
+		rows += batch.NumRows()
 	}
 	if r.Err() != nil {
 		return rows, nil // readArrow returns r.Err; an incomplete result has no end

@@ -10,8 +10,8 @@ import (
 )
 
 // Result is the result of a query in memory: its columns, its first rows and its source tables.
-// It is for pages, messages and assistants, which show a limited number of rows. Results of any
-// length are streamed to a Writer, see [DB.Run].
+// It is for pages, messages and assistants, which show a limited number of rows. Longer results
+// are written to a Writer, see [DB.Run].
 type Result struct {
 	Columns []Column
 	// Rows are the first rows, up to the limit of the caller.
@@ -87,9 +87,10 @@ func (v Value) Number() (n float64, ok bool) {
 	return n, true
 }
 
-// Collect runs a query and returns the first rows of its result. It returns the errors of Run.
-func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, most int) (Result, error) {
-	c := collector{most: most}
+// Collect runs a query and returns the rows of its result, up to the limit. It returns the errors
+// of Run.
+func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, limit int) (Result, error) {
+	c := collector{limit: limit}
 	total, err := db.Run(ctx, q, values, &c)
 	if err != nil {
 		return Result{}, err // an abandoned query may still write to the collector
@@ -99,8 +100,8 @@ func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, mo
 }
 
 // Ask is like Collect, and also determines the sources.
-func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, most int) (Result, error) {
-	r, err := db.Collect(ctx, q, values, most)
+func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, limit int) (Result, error) {
+	r, err := db.Collect(ctx, q, values, limit)
 	if err != nil {
 		return r, err
 	}
@@ -114,7 +115,7 @@ func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, most i
 // collector is the Writer of Collect.
 type collector struct {
 	Result
-	most int
+	limit int
 }
 
 func (c *collector) Begin(columns []Column) error {
@@ -123,7 +124,7 @@ func (c *collector) Begin(columns []Column) error {
 }
 
 func (c *collector) Row(r Row) error {
-	if len(c.Rows) == c.most {
+	if len(c.Rows) == c.limit {
 		return nil
 	}
 	kept := Record{c.Columns, make([]Value, len(c.Columns))}

@@ -17,7 +17,7 @@ import (
 // ByteOrderMark begins a text in UTF-8 for programs that would guess another encoding.
 const ByteOrderMark = "\ufeff"
 
-// Output is how a result is written to a file.
+// Output describes a written file.
 type Output struct {
 	Format Format
 	// BOM writes a byte order mark before CSV, by which Excel recognizes UTF-8.
@@ -93,7 +93,14 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	if err := writer.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
-	release, err := writer.registerView(newExactReader(r, o.plainJSON), "result")
+	var release func()
+	err = writer.conn.Raw(func(raw any) error {
+		arrow, err := duckdb.NewArrowFromConn(raw.(*duckdb.Conn))
+		if err == nil {
+			release, err = arrow.RegisterView(newExactReader(r, o.plainJSON), "result")
+		}
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
@@ -105,16 +112,4 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	return result.RowsAffected()
-}
-
-func (db *DB) registerView(r array.RecordReader, name string) (release func(), err error) {
-	err = db.conn.Raw(func(raw any) error {
-		arrow, err := duckdb.NewArrowFromConn(raw.(*duckdb.Conn))
-		if err != nil {
-			return err
-		}
-		release, err = arrow.RegisterView(r, name)
-		return err
-	})
-	return release, err
 }

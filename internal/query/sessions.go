@@ -31,9 +31,9 @@ func (db *DB) openSessions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		one := &DB{pool: db.pool, conn: conn, opts: db.opts, spill: db.spill, asOf: db.asOf, planner: db.planner}
-		db.sessions = append(db.sessions, one)
-		if err := one.execAll(ctx, "USE "+catalogDB, setUTC); err != nil {
+		session := &DB{pool: db.pool, conn: conn, opts: db.opts, spill: db.spill, asOf: db.asOf, planner: db.planner}
+		db.sessions = append(db.sessions, session)
+		if err := session.execAll(ctx, "USE "+catalogDB, setUTC); err != nil {
 			return err
 		}
 	}
@@ -42,8 +42,8 @@ func (db *DB) openSessions(ctx context.Context) error {
 
 func (db *DB) closeSessions() error {
 	var problems []error
-	for _, one := range db.sessions {
-		problems = append(problems, one.conn.Close())
+	for _, session := range db.sessions {
+		problems = append(problems, session.conn.Close())
 	}
 	return errors.Join(problems...)
 }
@@ -69,12 +69,7 @@ func (db *DB) SendParquet(ctx context.Context, q Query, values map[string]string
 	if rows, err = db.Save(ctx, q, values, Output{Format: Parquet}, file); err != nil {
 		return rows, err
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return rows, fmt.Errorf("send parquet: %w", err)
-	}
-	defer f.Close()
-	if _, err := io.Copy(w, f); err != nil {
+	if err := copyFile(w, file); err != nil {
 		return rows, fmt.Errorf("send parquet: %w", err)
 	}
 	return rows, nil

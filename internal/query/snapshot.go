@@ -67,9 +67,9 @@ func Find(all []Snapshot, text string) (Snapshot, error) {
 	at, ok := parseMoment(text)
 	switch {
 	case !ok && runID.MatchString(text):
-		const most = 5
+		const shown = 5
 		var newest []string
-		for _, s := range all[max(0, len(all)-most):] {
+		for _, s := range all[max(0, len(all)-shown):] {
 			newest = append(newest, s.Run)
 		}
 		slices.Reverse(newest)

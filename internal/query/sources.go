@@ -225,12 +225,12 @@ func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 // the list. Tables of nested records are then best_effort, because the list may leave out some
 // of these records. A night grades the tables in its manifest by the same rules.
 func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) {
-	fed := false
+	isFilled := false
 	for _, st := range stream.All() {
 		if !slices.ContainsFunc(st.Tables, func(t stream.Table) bool { return t.Name == table }) {
 			continue
 		}
-		fed = true
+		isFilled = true
 		s, known := graded[st.Name]
 		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.OnlyInDetail, table) {
 			continue // the list shows all of it
@@ -245,11 +245,11 @@ func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) 
 			worst, ok = s, true
 		}
 	}
-	if fed && !ok {
+	if isFilled && !ok {
 		worst.Reason = "the snapshot has no entry about it"
 	}
 	worst.Table, worst.Standing = table, ledger.StandingOf(worst.Grade)
-	return worst, fed
+	return worst, isFilled
 }
 
 // gradeOrder returns the position of a grade in the order from worst to best.

@@ -96,22 +96,22 @@ func (w *tableWriter) cellTexts(r Row) []string {
 	return cells
 }
 
-// columnWidths returns the widths of the columns. It limits names and texts to most characters
-// but not numbers: a cut number would be another number.
-func (w *tableWriter) columnWidths(most int, withTypes bool) []int {
+// columnWidths returns the widths of the columns. Names and texts have at most limit characters.
+// Numbers are never cut, because a cut number would be another number.
+func (w *tableWriter) columnWidths(limit int, withTypes bool) []int {
 	widths := make([]int, len(w.columns))
 	for i, c := range w.columns {
 		widths[i] = textWidth(escapeForScreen(c.Name))
 		if withTypes {
 			widths[i] = max(widths[i], textWidth(c.Type))
 		}
-		widths[i] = min(widths[i], most)
+		widths[i] = min(widths[i], limit)
 	}
 	for _, row := range w.cells {
 		for i, cell := range row {
 			n := textWidth(cell)
 			if !w.columns[i].Numeric {
-				n = min(n, most)
+				n = min(n, limit)
 			}
 			widths[i] = max(widths[i], n)
 		}
@@ -155,10 +155,10 @@ func (w *tableWriter) plainLine(cells []string) error {
 	return err
 }
 
-// fitColumns chooses the largest limit on texts at which all columns fit. If they do not fit, it
+// fitColumns chooses the largest limit on texts at which all columns fit. If there is none, it
 // hides columns, the least important first. It cuts texts further before it hides a key column
-// or the first amount. It returns the width of each column and the indexes of the shown columns.
-// ok is false if the key columns do not fit.
+// or the most important number. It returns the width of each column and the indexes of the shown
+// columns. ok is false if these needed columns do not fit.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	const gutter = 3 // a rule and two spaces
 	all := make([]int, len(w.columns))
@@ -169,8 +169,8 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	if len(w.screen.First) > 0 {
 		limits, narrow = append(limits, 16, 13, 10), []int{10}
 	}
-	for _, most := range limits {
-		widths = w.columnWidths(most, true)
+	for _, limit := range limits {
+		widths = w.columnWidths(limit, true)
 		total := 1
 		for _, n := range widths {
 			total += n + gutter
@@ -184,8 +184,8 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	if i := slices.IndexFunc(order, func(i int) bool { return w.columns[i].Numeric }); i >= 0 {
 		needed = append(needed, order[i])
 	}
-	for _, most := range narrow {
-		widths, shown = w.columnWidths(most, true), nil
+	for _, limit := range narrow {
+		widths, shown = w.columnWidths(limit, true), nil
 		total := 1
 		for _, i := range order {
 			if n := widths[i] + gutter; len(shown) == 0 || total+n <= w.screen.Width {
@@ -203,34 +203,34 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 }
 
 // findKeys returns the columns that distinguish the rows: the name and the currency, then each
-// text, time or boolean that makes more rows differ. It uses ids last, because people do not
+// text, time or boolean with which more rows differ. Ids are tried last, because people do not
 // read them.
 func (w *tableWriter) findKeys() []int {
 	var keys []int
-	named := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
-	if named < 0 {
-		named = slices.IndexFunc(w.columns, func(c Column) bool { return c.Type == "VARCHAR" && !isID(c.Name) })
+	nameColumn := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
+	if nameColumn < 0 {
+		nameColumn = slices.IndexFunc(w.columns, func(c Column) bool { return c.Type == "VARCHAR" && !isID(c.Name) })
 	}
 	for i, c := range w.columns {
-		if i == named || c.Name == "currency" || i == 0 && !isID(c.Name) && !c.Numeric {
+		if i == nameColumn || c.Name == "currency" || i == 0 && !isID(c.Name) && !c.Numeric {
 			keys = append(keys, i)
 		}
 	}
-	most := w.countDistinct(keys)
+	distinct := w.countDistinct(keys)
 	for _, ids := range []bool{false, true} {
 		for i, c := range w.columns {
-			if most == len(w.cells) || c.Numeric || isID(c.Name) != ids || slices.Contains(keys, i) {
+			if distinct == len(w.cells) || c.Numeric || isID(c.Name) != ids || slices.Contains(keys, i) {
 				continue
 			}
-			if n := w.countDistinct(append(slices.Clone(keys), i)); n > most {
-				most, keys = n, append(keys, i)
+			if n := w.countDistinct(append(slices.Clone(keys), i)); n > distinct {
+				distinct, keys = n, append(keys, i)
 			}
 		}
 	}
 	return keys
 }
 
-// countDistinct counts the distinct rows of some columns.
+// countDistinct counts the rows that differ in some of the columns.
 func (w *tableWriter) countDistinct(columns []int) int {
 	seen := map[string]bool{}
 	for _, row := range w.cells {
@@ -348,9 +348,9 @@ func (w *tableWriter) writeVertical() error {
 	return err
 }
 
-func snipText(s string, most int) string {
-	if textWidth(s) <= most {
+func snipText(s string, width int) string {
+	if textWidth(s) <= width {
 		return s
 	}
-	return text.Snip(s, most, "…")
+	return text.Snip(s, width, "…")
 }

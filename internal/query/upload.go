@@ -89,7 +89,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	if err != nil {
 		return m, err
 	}
-	if json.Unmarshal(text, &m) != nil || !m.IsExport() || m.Folder == "" {
+	if json.Unmarshal(text, &m) != nil || m.Kind != exportKind || m.Folder == "" {
 		return m, &UsageError{Problem: b.Address(exportManifestFile) + " was not written by an export: name another prefix"}
 	}
 	// Later exports delete these names, so they must be below the prefix.
@@ -97,9 +97,9 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	if m.Previous != nil {
 		exports = append(exports, *m.Previous)
 	}
-	for _, one := range exports {
-		for _, file := range one.Files {
-			if !filepath.IsLocal(one.Folder) || !filepath.IsLocal(file) {
+	for _, e := range exports {
+		for _, file := range e.Files {
+			if !filepath.IsLocal(e.Folder) || !filepath.IsLocal(file) {
 				return m, &UsageError{Problem: b.Address(exportManifestFile) + " names files outside of its prefix: name another prefix"}
 			}
 		}
@@ -173,7 +173,7 @@ func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, o
 	return b.Delete(ctx, doomed...)
 }
 
-// paths are the files relative to the folder.
+// paths returns the paths of the files within the folder.
 func (m ExportManifest) paths() []string {
 	paths := make([]string, len(m.Files))
 	for i, f := range m.Files {

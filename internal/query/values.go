@@ -10,21 +10,21 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// ParamValues lists up to most values of a parameter in the data, in order, or the values that
-// its type allows. It is empty if any value is accepted. more is true if the data has further
-// values.
-func (db *DB) ParamValues(ctx context.Context, p Param, most int) (values []string, more bool, err error) {
+// ParamValues lists the values of a parameter: those in the data, in order and up to the limit,
+// or those that its type allows. The list is empty if any value is accepted. more is true if the
+// data has further values.
+func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []string, more bool, err error) {
 	if p.Values == "" {
 		return p.Choices(), false, nil
 	}
-	r, err := db.readValues(ctx, p, fmt.Sprintf("IS NOT NULL ORDER BY value LIMIT %d", most+1), nil)
+	r, err := db.readValues(ctx, p, fmt.Sprintf("IS NOT NULL ORDER BY value LIMIT %d", limit+1), nil)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, row := range r.Rows[:min(len(r.Rows), most)] {
+	for _, row := range r.Rows[:min(len(r.Rows), limit)] {
 		values = append(values, row.Values[0].Text)
 	}
-	return values, len(r.Rows) > most, nil
+	return values, len(r.Rows) > limit, nil
 }
 
 // readValues selects the values of a parameter for which "value "+condition is true.
@@ -64,14 +64,14 @@ func (u UnknownValue) String() string {
 // UnknownValues returns the given values that do not exist in the data, which may explain an
 // empty result. It checks only parameters with a values line.
 func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]string) ([]UnknownValue, error) {
-	const most = 30
+	const limit = 30
 	var unknown []UnknownValue
 	for _, p := range q.Params {
 		value, given := values[p.Name]
 		if p.Values == "" || !given || value == nullText && p.TakesNull() {
 			continue
 		}
-		known, more, err := db.ParamValues(ctx, p, most)
+		known, more, err := db.ParamValues(ctx, p, limit)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	case CSV:
 		return &csvWriter{out: out}, nil
 	case JSON:
-		return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", none: "[]\n"}, nil
+		return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", empty: "[]\n"}, nil
 	case JSONL:
 		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
 	case Markdown:

@@ -202,10 +202,11 @@ func sheetName(q Query) string {
 	return name
 }
 
-// numberFormat returns the Excel format of a SQL type. Amounts have two decimals, and those
-// beyond two only where they are not zero.
+// numberFormat returns the Excel format of a SQL type. Amounts have two decimals, and further
+// decimals only where they are not zero.
 func numberFormat(sqlType string) string {
-	if scale, ok := decimalScale(sqlType); ok && scale > 0 {
+	var precision, scale int
+	if n, _ := fmt.Sscanf(sqlType, "DECIMAL(%d,%d)", &precision, &scale); n == 2 && scale > 0 {
 		return "#,##0." + strings.Repeat("0", min(scale, 2)) + strings.Repeat("#", max(scale-2, 0))
 	}
 	if strings.HasPrefix(sqlType, "TIMESTAMP") {
@@ -218,12 +219,6 @@ func numberFormat(sqlType string) string {
 		return "0"
 	}
 	return "General"
-}
-
-func decimalScale(sqlType string) (scale int, ok bool) {
-	var precision int
-	_, err := fmt.Sscanf(sqlType, "DECIMAL(%d,%d)", &precision, &scale)
-	return scale, err == nil
 }
 
 func columnWidth(c Column) float64 {

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: More rejects or unknown fields than before
 -- grain: one row per table and kind
--- about: Tables with more than twice the rejected values of the last snapshot, and tables in which more unknown fields or values appeared tonight than on any earlier night. Reason: the service changed its records. Not found: values of the right type with another meaning.
+-- about: Tables with more than twice the rejected values of the last snapshot, and tables in which more unknown fields or values appeared tonight than on any earlier night. Reason: the service changed its records. Not detected: values of the right type with another meaning.
 -- param: factor DECIMAL 2 -- largest growth of the rejected values
 -- param: min_rejects COUNT 20 -- leave out smaller growth
 -- param: min_drift COUNT 5 -- leave out fewer unknown fields or values

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a currency and tier changed by more than a factor since the last snapshot. Reason: a service that sends cents instead of units, or zeros, may do so for one tier only. Groups in which less than a tenth of the prices are new or changed pass: there a single price between two clusters can move the median. Not found: smaller changes, groups with few prices, and prices that are exchanged within a group.
+-- about: The median price of a currency and tier changed by more than a factor since the last snapshot. Reason: a service that sends cents instead of units, or zeros, may do so for one tier only. Groups in which less than a tenth of the prices are new or changed pass: there a single price between two clusters can move the median. Not detected: smaller changes, groups with few prices, and prices that are exchanged within a group.
 -- param: factor DECIMAL 5 -- largest factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Many prices changed by the same factor
 -- grain: one row per table and currency
--- about: Too many prices of a currency changed by the same factor since the last snapshot. Reason: cents instead of units, a price per hundred, or another currency under the old name. Factors within about 3 % of a common middle count as the same, because prices are rounded. Factors near 1 pass, because a general price rise has the same effect. Prices whose currency or tier changed too are not compared. Not found: factors that differ from price to price.
+-- about: Too many prices of a currency changed by the same factor since the last snapshot. Reason: cents instead of units, a price per hundred, or another currency under the old name. Factors within about 3 % of a common middle count as the same, because prices are rounded. Factors near 1 pass, because a general price rise has the same effect. Prices whose currency or tier changed too are not compared. Not detected: factors that differ from price to price.
 -- param: share DECIMAL 0.3 -- allowed share of prices with the same factor
 -- param: low DECIMAL 0.8 -- factors from here pass
 -- param: high DECIMAL 1.25 -- factors up to here pass

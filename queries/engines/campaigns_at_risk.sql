@@ -1,5 +1,5 @@
 -- Campaigns at risk
--- Times are calculated in microseconds since 1970.
+-- Columns that end in _us are times in microseconds since 1970, or durations in microseconds.
 WITH params AS (
     SELECT
         CAST(90 AS BIGINT) AS days,

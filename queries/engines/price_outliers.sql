@@ -26,8 +26,8 @@ ranked_prices AS (
         count(*) OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency) AS listings
     FROM prices
 ),
--- Without its own price, the lower middle of the others is the entry at half of all, one
--- later if the own price is at or before it.
+-- The median of the other listings is the entry at half of the sorted prices, or the next entry if
+-- the own price of the listing is at or before it.
 comparisons AS (
     SELECT
         p.*,

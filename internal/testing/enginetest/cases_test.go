@@ -120,22 +120,22 @@ type caseSpec struct {
 	// query is the only query, with params as name=value lines. Empty means all queries and
 	// all views. A required parameter without a line has the first value in the data.
 	query, params string
-	// lake is the prefix of the namespaces in a lake with the tables.
+	// lake is the prefix of the namespaces if the tables are in a lake.
 	lake string
 }
 
 // newCase exports the required tables, and runs the queries in DuckDB.
-func newCase(t *testing.T, e dialect.Engine, catalog string, of caseSpec) sqlCase {
+func newCase(t *testing.T, e dialect.Engine, catalog string, spec caseSpec) sqlCase {
 	t.Helper()
-	names := dialect.Names{Catalog: catalog, Prefix: of.name}
-	if of.lake != "" {
-		names.Prefix = of.lake
+	names := dialect.Names{Catalog: catalog, Prefix: spec.name}
+	if spec.lake != "" {
+		names.Prefix = spec.lake
 	}
-	c := sqlCase{Name: of.name, Prefix: of.name, Mart: e.Place(names, dialect.Mart), Catalog: of.catalog}
-	texts := c.runQueries(t, engineQueries(t, e, names), of)
+	c := sqlCase{Name: spec.name, Prefix: spec.name, Mart: e.Place(names, dialect.Mart), Catalog: spec.catalog}
+	texts := c.runQueries(t, engineQueries(t, e, names), spec)
 	views, err := e.Views(names)
 	must(t, err)
-	if of.query == "" {
+	if spec.query == "" {
 		for _, v := range views {
 			m := martView{Name: v.Name}
 			if v.Name == "price_premiums" {
@@ -145,27 +145,27 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, of caseSpec) sqlCas
 			texts = append(texts, v.Select, "_"+dialect.Mart+"."+v.Name)
 		}
 	}
-	c.Tables, c.Views = exportNeeded(t, e, names, texts, of)
+	c.Tables, c.Views = exportNeeded(t, e, names, texts, spec)
 	return c
 }
 
 // runQueries runs the queries in DuckDB, writes their results as files, and returns their SQL.
-func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, of caseSpec) (texts []string) {
+func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (texts []string) {
 	t.Helper()
-	db, err := query.Open(t.Context(), of.catalog, query.Options{})
+	db, err := query.Open(t.Context(), spec.catalog, query.Options{})
 	must(t, err)
 	defer db.Close()
 	given := map[string]string{}
-	for line := range strings.Lines(of.params) {
+	for line := range strings.Lines(spec.params) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
 		given[name] = text
 	}
 	wants := t.TempDir()
 	for _, q := range all {
-		if of.query != "" && q.Name != of.query {
+		if spec.query != "" && q.Name != spec.query {
 			continue
 		}
-		a := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
+		r := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
 		var marked []string
 		values := maps.Clone(given)
 		for _, p := range q.Params {
@@ -175,15 +175,15 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, of caseSpec) (te
 				values[p.Name] = known[0]
 			}
 			if text, ok := values[p.Name]; ok {
-				a.Params = append(a.Params, value{p.Name, p.Type, text})
+				r.Params = append(r.Params, value{p.Name, p.Type, text})
 				marked = append(marked, p.Name)
 			}
 		}
-		a.SQL = strings.TrimSpace(q.Marked(marked...))
-		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, a.Want)
+		r.SQL = strings.TrimSpace(q.Marked(marked...))
+		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, r.Want)
 		must(t, err)
-		c.Queries = append(c.Queries, a)
-		texts = append(texts, a.SQL)
+		c.Queries = append(c.Queries, r)
+		texts = append(texts, r.SQL)
 	}
 	return texts
 }
@@ -193,7 +193,7 @@ var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
 // exportNeeded exports the tables that the texts read, directly or through views, and returns
 // the statements of these views.
-func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, of caseSpec) ([]tableFile, []string) {
+func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, spec caseSpec) ([]tableFile, []string) {
 	t.Helper()
 	views, err := e.Views(names)
 	must(t, err)
@@ -212,7 +212,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []s
 			found[key] = true
 		}
 	}
-	if of.lake != "" {
+	if spec.lake != "" {
 		return nil, statements
 	}
 	var files []tableFile
@@ -221,7 +221,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []s
 		if key[0] == dialect.Mart {
 			continue
 		}
-		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(filepath.Dir(of.catalog), key[0]+"."+key[1], "data.parquet")}
+		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(filepath.Dir(spec.catalog), key[0]+"."+key[1], "data.parquet")}
 		must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
 		schema := map[string]string{"current": "main"}[f.Part]
 		if schema == "" {
@@ -234,7 +234,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []s
 		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)", columns, schema, sqltext.Quote(f.Name), sqltext.Literal(f.Path)))
 		files = append(files, f)
 	}
-	execute(t, of.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
+	execute(t, spec.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
 	wanted := []string{statements[0]}
 	for _, s := range statements[1:] {
 		m := tableReference.FindStringSubmatch(s)

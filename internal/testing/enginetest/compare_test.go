@@ -19,10 +19,10 @@ type plantedResult struct {
 	// Described is a client's description of its columns, as names with types of Trino.
 	Described [][2]string `json:"described,omitempty"`
 
-	// answer is the SELECT for the result. found are texts that the reported differences must
-	// contain. Nil means that no difference may be reported.
-	answer string
-	found  []string
+	// query selects the result. The reported differences must contain the texts in reported. Nil
+	// means that no difference may be reported.
+	query    string
+	reported []string
 }
 
 // prices creates the table with which results are compared.
@@ -42,11 +42,11 @@ func TestComparisonFindsDifferences(t *testing.T) {
 	for i := range cases {
 		c := &cases[i]
 		c.Catalog, c.Want, c.Got = catalog, "SELECT * FROM prices ORDER BY id", filepath.Join(dir, "got.parquet")
-		if c.answer != "" {
+		if c.query != "" {
 			c.Got = filepath.Join(dir, strings.ReplaceAll(c.Name, " ", "_")+".parquet")
-			execute(t, catalog, "SET TimeZone = 'UTC'; COPY ("+c.answer+") TO '"+c.Got+"' (FORMAT parquet)")
+			execute(t, catalog, "SET TimeZone = 'UTC'; COPY ("+c.query+") TO '"+c.Got+"' (FORMAT parquet)")
 		}
-		wants[c.Name] = c.found
+		wants[c.Name] = c.reported
 	}
 	found := map[string]bool{}
 	e.runScript(t, "compare_files.py", dir, map[string]any{"planted": cases}, func(r result) {
@@ -68,12 +68,12 @@ func TestComparisonFindsDifferences(t *testing.T) {
 
 func equalResults() []plantedResult {
 	return []plantedResult{
-		{Name: "the same", answer: "FROM prices"},
-		{Name: "the same in any order", answer: "FROM prices ORDER BY id DESC"},
-		{Name: "the same in order", Ordered: true, answer: "FROM prices ORDER BY id"},
-		{Name: "wider numbers", answer: "SELECT * REPLACE (place::HUGEINT::BIGINT AS place, amount::DECIMAL(38, 2) AS amount) FROM prices"},
-		{Name: "the last digits of a sum", Nearly: []string{"share"}, answer: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
-		{Name: "the same of a client", Described: trinoDescription("decimal(20,2)"), answer: "FROM prices"},
+		{Name: "the same", query: "FROM prices"},
+		{Name: "the same in any order", query: "FROM prices ORDER BY id DESC"},
+		{Name: "the same in order", Ordered: true, query: "FROM prices ORDER BY id"},
+		{Name: "wider numbers", query: "SELECT * REPLACE (place::HUGEINT::BIGINT AS place, amount::DECIMAL(38, 2) AS amount) FROM prices"},
+		{Name: "the last digits of a sum", Nearly: []string{"share"}, query: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
+		{Name: "the same of a client", Described: trinoDescription("decimal(20,2)"), query: "FROM prices"},
 	}
 }
 
@@ -85,47 +85,47 @@ func trinoDescription(amount string) [][2]string {
 
 func unequalRows() []plantedResult {
 	value := "SELECT * REPLACE ((CASE id WHEN 'b' THEN 2.51 ELSE amount END)::DECIMAL(18, 2) AS amount) FROM prices"
-	valueFound := []string{"(id=b, place=2, amount=2.50): column amount is Decimal('2.51'), want Decimal('2.50')"}
+	valueReported := []string{"(id=b, place=2, amount=2.50): column amount is Decimal('2.51'), want Decimal('2.50')"}
 	swapped := "FROM prices ORDER BY CASE id WHEN 'a' THEN 'b' WHEN 'b' THEN 'a' ELSE id END"
 	return []plantedResult{
-		{Name: "a value", answer: value, found: append([]string{"row 1 "}, valueFound...)},
-		{Name: "a value in order", Ordered: true, answer: value + " ORDER BY id", found: append([]string{"row 2 "}, valueFound...)},
-		{Name: "a value beside one that is nearly", Nearly: []string{"share"}, answer: value, found: append([]string{"row 2 "}, valueFound...)},
-		{Name: "a microsecond", answer: "SELECT * REPLACE (CASE id WHEN 'a' THEN seen_at + INTERVAL 1 microsecond ELSE seen_at END AS seen_at) FROM prices",
-			found: []string{"row 1 (id=a", "column seen_at is "}},
-		{Name: "a NULL where a value is", answer: "SELECT * REPLACE (CASE id WHEN 'a' THEN NULL ELSE is_kept END AS is_kept) FROM prices",
-			found: []string{"row 1 (id=a", "column is_kept is None, want True"}},
-		{Name: "a value where NULL is", answer: "SELECT * REPLACE (coalesce(place, 0) AS place) FROM prices",
-			found: []string{"row 1 (id=c", "column place is 0, want None"}},
-		{Name: "a NULL that is nearly", Nearly: []string{"share"}, answer: "SELECT * REPLACE (coalesce(share, 0) AS share) FROM prices",
-			found: []string{"(id=c", "column share is 0.0, want None"}},
-		{Name: "more than the last digits", Nearly: []string{"share"}, answer: "SELECT * REPLACE (share + 1e-6 AS share) FROM prices",
-			found: []string{"row 1 (id=a", "row 2 (id=b", "column share is 0.500001, want 0.5"}},
-		{Name: "an order", Ordered: true, answer: swapped, found: []string{"row 1 (id=a", "column id is 'b', want 'a'", "row 2 (id=b"}},
-		{Name: "a missing row", answer: "FROM prices WHERE id <> 'b'", found: []string{"row 1: DuckDB has, it has not: id=b, place=2"}},
-		{Name: "an additional row", answer: "FROM prices UNION ALL SELECT * REPLACE ('d' AS id) FROM prices WHERE id = 'a'",
-			found: []string{"row 1: it has, DuckDB has not: id=d, place=1"}},
-		{Name: "a row twice", answer: "FROM prices UNION ALL FROM prices WHERE id = 'a'", found: []string{"row 1: it has, DuckDB has not: id=a"}},
-		{Name: "a missing row at the end", Ordered: true, answer: "FROM prices WHERE id <> 'c' ORDER BY id", found: []string{"row 3: DuckDB has, it has not: id=c"}},
-		{Name: "no row", answer: "FROM prices WHERE false", found: []string{"row 1: DuckDB has", "row 2: DuckDB has", "row 3: DuckDB has"}},
-		{Name: "many rows", answer: "SELECT prices.* FROM prices, range(4)", found: []string{"row 5: it has, DuckDB has not", "4 more"}},
+		{Name: "a value", query: value, reported: append([]string{"row 1 "}, valueReported...)},
+		{Name: "a value in order", Ordered: true, query: value + " ORDER BY id", reported: append([]string{"row 2 "}, valueReported...)},
+		{Name: "a value beside a nearly equal column", Nearly: []string{"share"}, query: value, reported: append([]string{"row 2 "}, valueReported...)},
+		{Name: "a microsecond", query: "SELECT * REPLACE (CASE id WHEN 'a' THEN seen_at + INTERVAL 1 microsecond ELSE seen_at END AS seen_at) FROM prices",
+			reported: []string{"row 1 (id=a", "column seen_at is "}},
+		{Name: "a NULL where a value is", query: "SELECT * REPLACE (CASE id WHEN 'a' THEN NULL ELSE is_kept END AS is_kept) FROM prices",
+			reported: []string{"row 1 (id=a", "column is_kept is None, want True"}},
+		{Name: "a value where NULL is", query: "SELECT * REPLACE (coalesce(place, 0) AS place) FROM prices",
+			reported: []string{"row 1 (id=c", "column place is 0, want None"}},
+		{Name: "a value where NULL is, in a nearly equal column", Nearly: []string{"share"}, query: "SELECT * REPLACE (coalesce(share, 0) AS share) FROM prices",
+			reported: []string{"(id=c", "column share is 0.0, want None"}},
+		{Name: "more than the last digits", Nearly: []string{"share"}, query: "SELECT * REPLACE (share + 1e-6 AS share) FROM prices",
+			reported: []string{"row 1 (id=a", "row 2 (id=b", "column share is 0.500001, want 0.5"}},
+		{Name: "an order", Ordered: true, query: swapped, reported: []string{"row 1 (id=a", "column id is 'b', want 'a'", "row 2 (id=b"}},
+		{Name: "a missing row", query: "FROM prices WHERE id <> 'b'", reported: []string{"row 1: only DuckDB has: id=b, place=2"}},
+		{Name: "an additional row", query: "FROM prices UNION ALL SELECT * REPLACE ('d' AS id) FROM prices WHERE id = 'a'",
+			reported: []string{"row 1: only the engine has: id=d, place=1"}},
+		{Name: "a row twice", query: "FROM prices UNION ALL FROM prices WHERE id = 'a'", reported: []string{"row 1: only the engine has: id=a"}},
+		{Name: "a missing row at the end", Ordered: true, query: "FROM prices WHERE id <> 'c' ORDER BY id", reported: []string{"row 3: only DuckDB has: id=c"}},
+		{Name: "no row", query: "FROM prices WHERE false", reported: []string{"row 1: only DuckDB has", "row 2: only DuckDB has", "row 3: only DuckDB has"}},
+		{Name: "many rows", query: "SELECT prices.* FROM prices, range(4)", reported: []string{"row 5: only the engine has", "4 more"}},
 	}
 }
 
 func unequalColumns() []plantedResult {
 	return []plantedResult{
-		{Name: "a type", answer: "SELECT * REPLACE (amount::DOUBLE AS amount) FROM prices", found: []string{"column amount is DOUBLE, want DECIMAL(18,2)"}},
-		{Name: "a number as text", answer: "SELECT * REPLACE (place::VARCHAR AS place) FROM prices", found: []string{"column place is VARCHAR, want BIGINT"}},
-		{Name: "a time without a zone", answer: "SELECT * REPLACE (seen_at::TIMESTAMP AS seen_at) FROM prices",
-			found: []string{"column seen_at is TIMESTAMP, want TIMESTAMP WITH TIME ZONE"}},
-		{Name: "a scale", answer: "SELECT * REPLACE (amount::DECIMAL(18, 3) AS amount) FROM prices", found: []string{"column amount is DECIMAL(18,3), want DECIMAL(18,2)"}},
-		{Name: "a scale of a client", Described: trinoDescription("decimal(20,1)"), answer: "FROM prices", found: []string{"it fails: column amount is decimal(20,1), want decimal128(18, 2)"}},
-		{Name: "a type of a client", Described: trinoDescription("double"), answer: "FROM prices", found: []string{"it fails: column amount is double"}},
-		{Name: "a column too many of a client", Described: append(trinoDescription("decimal(18,2)"), [2]string{"more", "bigint"}), answer: "SELECT *, 1 AS more FROM prices",
-			found: []string{"it fails: columns ['id'", "'more']"}},
-		{Name: "a missing column", answer: "SELECT * EXCLUDE (is_kept) FROM prices", found: []string{"columns [('id', 'VARCHAR')", "want [("}},
-		{Name: "columns in another order", answer: "SELECT place, id, * EXCLUDE (id, place) FROM prices", found: []string{"columns [('place', 'BIGINT')"}},
-		{Name: "an error", found: []string{"it fails: ", "got.parquet"}},
+		{Name: "a type", query: "SELECT * REPLACE (amount::DOUBLE AS amount) FROM prices", reported: []string{"column amount is DOUBLE, want DECIMAL(18,2)"}},
+		{Name: "a number as text", query: "SELECT * REPLACE (place::VARCHAR AS place) FROM prices", reported: []string{"column place is VARCHAR, want BIGINT"}},
+		{Name: "a time without a zone", query: "SELECT * REPLACE (seen_at::TIMESTAMP AS seen_at) FROM prices",
+			reported: []string{"column seen_at is TIMESTAMP, want TIMESTAMP WITH TIME ZONE"}},
+		{Name: "a scale", query: "SELECT * REPLACE (amount::DECIMAL(18, 3) AS amount) FROM prices", reported: []string{"column amount is DECIMAL(18,3), want DECIMAL(18,2)"}},
+		{Name: "a scale of a client", Described: trinoDescription("decimal(20,1)"), query: "FROM prices", reported: []string{"the engine failed: column amount is decimal(20,1), want decimal128(18, 2)"}},
+		{Name: "a type of a client", Described: trinoDescription("double"), query: "FROM prices", reported: []string{"the engine failed: column amount is double"}},
+		{Name: "a column too many of a client", Described: append(trinoDescription("decimal(18,2)"), [2]string{"more", "bigint"}), query: "SELECT *, 1 AS more FROM prices",
+			reported: []string{"the engine failed: columns ['id'", "'more']"}},
+		{Name: "a missing column", query: "SELECT * EXCLUDE (is_kept) FROM prices", reported: []string{"columns [('id', 'VARCHAR')", "want [("}},
+		{Name: "columns in another order", query: "SELECT place, id, * EXCLUDE (id, place) FROM prices", reported: []string{"columns [('place', 'BIGINT')"}},
+		{Name: "an error", reported: []string{"the engine failed: ", "got.parquet"}},
 	}
 }
 
@@ -147,7 +147,7 @@ func TestComparisonOfALakeNamesTheTable(t *testing.T) {
 	}
 	must(t, os.Rename(filepath.Join(dir, "current.orders.parquet"), filepath.Join(dir, "of_empty.parquet")))
 	got := compare(catalog)
-	for _, want := range []string{"files: current.prices of night: row 1: DuckDB has, it has not: id=b", "files: current.orders of night: it fails: ",
+	for _, want := range []string{"files: current.prices of night: row 1: only DuckDB has: id=b", "files: current.orders of night: the engine failed: ",
 		"files: 1 tables of the newest night equal: "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)

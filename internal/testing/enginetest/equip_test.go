@@ -155,12 +155,12 @@ type result struct {
 	Differences []string `json:"differences"`
 }
 
-// run runs a script with a job. It reports each difference as a test error and logs the compared
-// queries.
+// run runs a script with a job. It reports each difference as a test error, and logs the compared
+// results.
 func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
 	compared, rows, seconds := 0, int64(0), 0.0
-	complaint := e.runScript(t, script, j.Scratch, j, func(r result) {
+	stderr := e.runScript(t, script, j.Scratch, j, func(r result) {
 		if r.Version != "" {
 			t.Logf("%s", r.Version)
 			return
@@ -176,13 +176,13 @@ func (e equipment) run(t *testing.T, script string, j job) {
 		}
 	})
 	if compared == 0 {
-		t.Errorf("%s compared no results\n%s", script, complaint)
+		t.Errorf("%s compared no results\n%s", script, stderr)
 	}
 	t.Logf("%s: %d results with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
 }
 
 // runScript runs a script with a job in a folder, passes its results to use, and returns its
-// other output. It fails the test if the script fails.
+// standard error. It fails the test if the script fails.
 func (e equipment) runScript(t *testing.T, script, dir string, job any, use func(result)) string {
 	t.Helper()
 	text, err := json.Marshal(job)
@@ -192,16 +192,16 @@ func (e equipment) runScript(t *testing.T, script, dir string, job any, use func
 	cmd := exec.CommandContext(t.Context(), e.python, e.path(script), file)
 	cmd.Dir = dir // ClickHouse reads only files in it.
 	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
 	readResults(t, out, use)
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("%s: %v\n%s", script, err, complaint.String())
+		t.Errorf("%s: %v\n%s", script, err, stderr.String())
 	}
-	return complaint.String()
+	return stderr.String()
 }
 
 func readResults(t *testing.T, out io.Reader, use func(result)) {

@@ -97,13 +97,14 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 	})
 }
 
-// cases returns the published views, and the views and queries of the engine's statements.
+// cases returns a case with the published views, and one with the views that the engine's
+// statements create and with the queries.
 func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
 	t.Helper()
-	own := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
-	shown := own
-	shown.Name, shown.Views, shown.Queries = "published views", []string{}, []queryResult{}
-	return []sqlCase{shown, own}
+	created := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
+	published := created
+	published.Name, published.Views, published.Queries = "published views", []string{}, []queryResult{}
+	return []sqlCase{published, created}
 }
 
 // sparkCatalog returns the configuration of a catalog in Spark.
@@ -129,7 +130,7 @@ type demo struct {
 	nights []version
 }
 
-// makeDemo builds the programs and runs the demo.
+// makeDemo builds the programs and runs the demo with them.
 func makeDemo(t *testing.T, e equipment) demo {
 	t.Helper()
 	d := demo{dir: t.TempDir()}

@@ -8,7 +8,7 @@ import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
 import org.eclipse.jetty.ee10.servlet.ServletHolder;
 import org.eclipse.jetty.server.Server;
 
-/** The REST catalog of the Iceberg project's own tests, on loopback: its own main listens everywhere. */
+/** Serves the REST catalog of the Iceberg project's tests on loopback. Its own main listens on all interfaces. */
 public class RestCatalog {
   public static void main(String[] args) throws Exception {
     Catalog catalog = CatalogUtil.buildIcebergCatalog("placementsync", Map.of(

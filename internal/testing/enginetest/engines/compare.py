@@ -1,7 +1,7 @@
 """Compares the results of an engine with the data in DuckDB, row by row and value by value.
 
-A job is a JSON file that the Go test wrote. A result is a line of JSON on standard output:
-what was compared, how many rows, how long the engine took, and the differences.
+A job is a JSON file that the Go test wrote. Each comparison prints a line of JSON to standard
+output: its name, the number of rows, the time in the engine and the differences.
 """
 
 import datetime
@@ -14,7 +14,7 @@ import time
 import duckdb
 import pyarrow as pa
 
-SHOWN = 5  # differences of a table that are shown
+SHOWN = 5  # maximum number of printed differences of a result
 
 
 def read_job():
@@ -22,12 +22,12 @@ def read_job():
         return json.load(file)
 
 
-def say(**result):
+def print_result(**result):
     print(json.dumps(result), flush=True)
 
 
 class Comparison:
-    """Compares with DuckDB: a catalog, or results as Parquet files."""
+    """Compares results with those of DuckDB, which are in a catalog or in Parquet files."""
 
     def __init__(self, catalog=None):
         self.db = duckdb.connect()
@@ -37,17 +37,18 @@ class Comparison:
             self.db.execute(f"ATTACH '{quoted}' AS w (READ_ONLY); USE w")
 
     def check(self, what, want, ask, **how):
-        """Compares a result with that of the SELECT want, and prints the differences."""
-        say(what=what, **self.compare(want, ask, **how))
+        """Compares the result of the function ask with that of the SELECT want, and prints the
+        differences."""
+        print_result(what=what, **self.compare(want, ask, **how))
 
     def compare(self, want, ask, ordered=False, nearly=()):
-        """Columns named in nearly are binary fractions whose last digits depend on the
-        order of a sum."""
+        """Columns named in nearly are floats whose last digits depend on the order of an
+        addition. They are compared to nine digits."""
         begun = time.monotonic()
         try:
             got = ask(self.arrow_schema(want))
         except Exception as problem:  # every error is a difference
-            return {"rows": 0, "seconds": 0, "differences": [f"it fails: {str(problem)[:2000]}"]}
+            return {"rows": 0, "seconds": 0, "differences": [f"the engine failed: {str(problem)[:2000]}"]}
         seconds = time.monotonic() - begun
         return {"rows": got.num_rows, "seconds": round(seconds, 3), "differences": self.differences(want, got, ordered, nearly)}
 
@@ -73,11 +74,12 @@ class Comparison:
         return [(row[0], row[1]) for row in self.db.execute(f"DESCRIBE {select}").fetchall()]
 
     def by_place(self, names, nearly):
-        """The rows have an order: the n-th is compared with the n-th."""
+        """Compares rows at the same place."""
         return self.pairs("want", "have", names, nearly)
 
     def by_value(self, names, nearly):
-        """The rows have none: those that the other side lacks are paired as they sort."""
+        """Compares results without an order. Rows that the other result lacks are sorted, and
+        compared at the same place."""
         exact = ", ".join(f'"{name}"' for name in names if name not in nearly)
         order = ", ".join(f'"{name}"' for name in [n for n in names if n not in nearly] + list(nearly))
         if nearly:
@@ -107,7 +109,7 @@ def describe(row, names):
     place, no_want, no_have, values = row[0], row[1], row[2], row[3:]
     want, have = values[:len(names)], values[len(names):]
     if no_want or no_have:
-        side, shown = ("it has, DuckDB has not", have) if no_want else ("DuckDB has, it has not", want)
+        side, shown = ("only the engine has", have) if no_want else ("only DuckDB has", want)
         return f"row {place}: {side}: " + ", ".join(f"{n}={v!s:.60}" for n, v in zip(names, shown))
     key = ", ".join(f"{n}={w!s:.60}" for n, w in list(zip(names, want))[:3])
     unlike = "; ".join(f"column {n} is {h!r}, want {w!r}" for n, w, h in zip(names, want, have) if w != h)
@@ -115,7 +117,7 @@ def describe(row, names):
 
 
 def family(kind):
-    """What must be the same: the kind of value, and the scale of a decimal."""
+    """The part of a type that must be equal: the kind of value, and the scale of a decimal."""
     if kind.startswith("DECIMAL"):
         return "DECIMAL scale " + kind.rstrip(")").split(",")[1].strip()
     if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "UINTEGER"):
@@ -124,8 +126,9 @@ def family(kind):
 
 
 def table_of(rows, described, schema):
-    """Rows of a client become Arrow. Columns are described by name and type, as the client
-    does. Another column, and a value that does not fit its type exactly, are errors."""
+    """Converts the rows of a client to Arrow. described contains the client's name and type of
+    each column. A column that differs from the schema, and a value that does not fit its type
+    exactly, are errors."""
     if [name for name, _ in described] != schema.names:
         raise ValueError(f"columns {[name for name, _ in described]}, want {schema.names}")
     for (name, kind), field in zip(described, schema):
@@ -138,7 +141,7 @@ def table_of(rows, described, schema):
 
 
 def fits(kind, wanted):
-    """Whether a type of Trino is that of Arrow, with the scale of a decimal."""
+    """Whether a type of Trino matches one of Arrow, with the scale of a decimal."""
     if pa.types.is_decimal(wanted):
         scale = re.fullmatch(r"decimal\(\d+, *(\d+)\)", kind)
         return int(scale[1]) == wanted.scale if scale else wanted.scale == 0 and kind in INTEGERS
@@ -148,7 +151,7 @@ def fits(kind, wanted):
                            (pa.types.is_date, ("date",)), (pa.types.is_string, ("varchar", "char", "json")), (pa.types.is_list, ("array",))):
         if is_kind(wanted):
             return kind.split("(")[0] in names
-    return True  # The values show it.
+    return True  # other types are checked by their values
 
 
 INTEGERS = ("tinyint", "smallint", "integer", "bigint")
@@ -162,12 +165,12 @@ def plain(value, kind):
     if pa.types.is_decimal(kind) and isinstance(value, int):
         return decimal.Decimal(value)
     if pa.types.is_floating(kind) and not isinstance(value, float):
-        raise ValueError(f"{value!r} is no binary fraction")
+        raise ValueError(f"{value!r} is not a float")
     return value
 
 
 def argument(kind, text):
-    """A parameter of a query, from its text, in the type that its header states."""
+    """Converts the text of a parameter to the type in the header of the query."""
     if text == "NULL":
         return None
     if kind in ("COUNT", "BIGINT"):

@@ -1,5 +1,5 @@
-"""Compares Parquet files with DuckDB as if an engine had answered them, for the tests of
-the comparison itself."""
+"""Compares Parquet files, in place of the results of an engine, with DuckDB. It is for the tests
+of the comparison."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from lake import check_tables
 
 
 def read(case, schema):
-    """The answer of an engine, or of a client that describes its columns."""
+    """The result of an engine, or of a client that describes its columns."""
     found = pq.read_table(case["got"])
     if case.get("described"):
         return table_of([tuple(row.values()) for row in found.to_pylist()], case["described"], schema)

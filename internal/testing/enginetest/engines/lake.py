@@ -1,12 +1,13 @@
-"""What all scripts that read a lake share: every table of every night beside DuckDB's."""
+"""Compares every table of every night of a lake with DuckDB, for all scripts that read a lake."""
 
-from compare import Comparison, say
+from compare import Comparison, print_result
 
 PARTS = {"current": "main", "past": "past", "meta": "meta"}
 
 
 def tables(against):
-    """Tables of a version, as (part, name, SELECT). The fingerprint row_hash is no fact of a row."""
+    """Tables of a version, as (part, name, columns). row_hash is left out, because it is
+    unsigned in DuckDB and signed in a lake."""
     rows = against.db.execute("""SELECT schema_name, table_name,
         list(column_name ORDER BY column_index) FILTER (column_name <> 'row_hash') FROM duckdb_columns()
         WHERE database_name = 'w' AND schema_name IN ('main', 'past', 'meta')
@@ -17,8 +18,8 @@ def tables(against):
 
 
 def check_tables(job, engine, read, nights=None, only=None):
-    """Calls read(part, table, columns, tag, schema) for each table of each night; the newest
-    night has no tag."""
+    """Calls read(part, table, columns, tag, schema) for each table of each night, and compares
+    the results. tag is None for the newest night."""
     newest = job["nights"][-1]
     for night in nights or job["nights"]:
         against = Comparison(night["catalog"])
@@ -32,8 +33,8 @@ def check_tables(job, engine, read, nights=None, only=None):
                                      lambda schema: read(part, name, columns, tag, schema))
             rows, seconds = rows + result["rows"], seconds + result["seconds"]
             if result["differences"]:
-                say(what=f"{engine}: {part}.{name} of {night['run']}", **result)
+                print_result(what=f"{engine}: {part}.{name} of {night['run']}", **result)
             else:
                 equal += 1
-        say(what=f"{engine}: {equal} tables of {'the newest night' if tag is None else 'tag ' + tag} equal", rows=rows, seconds=round(seconds, 1),
+        print_result(what=f"{engine}: {equal} tables of {'the newest night' if tag is None else 'tag ' + tag} equal", rows=rows, seconds=round(seconds, 1),
             differences=[] if rows else ["no row was compared"])

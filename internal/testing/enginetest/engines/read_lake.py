@@ -1,4 +1,4 @@
-"""Reads a lake with PyIceberg, DuckDB's extension and ClickHouse: every table."""
+"""Reads every table of a lake with PyIceberg, DuckDB's extension and ClickHouse."""
 
 import importlib.metadata
 import sys
@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.catalog import load_catalog
 
-from compare import read_job, say
+from compare import read_job, print_result
 from lake import check_tables
 
 
 def pyiceberg(job):
     catalog = load_catalog(job["catalog"], **job["pyiceberg"])
-    say(version="PyIceberg " + importlib.metadata.version("pyiceberg"))
+    print_result(version="PyIceberg " + importlib.metadata.version("pyiceberg"))
 
     def read(part, table, columns, tag, _):
         found = catalog.load_table(f"{job['prefix']}_{part}.{table}")
@@ -36,7 +36,7 @@ def by_duckdb(job, catalog):
         scheme, host = bucket["endpoint"].split("://")
         db.execute(f"CREATE SECRET (TYPE s3, KEY_ID '{bucket['access-key-id']}', SECRET '{bucket['secret-access-key']}', REGION '{bucket['region']}', "
                    f"ENDPOINT '{host}', USE_SSL {scheme == 'https'}, URL_STYLE 'path')")
-    say(version=f"DuckDB {duckdb.__version__} with its extension iceberg")
+    print_result(version=f"DuckDB {duckdb.__version__} with its extension iceberg")
 
     def read(part, table, columns, tag, schema):
         found = catalog.load_table(f"{job['prefix']}_{part}.{table}")
@@ -50,7 +50,7 @@ def by_duckdb(job, catalog):
 
 
 def bucket_of(job):
-    """How the bucket of the tables is reached; empty for a folder."""
+    """The settings of the bucket with the tables. They are empty for a folder."""
     return {key.removeprefix("s3."): value for key, value in job["pyiceberg"].items() if key.startswith("s3.")}
 
 
@@ -62,7 +62,7 @@ def extension_file(module, name):
 
 def by_clickhouse(job, catalog):
     import chdb
-    say(version="ClickHouse " + str(chdb.query("SELECT version()")).strip().strip('"') + " (chdb)")
+    print_result(version="ClickHouse " + str(chdb.query("SELECT version()")).strip().strip('"') + " (chdb)")
 
     def read(part, table, columns, tag, schema):
         found = catalog.load_table(f"{job['prefix']}_{part}.{table}")
@@ -81,7 +81,8 @@ def by_clickhouse(job, catalog):
 
 
 def plain(column, field):
-    """ClickHouse has bool as a number, and its Arrow dates and strings in its own width."""
+    """Casts a column of ClickHouse to the wanted type. It returns booleans as numbers, and dates
+    and strings in other Arrow types."""
     if pa.types.is_boolean(field.type) and not pa.types.is_boolean(column.type):
         return pc.equal(column, 1).combine_chunks()
     return column.cast(field.type).combine_chunks()
@@ -91,7 +92,7 @@ def main():
     job = read_job()
     catalog = pyiceberg(job)
     by_duckdb(job, catalog)
-    if not bucket_of(job):  # icebergLocal reads folders.
+    if not bucket_of(job):  # icebergLocal reads only folders
         by_clickhouse(job, catalog)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from compare import read_job, say
+from compare import read_job, print_result
 from lake import check_tables
 from spark_sql import check, start
 
@@ -11,7 +11,7 @@ def main():
     job = read_job()
     spark = start(job)
     name = job["engine"]
-    say(version=f"{name}: Spark {spark.version}")
+    print_result(version=f"{name}: Spark {spark.version}")
 
     def read(part, table, columns, tag, _):
         version = f" VERSION AS OF '{tag}'" if tag else ""

@@ -1,11 +1,11 @@
-"""Asks Spark the views of mart and the named queries over Parquet files of each case."""
+"""Runs the views of mart and the named queries in Spark, over the Parquet files of each case."""
 
 import os
 import sys
 
 from pyspark.sql import SparkSession
 
-from compare import Comparison, argument, read_job, say
+from compare import Comparison, argument, read_job, print_result
 
 
 def start(job):
@@ -44,7 +44,7 @@ def check(spark, case):
 def main():
     job = read_job()
     spark = start(job)
-    say(version=f"Spark {spark.version}")
+    print_result(version=f"Spark {spark.version}")
     for case in job["cases"]:
         load(spark, case)
         check(spark, case)

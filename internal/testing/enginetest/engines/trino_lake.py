@@ -2,7 +2,7 @@
 
 import sys
 
-from compare import read_job, say
+from compare import read_job, print_result
 from lake import check_tables
 from trino_server import trino as server
 from trino_sql import Client, check
@@ -13,7 +13,7 @@ def main():
     with server(job["scratch"], {job["catalog"]: job["trino"]}) as port:
         client = Client(port, "UTC")
         name = job["engine"]
-        say(version=f"{name}: Trino " + client.run("SELECT node_version FROM system.runtime.nodes")[0][0])
+        print_result(version=f"{name}: Trino " + client.run("SELECT node_version FROM system.runtime.nodes")[0][0])
 
         def read(part, table, columns, tag, schema):
             version = f" FOR VERSION AS OF '{tag}'" if tag else ""

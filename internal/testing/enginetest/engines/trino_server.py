@@ -1,4 +1,4 @@
-"""Starts a Trino on loopback for as long as a script needs it."""
+"""Runs Trino on loopback while a script needs it."""
 
 import contextlib
 import glob
@@ -22,7 +22,7 @@ def free_port():
 
 @contextlib.contextmanager
 def trino(scratch, catalogs):
-    """Yields the port. Catalogs are property files by name."""
+    """Starts Trino and yields its port. catalogs maps the name of each catalog to its properties."""
     port = free_port()
     etc = pathlib.Path(scratch, f"trino-{port}", "etc")
     (etc / "catalog").mkdir(parents=True)
@@ -53,10 +53,10 @@ def trino(scratch, catalogs):
 def wait(server, port, log):
     for _ in range(600):
         if server.poll() is not None:
-            raise RuntimeError("Trino ends: " + log.read_text()[-3000:])
+            raise RuntimeError("Trino ended: " + log.read_text()[-3000:])
         with contextlib.suppress(OSError):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/info", timeout=2) as answer:
                 if b'"starting":false' in answer.read():
                     return
         time.sleep(0.5)
-    raise RuntimeError("Trino does not start: " + log.read_text()[-3000:])
+    raise RuntimeError("Trino did not start: " + log.read_text()[-3000:])

@@ -1,4 +1,4 @@
-"""Asks Trino the views of mart and the named queries over the tables of each case."""
+"""Runs the views of mart and the named queries in Trino, over the tables of each case."""
 
 import sys
 import time
@@ -6,10 +6,11 @@ import time
 import trino.dbapi
 import trino.exceptions
 
-from compare import Comparison, argument, read_job, say, table_of
+from compare import Comparison, argument, read_job, print_result, table_of
 from trino_server import trino as server
 
-# Hive reads Parquet files where they are, as times without a zone; memory holds tables.
+# The catalog files reads Parquet files in place, with times without a zone. The catalog memory
+# contains the tables with times in UTC.
 CATALOGS = {
     "memory": "connector.name=memory\nmemory.max-data-per-node=1500MB\n",
     "files": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local:///metastore\nfs.native-local.enabled=true\n"
@@ -22,8 +23,8 @@ class Client:
         self.connection = trino.dbapi.connect(host="127.0.0.1", port=port, user="test", timezone=zone)
 
     def run(self, sql, undo=None):
-        """Runs a statement. A Trino that has just started may lack its only node for seconds,
-        and then leaves half of it behind, which undo removes."""
+        """Runs a statement. In its first seconds, Trino may report that it has no nodes. The
+        statement may then leave a table, which undo removes."""
         for left in range(60, -1, -1):
             cursor = self.connection.cursor()
             try:
@@ -37,7 +38,7 @@ class Client:
                     self.run(undo)
 
     def table(self, sql, schema, args=None):
-        """The answer as Arrow, with the columns that Trino describes."""
+        """Returns the result as Arrow, with the columns that Trino describes."""
         cursor = self.connection.cursor()
         cursor.execute(sql, args) if args else cursor.execute(sql)
         rows = cursor.fetchall()
@@ -84,7 +85,7 @@ def main():
     catalogs = {name: text.format(root=job["scratch"]) for name, text in CATALOGS.items()}
     with server(job["scratch"], catalogs) as port:
         client = Client(port, job.get("timezone", "UTC"))
-        say(version="Trino " + client.run("SELECT node_version FROM system.runtime.nodes")[0][0])
+        print_result(version="Trino " + client.run("SELECT node_version FROM system.runtime.nodes")[0][0])
         for case in job["cases"]:
             load(client, case, job["scratch"])
             check(client, case)
