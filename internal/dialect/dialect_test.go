@@ -172,7 +172,7 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 var (
 	paramsBlock = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
 	oneParam    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
-	backDays    = regexp.MustCompile(`^snapshot-(\d+)d$`)
+	daysBefore  = regexp.MustCompile(`^snapshot-(\d+)d$`)
 )
 
 func checkParams(t *testing.T, engine string, q dialect.Query) {
@@ -204,9 +204,9 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		if want == texts[engine] && value != "NULL" {
 			value = "'" + value + "'"
 		}
-		back := backDays.FindStringSubmatch(p.Default)
-		isBack := back != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], isNoDigit), back[1])
-		if m[2] != want || m[1] != value && !isBack {
+		days := daysBefore.FindStringSubmatch(p.Default)
+		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], isNoDigit), days[1])
+		if m[2] != want || m[1] != value && !isRelative {
 			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, want)
 		}
 	}

@@ -81,15 +81,15 @@ func (p Param) givenText(values map[string]string) (string, error) {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
 	// With NULL, a query that does not test for it would return no rows.
-	if declared := p.Default != ""; declared && text == nullText && !p.TakesNull() {
+	if hasDefault := p.Default != ""; hasDefault && text == nullText && !p.TakesNull() {
 		return "", fmt.Errorf("parameter %q: it cannot be NULL", p.Name)
 	}
 	return text, nil
 }
 
-// bindText converts a value to the type of the parameter.
+// bindText converts the text of a value to the type of the parameter.
 func (p Param) bindText(text string) (any, error) {
-	if declared := p.Default != ""; declared && text == nullText {
+	if hasDefault := p.Default != ""; hasDefault && text == nullText {
 		return nil, nil
 	}
 	// DuckDB aborts the process on invalid UTF-8.
@@ -103,7 +103,8 @@ func (p Param) bindText(text string) (any, error) {
 	return arg, nil
 }
 
-// nullText means NULL as the value of a declared parameter.
+// nullText means NULL as the value of a parameter with a default. For another parameter it is a
+// text.
 const nullText = "NULL"
 
 // decimalText matches numbers in the range of DECIMAL(18,6).

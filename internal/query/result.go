@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-
-	"placementsync/internal/ledger"
 )
 
 // Result is the result of a query in memory: its columns, its first rows and its source tables.
@@ -23,9 +21,6 @@ type Result struct {
 	// NoPlan is true if Ask could not determine the sources, see ErrNoPlan.
 	NoPlan bool
 }
-
-// Problems returns the sources that are not proven.
-func (r Result) Problems() []ledger.Problem { return FindProblems(r.Sources) }
 
 // Record is one row of a Result.
 type Record struct {

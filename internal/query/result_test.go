@@ -12,10 +12,10 @@ import (
 func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
-	for most, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
-		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, most)
+	for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
+		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)
 		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {
-			t.Fatalf("at most %d: %d rows of %d, %v", most, len(r.Rows), r.Total, err)
+			t.Fatalf("limit %d: %d rows of %d, %v", limit, len(r.Rows), r.Total, err)
 		}
 		for i, row := range r.Rows {
 			// Get returns the first of two columns with the same name.
@@ -25,7 +25,7 @@ func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 		}
 	}
 	r, err := db.Ask(t.Context(), query.Text("SELECT id AS n FROM product_listings"), nil, 1)
-	if err != nil || r.NoPlan || len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" || len(r.Problems()) != 0 {
+	if err != nil || r.NoPlan || len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" || len(query.FindProblems(r.Sources)) != 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {

@@ -82,12 +82,12 @@ func TestExcelCellsAreTyped(t *testing.T) {
 func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
-	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: most BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $most")
+	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Name = "list: all/of them, by a very long name"
-	book := saveExcel(t, db, q, map[string]string{"most": "1"})
+	book := saveExcel(t, db, q, map[string]string{"rows": "1"})
 	const sheet = "list_ all_of them, by a very lo"
 	if diff := cmp.Diff([]string{sheet, "About"}, book.GetSheetList()); diff != "" {
 		t.Fatalf("the sheets (-want +got):\n%s", diff)
@@ -108,20 +108,20 @@ func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	for _, row := range rows {
 		about[row[0]] += strings.Join(row[1:], "|") + "\n"
 	}
-	for label, want := range map[string]string{"Title": "Two tags\n", "Rows": "1\n", "Parameter most": "1\n",
+	for label, want := range map[string]string{"Title": "Two tags\n", "Rows": "1\n", "Parameter rows": "1\n",
 		"Snapshot": "20261102T020000Z\n", "Table product_listings": "repaired|proven\n"} {
 		if about[label] != want {
 			t.Errorf("%s is %q, want %q", label, about[label], want)
 		}
 	}
-	if !strings.Contains(about["SQL"], "FROM product_listings LIMIT $most") {
+	if !strings.Contains(about["SQL"], "FROM product_listings LIMIT $rows") {
 		t.Errorf("the SQL is %q", about["SQL"])
 	}
 }
 
-// TestExcelRefusesWhatASheetCannotHold saves results that exceed the limits of a sheet. They must
-// be errors that leave no file.
-func TestExcelRefusesWhatASheetCannotHold(t *testing.T) {
+// TestTooLargeResultsAreNoExcelFiles saves results that exceed the limits of a sheet. The errors
+// must leave no file.
+func TestTooLargeResultsAreNoExcelFiles(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
 	for sql, want := range map[string]string{

@@ -40,7 +40,7 @@ func (a queryResult) missingColumnsErr(name string) error {
 // splitProblems returns the needed tables that were not read, without which there is no number,
 // and all other tables that are not proven.
 func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
-	for _, p := range a.Problems() {
+	for _, p := range query.FindProblems(a.Sources) {
 		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {
 			missing = append(missing, p)
 		} else {
