@@ -91,8 +91,9 @@ type value struct {
 // queriesDir is the folder with the tests of the named queries.
 const queriesDir = "../../../queries"
 
-// fixtureCases returns a case for each test of the named queries that the engine supports.
-func fixtureCases(t *testing.T, e dialect.Engine, catalog string) []sqlCase {
+// fixtureCases returns a case for each test of the named queries that the engine supports. dir is
+// the scratch folder of the job.
+func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase {
 	t.Helper()
 	empty := fixture.NewEmpty(t)
 	var cases []sqlCase
@@ -108,7 +109,7 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog string) []sqlCase {
 			}
 			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
 			path := empty.Fill(t, texts["fixture.sql"])
-			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, query: q.Name, params: texts["params"]}))
+			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, dir: filepath.Join(dir, name), query: q.Name, params: texts["params"]}))
 		}
 	}
 	return cases
@@ -117,6 +118,9 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog string) []sqlCase {
 // caseSpec describes the content of a case.
 type caseSpec struct {
 	name, catalog string
+	// dir is the folder for the tables as files. It is in the scratch folder of the job, outside
+	// of which Trino reads no files.
+	dir string
 	// query is the only query, with params as name=value lines. Empty means all queries and
 	// all views. A required parameter without a line has the first value in the data.
 	query, params string
@@ -221,7 +225,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []s
 		if key[0] == dialect.Mart {
 			continue
 		}
-		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(filepath.Dir(spec.catalog), key[0]+"."+key[1], "data.parquet")}
+		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(spec.dir, key[0]+"."+key[1], "data.parquet")}
 		must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
 		schema := map[string]string{"current": "main"}[f.Part]
 		if schema == "" {
@@ -252,13 +256,14 @@ func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialec
 	return all
 }
 
-// benchCase fills a catalog with the generated data of the benchmark of the named queries.
-func benchCase(t *testing.T, e dialect.Engine, catalog string, listings int) sqlCase {
+// benchCase fills a catalog with the generated data of the benchmark of the named queries. dir is
+// the scratch folder of the job.
+func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
 	must(t, err)
 	path := fixture.NewEmpty(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
-	return newCase(t, e, catalog, caseSpec{name: "bench", catalog: path})
+	return newCase(t, e, catalog, caseSpec{name: "bench", catalog: path, dir: filepath.Join(dir, e.Name)})
 }
 
 func execute(t *testing.T, path, text string) {

@@ -30,7 +30,7 @@ func listings(t *testing.T) int {
 // results.
 func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
 	e, dir := equip(t, "java"), t.TempDir()
-	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "")}
+	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
 	// For the few rows of a test, compiling takes longer than interpreting.
 	j.Spark = map[string]string{"spark.sql.codegen.wholeStage": "false"}
 	e.run(t, "spark_sql.py", j)
@@ -40,7 +40,7 @@ func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
 func TestTrinoAnswersTheTestsOfTheQueries(t *testing.T) {
 	e, dir := equip(t, "mvn"), t.TempDir()
 	e.installJars(t)
-	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory")})
+	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory", dir)})
 }
 
 // TestEnginesAnswerOverAYear runs all views and queries over a year of nights.
@@ -48,7 +48,7 @@ func TestEnginesAnswerOverAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)
 	cases := func(engine, catalog string) []sqlCase {
-		return []sqlCase{benchCase(t, mustFind(t, engine), catalog, listings(t))}
+		return []sqlCase{benchCase(t, mustFind(t, engine), catalog, dir, listings(t))}
 	}
 	t.Run("spark", func(t *testing.T) { e.run(t, "spark_sql.py", job{Scratch: dir, Cases: cases("spark", "")}) })
 	t.Run("trino", func(t *testing.T) { e.run(t, "trino_sql.py", job{Scratch: dir, Cases: cases("trino", "memory")}) })
