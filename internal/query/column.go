@@ -51,12 +51,7 @@ func storageOf(a arrow.Array) arrow.Array {
 // Row is one row of a result. A Record is one. The rows that Run writes are valid only until
 // Writer.Row returns.
 type Row interface {
-	IsNull(column int) bool
-	// Value returns a copy of a value.
 	Value(column int) Value
-	// AppendText appends a value as text: numbers with all digits, times in RFC 3339, nested
-	// values as JSON. It appends nothing for NULL.
-	AppendText(dst []byte, column int) []byte
 	// AppendJSON appends a value as JSON. NULL, NaN and infinities are null.
 	AppendJSON(dst []byte, column int) []byte
 }
@@ -66,19 +61,15 @@ type batchRow struct {
 	columns []Column
 	arrays  []arrow.Array // those of the batch, unwrapped
 	at      int           // index of the row
+	text    []byte        // reused by Value
 }
-
-func (r *batchRow) IsNull(column int) bool { return r.arrays[column].IsNull(r.at) }
 
 func (r *batchRow) Value(column int) Value {
-	return Value{Text: string(r.AppendText(nil, column)), Null: r.IsNull(column)}
-}
-
-func (r *batchRow) AppendText(dst []byte, column int) []byte {
-	if r.IsNull(column) {
-		return dst
+	if r.arrays[column].IsNull(r.at) {
+		return Value{Null: true}
 	}
-	return r.columns[column].codec.text(dst, r.arrays[column], r.at)
+	r.text = r.columns[column].codec.text(r.text[:0], r.arrays[column], r.at)
+	return Value{Text: string(r.text)}
 }
 
 func (r *batchRow) AppendJSON(dst []byte, column int) []byte {

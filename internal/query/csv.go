@@ -3,7 +3,6 @@ package query
 import (
 	"bufio"
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,28 +16,26 @@ type csvWriter struct {
 
 	columns []Column
 	line    []byte
-	cell    []byte
 }
 
 func (w *csvWriter) Begin(columns []Column) error {
 	w.columns = columns
 	for _, c := range columns {
-		w.appendField(w.defuseFormula([]byte(c.Name)))
+		w.appendField(w.defuseFormula(c.Name))
 	}
 	return w.flushLine()
 }
 
 func (w *csvWriter) Row(r Row) error {
-	for i := range w.columns {
-		if r.IsNull(i) {
+	for i, c := range w.columns {
+		switch v := r.Value(i); {
+		case v.Null:
 			w.line = append(w.line, ',')
-			continue
+		case c.codec.free:
+			w.appendField(w.defuseFormula(v.Text))
+		default:
+			w.appendField(v.Text)
 		}
-		w.cell = r.AppendText(w.cell[:0], i)
-		if w.columns[i].codec.free {
-			w.cell = w.defuseFormula(w.cell)
-		}
-		w.appendField(w.cell)
 	}
 	return w.flushLine()
 }
@@ -48,24 +45,24 @@ func (w *csvWriter) End() error { return w.out.Flush() }
 // defuseFormula inserts an apostrophe before a text that begins like a formula, so that
 // spreadsheets show it as text. Some spreadsheets skip leading spaces and invisible characters,
 // and accept full-width signs.
-func (w *csvWriter) defuseFormula(text []byte) []byte {
+func (w *csvWriter) defuseFormula(text string) string {
 	if !w.defuse {
 		return text
 	}
-	sign, _ := utf8.DecodeRune(bytes.TrimLeftFunc(text, isHidden))
-	if !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", sign) && bytes.IndexAny(text, "\t\r\n") != 0 {
+	sign, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, isHidden))
+	if !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", sign) && strings.IndexAny(text, "\t\r\n") != 0 {
 		return text
 	}
-	return slices.Insert(text, 0, '\'')
+	return "'" + text
 }
 
 // isHidden reports whether a rune is invisible in a cell.
 func isHidden(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // appendField appends a value and a comma.
-func (w *csvWriter) appendField(text []byte) {
-	if len(text) == 0 || bytes.ContainsAny(text, "\",\r\n") || text[0] == ' ' || text[len(text)-1] == ' ' {
-		text = slices.Concat([]byte(`"`), bytes.ReplaceAll(text, []byte(`"`), []byte(`""`)), []byte(`"`))
+func (w *csvWriter) appendField(text string) {
+	if text == "" || strings.ContainsAny(text, "\",\r\n") || text[0] == ' ' || text[len(text)-1] == ' ' {
+		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
 	w.line = append(append(w.line, text...), ',')
 }

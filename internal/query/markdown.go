@@ -10,7 +10,6 @@ type markdownWriter struct {
 	out    *bufio.Writer
 	escape *strings.Replacer
 	cols   int
-	cell   []byte
 }
 
 // newMarkdown returns a writer that escapes all characters which could end a cell or start
@@ -40,12 +39,7 @@ func (w *markdownWriter) Begin(columns []Column) error {
 func (w *markdownWriter) Row(r Row) error {
 	cells := make([]string, w.cols)
 	for i := range cells {
-		if r.IsNull(i) {
-			cells[i] = null
-			continue
-		}
-		w.cell = r.AppendText(w.cell[:0], i)
-		cells[i] = w.escapeCell(string(w.cell))
+		cells[i] = w.escapeCell(r.Value(i).Or(null))
 	}
 	return w.writeLine(cells)
 }

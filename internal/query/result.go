@@ -39,16 +39,8 @@ func (r Record) Get(column string) Value {
 	return Value{Null: true}
 }
 
-// IsNull implements Row.
-func (r Record) IsNull(column int) bool { return r.Values[column].Null }
-
 // Value implements Row.
 func (r Record) Value(column int) Value { return r.Values[column] }
-
-// AppendText implements Row.
-func (r Record) AppendText(dst []byte, column int) []byte {
-	return append(dst, r.Values[column].Text...)
-}
 
 // AppendJSON implements Row.
 func (r Record) AppendJSON(dst []byte, column int) []byte {
@@ -58,7 +50,8 @@ func (r Record) AppendJSON(dst []byte, column int) []byte {
 	return r.Columns[column].codec.form.append(dst, []byte(r.Values[column].Text))
 }
 
-// Value is one value as text, as in CSV. The text of NULL is empty.
+// Value is one value as text: numbers with all digits, times in RFC 3339, nested values as JSON.
+// The text of NULL is empty.
 type Value struct {
 	Text string
 	Null bool

@@ -37,7 +37,6 @@ type tableWriter struct {
 	cells   [][]string
 	rows    int
 	widths  []int
-	scratch []byte
 }
 
 func newTable(out *bufio.Writer, screen Screen) *tableWriter {
@@ -86,12 +85,7 @@ func (w *tableWriter) End() error {
 func (w *tableWriter) cellTexts(r Row) []string {
 	cells := make([]string, len(w.columns))
 	for i := range cells {
-		if r.IsNull(i) {
-			cells[i] = null
-			continue
-		}
-		w.scratch = r.AppendText(w.scratch[:0], i)
-		cells[i] = escapeForScreen(string(w.scratch))
+		cells[i] = escapeForScreen(r.Value(i).Or(null))
 	}
 	return cells
 }

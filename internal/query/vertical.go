@@ -31,12 +31,7 @@ func (w *verticalWriter) Begin(columns []Column) error {
 }
 
 func (w *verticalWriter) Row(r Row) error {
-	return w.write(func(i int) string {
-		if r.IsNull(i) {
-			return null
-		}
-		return escapeForScreen(string(r.AppendText(nil, i)))
-	})
+	return w.write(func(i int) string { return escapeForScreen(r.Value(i).Or(null)) })
 }
 
 // write writes a row. cell returns the text of column i.
