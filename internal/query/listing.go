@@ -37,7 +37,11 @@ func listBySubject(w io.Writer, all []Query) error {
 			subject = q.Subject
 			b.WriteString(subject + "\n")
 		}
-		fmt.Fprintf(&b, "  %-*s  %s%s%s\n", width, q.Name, q.Title, q.martMark(), q.ownMark())
+		marts := strings.Join(q.Marts(), ", ")
+		if marts != "" {
+			marts = " [" + marts + "]"
+		}
+		fmt.Fprintf(&b, "  %-*s  %s%s%s\n", width, q.Name, q.Title, marts, q.ownMark())
 	}
 	b.WriteString("\nquery --list WORD... finds queries, query --list NAME explains one with its parameters, query --sql NAME prints its SQL\n")
 	_, err := io.WriteString(w, b.String())
@@ -60,14 +64,6 @@ func (q Query) Marts() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// martMark returns a note with the views of mart. It is empty if there are none.
-func (q Query) martMark() string {
-	if marts := q.Marts(); len(marts) > 0 {
-		return " [" + strings.Join(marts, ", ") + "]"
-	}
-	return ""
 }
 
 // FindWords returns the queries that contain each of the words, in any case, in their name,

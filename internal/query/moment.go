@@ -10,11 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Layouts in the form of RFC 3339. A TIMESTAMP without time zone is written without Z.
-const (
-	secondLayout = "2006-01-02T15:04:05"
-	clockLayout  = "15:04:05"
-)
+// secondLayout is RFC 3339 without the time zone. A TIMESTAMP without time zone has no Z.
+const secondLayout = "2006-01-02T15:04:05"
 
 func timestampCodec(t *arrow.TimestampType) codec {
 	name, zone := "TIMESTAMP", ""
@@ -75,17 +72,8 @@ func appendDate(dst []byte, a arrow.Array, i int) []byte {
 
 func timeOfDay(unit arrow.TimeUnit) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
-		return appendClock(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
+		return appendHours(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
 	}
-}
-
-// appendClock appends a time of day. DuckDB allows 24:00:00.
-func appendClock(dst []byte, d time.Duration) []byte {
-	if d == 24*time.Hour {
-		return append(dst, "24:00:00"...)
-	}
-	dst = time.Unix(0, int64(d)).UTC().AppendFormat(dst, clockLayout)
-	return appendFraction(dst, int(d%time.Second))
 }
 
 // appendInterval appends an interval in DuckDB's text form: 1 year 2 months 3 days 04:05:06.
@@ -118,7 +106,8 @@ func appendUnits(dst []byte, start int, n int64, unit string) []byte {
 	return dst
 }
 
-// appendHours appends a duration as hh:mm:ss. The hours may exceed 24.
+// appendHours appends a duration, or a time of day, as hh:mm:ss. The hours may exceed 24. DuckDB
+// has the time of day 24:00:00.
 func appendHours(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, d = append(dst, '-'), -d
