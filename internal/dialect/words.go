@@ -30,7 +30,8 @@ func words() map[string]map[string]string {
 		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
 		// Times. In Spark they are in the time zone of the session; in Trino each value
-		// contains its time zone.
+		// contains its time zone. micros is the number of microseconds from 1970 to a time, and
+		// from_micros is the time after such a number.
 		"utc":         {Spark: "TIMESTAMP '%[1]s 00:00:00Z'", Trino: "TIMESTAMP '%[1]s 00:00:00 UTC'"},
 		"micros":      {Spark: "unix_micros(%[1]s)", Trino: "CAST(round(to_unixtime(%[1]s) * 1e6) AS BIGINT)"},
 		"from_micros": {Spark: "timestamp_micros(%[1]s)", Trino: "CAST(from_unixtime_nanos(CAST(%[1]s AS DECIMAL(38, 0)) * 1000) AS TIMESTAMP(6) WITH TIME ZONE)"},

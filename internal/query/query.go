@@ -214,7 +214,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // until Abandoned is closed.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	_, isShort := w.(*collector)
+	_, isShort := w.(*collector) // for few rows, a temporary table takes longer than the query
 	err := db.readResult(ctx, q, values, !isShort, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		if excel, ok := w.(*excelWriter); ok {
