@@ -17,9 +17,9 @@ release=${heading%% *}
 commit=
 # A source that was unpacked inside another repository is not part of it.
 if [ -e .git ] && command -v git > /dev/null; then
-	# Such as one of another owner, which git does not read.
+	# For example, git does not read a repository of another owner.
 	if ! git rev-parse --git-dir > /dev/null; then
-		echo "version: git does not read this repository: correct what it says above, or remove .git" >&2
+		echo "version: git does not read this repository: correct the error above, or remove .git" >&2
 		exit 1
 	fi
 	commit=$(git rev-parse --verify --quiet HEAD || true)

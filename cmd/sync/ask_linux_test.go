@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,16 +22,8 @@ type terminal struct {
 // startOnTerminal starts the program in a folder on a new terminal.
 func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec.Cmd) {
 	t.Helper()
-	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no pseudo terminal could be opened: %v", err)
-	}
+	control, tty := openTerminal(t, 80)
 	t.Cleanup(func() { control.Close() })
-	must(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
-	number, err := unix.IoctlGetUint32(int(control.Fd()), unix.TIOCGPTN)
-	must(t, err)
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
 	defer tty.Close()
 	self, err := os.Executable()
 	must(t, err)

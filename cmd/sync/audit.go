@@ -60,9 +60,6 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		return err
 	}
 	set, err := loadChecks(cfg)
-	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
-		return command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
-	}
 	if err != nil {
 		return err
 	}
@@ -146,10 +143,13 @@ func keptBefore(g *globals) (string, error) {
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }
 
-// loadChecks loads the checks of the configuration. With a *query.FilesError, the set contains all
-// checks without mistakes.
+// loadChecks loads the checks of the configuration.
 func loadChecks(cfg config.Config) (checks.Set, error) {
-	return checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
+	set, err := checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
+	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+		err = command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
+	}
+	return set, err
 }
 
 // privateColumns are the columns whose values privacy drops or hashes.
@@ -186,8 +186,8 @@ func showChecks(w io.Writer, results []ledger.Check, width int) error {
 func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
 	l := &listing{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, least: 24}, {name: "file", drop: 2}}}
 	for i, q := range all {
-		l.addRow(q.Name, q.Severity, q.Title, q.File)
 		if !explain {
+			l.addRow(q.Name, q.Severity, q.Title, q.File)
 			continue
 		}
 		if i > 0 {

@@ -43,7 +43,6 @@ func backupCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
 	cmd.Flags().BoolVar(&o.rehearse, "rehearse", false, "restore the newest backup beside the warehouse and compare it; send nothing")
-	cmd.MarkFlagsMutuallyExclusive("rehearse", "verify")
 	cmd.Flags().BoolVar(&o.older, "older", false, "with --verify: check an older backup if the newest manifest cannot be read")
 	return cmd
 }
@@ -59,6 +58,8 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		return command.UsageErr("--read-data needs --verify")
 	case o.older && !o.verify:
 		return command.UsageErr("--older needs --verify")
+	case o.verify && o.rehearse:
+		return command.UsageErr("--verify and --rehearse cannot be combined: run one after the other")
 	case o.verify:
 		return verifyBackup(ctx, g, cfg, o)
 	case o.rehearse:
@@ -115,7 +116,7 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	entry = entry.EndFollow(ctx, g.Now(), nil)
 	if len(res.LeftOut) > 0 {
 		first := res.LeftOut[0]
-		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s: %s: placementsync verify --read-data names the repair",
+		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s (%s): run placementsync verify --read-data, which names the repair",
 			cfg.Backup, plural.Count(len(res.LeftOut), "file"), first.File, first.Problem)
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err

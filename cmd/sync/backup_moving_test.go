@@ -29,43 +29,43 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			d := newBucketHarness(t)
 			text, err := os.ReadFile(d.g.Config)
 			must(t, err)
-			alone := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "alone.yaml")}}
-			alone.stdout, alone.stderr = &bytes.Buffer{}, &bytes.Buffer{}
-			must(t, os.WriteFile(alone.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
+			noBackup := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
+			noBackup.stdout, noBackup.stderr = &bytes.Buffer{}, &bytes.Buffer{}
+			must(t, os.WriteFile(noBackup.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 			runAt := func(after time.Duration) string {
 				d.service.Advance(1)
 				at = at.Add(after)
 				now := at
-				alone.Now = func() time.Time { return now }
-				d.g.Now = alone.Now
-				must(t, runNight(t.Context(), alone, runOptions{}))
+				noBackup.Now = func() time.Time { return now }
+				d.g.Now = noBackup.Now
+				must(t, runNight(t.Context(), noBackup, runOptions{}))
 				return d.history(t)
 			}
 			states := []string{runAt(0), runAt(later), runAt(later)}
-			moved := 0
+			ran := 0
 			d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
-				if moved < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
-					moved++
+				if ran < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
+					ran++
 					states = append(states, runAt(later))
 				}
 				return false
 			}
 			must(t, runBackup(t.Context(), d.g, backupOptions{}))
 			d.store.Fail = nil
-			if moved != 2 {
-				t.Fatalf("%d nights ran during the backup", moved)
+			if ran != 2 {
+				t.Fatalf("%d nights ran during the backup", ran)
 			}
 			must(t, os.RemoveAll(d.dir()))
 			must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
-			got, is := d.history(t), -1
+			got, index := d.history(t), -1
 			for i, state := range states {
 				if got == state {
-					is = i
+					index = i
 				}
 			}
-			if is < 2 {
-				t.Errorf("the restored warehouse is state %d of %d", is, len(states))
+			if index < 2 {
+				t.Errorf("the restored warehouse is state %d of %d", index, len(states))
 			}
 			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})

@@ -141,11 +141,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 		a.store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
-	text, err := os.ReadFile(b.g.Config)
-	must(t, err)
-	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
-	old, _, _ := strings.Cut(rest, "\"")
-	must(t, os.WriteFile(b.g.Config, []byte(strings.Replace(string(text), old, front.URL, 1)), 0o600))
+	b.useServer(t, front.URL)
 	meanwhile = func() {
 		if err := errors.Join(a.night(t), runBackup(t.Context(), a.g, backupOptions{})); err != nil {
 			t.Errorf("the second machine: %v", err)

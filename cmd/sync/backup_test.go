@@ -184,13 +184,13 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 }
 
 func (d *bucketHarness) useWrongKeys(t *testing.T) {
-	secret := filepath.Join(d.root, "access")
-	must(t, os.WriteFile(secret, []byte("AKIAOTHER"), 0o600))
+	keyFile := filepath.Join(d.root, "access")
+	must(t, os.WriteFile(keyFile, []byte("AKIAOTHER"), 0o600))
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
 		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
 	}
-	must(t, os.WriteFile(secret, []byte(s3sim.AccessKey), 0o600))
+	must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
 }
 
 func (d *bucketHarness) rotAfterBackup(t *testing.T) {
@@ -233,9 +233,9 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 	// The version contains a hard link to the file, which the backup could use.
 	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(last)))
 	must(t, err)
-	whole := map[string][]byte{}
+	intact := map[string][]byte{}
 	for _, file := range append(versions, last) {
-		whole[file], err = os.ReadFile(file)
+		intact[file], err = os.ReadFile(file)
 		must(t, err)
 		must(t, os.Remove(file))
 		must(t, os.WriteFile(file, good[:len(good)/2], 0o600))
@@ -244,7 +244,7 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(last)) {
 		t.Errorf("the backup ended with %d: %v", exitCodeOf(t, err), err)
 	}
-	for file, data := range whole {
+	for file, data := range intact {
 		must(t, os.WriteFile(file, data, 0o600))
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
@@ -276,7 +276,7 @@ func (d *bucketHarness) interruptRestore(t *testing.T, files int, prices string)
 		}
 		return gets > 20
 	}
-	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "the same command continues") {
+	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
 		t.Fatalf("got %v", err)
 	}
 	d.store.Fail = nil
@@ -327,8 +327,8 @@ func manifestsIn(objects map[string][]byte) []string {
 func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
 	t.Helper()
 	const dead = 1<<31 - 2 // not the id of a process
-	ours, others := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
-	for _, dir := range []string{ours, others} {
+	killed, running := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
+	for _, dir := range []string{killed, running} {
 		must(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
 		t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	}
@@ -346,10 +346,10 @@ func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait fun
 		t.Errorf("got %v", err)
 	}
 	d.store.Fail = nil
-	if _, err := os.Stat(ours); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the temporary folder of a killed export: %v", err)
 	}
-	if _, err := os.Stat(others); err != nil {
+	if _, err := os.Stat(running); err != nil {
 		t.Errorf("the temporary folder of a running export: %v", err)
 	}
 	exports := func() (folders []string) {

@@ -40,12 +40,12 @@ func startBrowser(t *testing.T) *browser {
 	toRead, toWrite := pipe(t)
 	fromRead, fromWrite := pipe(t)
 	// The timeout also ends a test whose page does not draw its charts.
-	const patience = 10 * time.Minute
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	const timeout = 10 * time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--disable-dev-shm-usage",
 		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
-	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // the protocol's 3 and 4
+	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // file descriptors 3 and 4 of the program
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", program, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
@@ -36,9 +35,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
 	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
 		// Also check the queries, so that one call reports all problems.
-		silent := *g
-		silent.stdout = io.Discard
-		return errors.Join(err, checkWatches(ctx, &silent, cfg), checkAudit(ctx, &silent, cfg))
+		return errors.Join(err, checkWatches(ctx, g.silent(), cfg), checkAudit(ctx, g.silent(), cfg))
 	}
 	if err != nil {
 		return err
@@ -95,7 +92,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	}
 	back, err := b.Read(ctx, name, most)
 	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(back) != string(text) {
-		err = fmt.Errorf("check %s: an object was read with other bytes than were written", cfg.Backup)
+		err = fmt.Errorf("check %s: the object that was read differs from the one that was written", cfg.Backup)
 	}
 	if err == nil {
 		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
@@ -126,9 +123,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	if p.Stopped != nil {
 		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run starts from the beginning; "+
-			"if that is true of the service, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
+			"if the service really deleted these rows, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
 	}
-	t := newTable("stream", "plan", "requests last time", "at the configured rate")
+	t := listing{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
 	for _, s := range p.Streams {
 		action, requests := "run", "not read yet"
 		if s.Skip != "" {
@@ -137,10 +134,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		if s.LastRequests >= 0 {
 			requests = fmt.Sprint(s.LastRequests)
 		}
-		t.AppendRow(table.Row{s.Name, action, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond)})
+		t.addRow(s.Name, action, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond))
 	}
-	alignRight(t, 3, 4)
-	fmt.Fprintf(w, "\n%s\n\n%s\n", t.Render(), expectedCost(p, cfg.API.RequestsPerSecond))
+	fmt.Fprintf(w, "\n%s\n\n%s\n", t.render(0), expectedCost(p, cfg.API.RequestsPerSecond))
 	if p.Unread > 0 {
 		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(p.Unread, p.UnreadStreams, p.NightsLeft))
 	}

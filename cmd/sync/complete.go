@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -20,21 +19,11 @@ import (
 // The functions in this file complete command lines. They must be fast and silent: after
 // an error they propose no values, and the command itself reports the error.
 
-func completeFlag(cmd *cobra.Command, flag string, propose cobra.CompletionFunc) {
-	// It fails only for an unknown flag. A test completes every flag.
-	if err := cmd.RegisterFlagCompletionFunc(flag, propose); err != nil {
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	// The call fails only for an unknown flag. A test completes every flag.
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		cmd.PrintErrln(err)
 	}
-}
-
-// completer proposes values from the warehouse and the queries of the configuration.
-type completer struct{ g *globals }
-
-// silent returns a copy of g that discards all output.
-func (g *globals) silent() *globals {
-	mute := *g
-	mute.stdout, mute.stderr, mute.Quiet = io.Discard, io.Discard, true
-	return &mute
 }
 
 // propose returns the proposals that begin with the typed text.
@@ -44,9 +33,9 @@ func propose(all []string, typed string) ([]cobra.Completion, cobra.ShellCompDir
 }
 
 // completeQuery proposes the named queries with their titles.
-func (c completer) completeQuery(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	if all, err := c.g.silent().loadQueries(); err == nil && len(args) == 0 {
+	if all, err := g.silent().loadQueries(); err == nil && len(args) == 0 {
 		for _, q := range all.List() {
 			names = append(names, cobra.CompletionWithDesc(q.Name, q.Title))
 		}
@@ -55,14 +44,14 @@ func (c completer) completeQuery(_ *cobra.Command, args []string, typed string) 
 }
 
 // completeParam proposes the parameters of the chosen query and, after name=, their values.
-func (c completer) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	q, ok := c.chosenQuery(cmd, args)
+func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	q, ok := g.chosenQuery(cmd, args)
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	if name, _, ok := strings.Cut(typed, "="); ok {
 		var values []string
-		for _, value := range c.valuesOf(cmd.Context(), q, name) {
+		for _, value := range g.valuesOf(cmd.Context(), q, name) {
 			values = append(values, name+"="+value)
 		}
 		return propose(values, typed)
@@ -76,7 +65,7 @@ func (c completer) completeParam(cmd *cobra.Command, args []string, typed string
 }
 
 // chosenQuery returns the query of the command line so far.
-func (c completer) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
+func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
 	name := ""
 	if flag := cmd.Flags().Lookup("query"); flag != nil {
 		name = flag.Value.String()
@@ -92,13 +81,13 @@ func (c completer) chosenQuery(cmd *cobra.Command, args []string) (q query.Query
 		q, err = query.ParseText(file, text)
 		return q, err == nil
 	}
-	q, err := c.g.silent().resolveQuery(name)
+	q, err := g.silent().resolveQuery(name)
 	return q, err == nil
 }
 
 // valuesOf returns the choices of a parameter, or its values in the data if its header has
 // a query for them. Values with shell syntax are left out.
-func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []string {
+func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
 		most    = 200
 		longest = 3 * time.Second // the shell is blocked meanwhile
@@ -112,7 +101,7 @@ func (c completer) valuesOf(ctx context.Context, q query.Query, name string) []s
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	db, err := openCatalog(ctx, c.g.silent(), query.Options{})
+	db, err := openCatalog(ctx, g.silent(), query.Options{})
 	if err != nil {
 		return nil
 	}
@@ -144,30 +133,23 @@ func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Compl
 	return propose(names, typed)
 }
 
-// completeList completes a list of names that are separated by commas.
-func completeList(names []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		before := typed[:strings.LastIndex(typed, ",")+1]
-		var lists []string
-		for _, name := range names {
-			if !slices.Contains(strings.Split(before, ","), name) {
-				lists = append(lists, before+name)
-			}
+// completeStreams completes a list of streams that are separated by commas.
+func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	var lists []string
+	for _, name := range streamNames(stream.All()) {
+		if !slices.Contains(strings.Split(before, ","), name) {
+			lists = append(lists, before+name)
 		}
-		found, directive := propose(lists, typed)
-		return found, directive | cobra.ShellCompDirectiveNoSpace
 	}
-}
-
-// completeStreams completes a list of streams.
-func completeStreams(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return completeList(streamNames(stream.All()))(cmd, args, typed)
+	found, directive := propose(lists, typed)
+	return found, directive | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeRun proposes runs, newest first.
-func (c completer) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
+func (g *globals) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		wh, _, err := c.g.silent().openWarehouse()
+		wh, _, err := g.silent().openWarehouse()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

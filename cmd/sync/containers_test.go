@@ -161,9 +161,9 @@ func TestContainerFileSchemas(t *testing.T) {
 // isServed reports whether the daemon serves a path to a probe.
 func isServed(t *testing.T, path string) bool {
 	t.Helper()
-	answer := httptest.NewRecorder()
-	newProbedDaemon("").Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://10.0.0.7:8080"+path, nil))
-	return answer.Code != http.StatusNotFound && answer.Code != http.StatusMisdirectedRequest
+	recorder := httptest.NewRecorder()
+	newProbedDaemon("").Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "http://10.0.0.7:8080"+path, nil))
+	return recorder.Code != http.StatusNotFound && recorder.Code != http.StatusMisdirectedRequest
 }
 
 // newProbedDaemon returns a daemon with an empty ledger.
@@ -387,8 +387,8 @@ func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
 	return text, ok
 }
 
-// TestComposeFile checks the same facts of the file for Docker Compose, which uses the
-// configuration of the image.
+// TestComposeFile checks that the command, port, paths, secrets and volume of the file for Docker
+// Compose match the image and its configuration.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	type service struct {

@@ -33,8 +33,8 @@ func crash(how string) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			var nothing *int
-			*nothing = 1
+			var missing *int
+			*missing = 1
 		}()
 		<-done
 	case "fatal error": // cannot be recovered

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
@@ -101,7 +100,7 @@ func prepareDemo(dir, base string) error {
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "warehouse")), os.MkdirAll(dir, 0o755)); err != nil {
 		return fmt.Errorf("create the demo folder: %w", err)
 	}
-	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # one thread loads so little fastest\n", base, demoToken)
+	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # more threads are slower for such a small warehouse\n", base, demoToken)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the demo configuration: %w", err)
 	}
@@ -115,8 +114,9 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 		return pipeline.Result{}, err
 	}
 	night.Log = slog.New(slog.DiscardHandler)
-	t := newTable("night", "outcome", "rows", "new", "changed", "gone", "requests", "received", "took")
-	alignRight(t, 3, 4, 5, 6, 7, 8, 9)
+	t := listing{columns: []column{{name: "night"}, {name: "outcome"}, {name: "rows", isNumber: true}, {name: "new", isNumber: true},
+		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}, {name: "requests", isNumber: true}, {name: "received", isNumber: true},
+		{name: "took", isNumber: true}}}
 	var last pipeline.Result
 	for range o.nights {
 		service.Advance(1)
@@ -128,15 +128,15 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 			return last, err
 		}
 		r := last.Run
-		t.AppendRow(table.Row{r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
-			r.Requests, plural.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)})
+		t.addRow(r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
+			r.Requests, plural.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	}
-	_, err = fmt.Fprintln(g.stdout, t.Render())
+	_, err = fmt.Fprintln(g.stdout, t.render(g.width))
 	return last, err
 }
 
-// clockFrom returns a clock that starts at a simulated time with its first use, so that
-// each night starts exactly then.
+// clockFrom returns a clock that shows the simulated time when it is first read, and then
+// runs on. So each night starts exactly at its simulated time.
 func clockFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)
 	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
@@ -163,21 +163,16 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 			continue
 		}
 		fmt.Fprintf(g.stdout, "\n%s (first rows of placementsync query %s)\n", q.Title, q.Name)
-		if err := showHead(ctx, g, db, q); err != nil {
+		const rows = 6
+		w, err := query.NewWriter(query.Table, g.stdout, query.Screen{Terminal: true, Width: g.width, Rows: rows})
+		if err != nil {
+			return err
+		}
+		if _, err := db.Run(ctx, q, nil, w); err != nil {
 			return err
 		}
 	}
 	return showCommands(g)
-}
-
-func showHead(ctx context.Context, g *globals, db *query.DB, q query.Query) error {
-	const rows = 6
-	w, err := query.NewWriter(query.Table, g.stdout, query.Screen{Terminal: true, Width: g.width, Rows: rows})
-	if err != nil {
-		return err
-	}
-	_, err = db.Run(ctx, q, nil, w)
-	return err
 }
 
 func showCommands(g *globals) error {
@@ -191,7 +186,7 @@ What to try next:
   bin/placementsync runs --config %[1]s
   bin/placementsync schema product_listings
 or in the browser: bin/placementsync explore --config %[1]s
-or, with a demo service that stays, from another terminal:
+or, to use check, keep a demo service running and open a second terminal:
   bin/placementsync demo --nights 1 --keep-serving
   bin/placementsync check --config %[1]s
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.

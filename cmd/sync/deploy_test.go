@@ -126,8 +126,8 @@ func compareNames(t *testing.T, what string, code, page []string) {
 			}
 		}
 	}
-	missing(code, page, "it does not tell of")
-	missing(page, code, "the code does not know")
+	missing(code, page, "the page lacks")
+	missing(page, code, "the code lacks")
 }
 
 // metricsIn returns the names of metrics in a text.

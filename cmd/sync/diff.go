@@ -36,7 +36,7 @@ func diffCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
 	o.output.addFlags(cmd)
 	heldFlag(cmd, g)
-	cmd.ValidArgsFunction = completer{g}.completeRun(publishedRuns)
+	cmd.ValidArgsFunction = g.completeRun(publishedRuns)
 	completeFlag(cmd, "table", completeTable)
 	return cmd
 }

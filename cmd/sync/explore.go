@@ -76,14 +76,14 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 
 // newExplorer returns the pages of a warehouse. They open the catalog with the first
 // request.
-func newExplorer(g *globals, cfg config.Config, pages exploreWarehouse) (*explore.Explorer, error) {
+func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {
 		program += " --config " + config.QuoteWord(g.Config)
 	}
-	c := explore.Config{Warehouse: pages, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
+	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
 	if cfg.Serve.SQL && g.executable != "" {
-		const others = 2 << 30 // Go, threads and the written file
+		const others = 2 << 30 // Go, threads and the result file
 		c.Child = []string{g.executable, statementName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+others, 10)}
 	}
 	return explore.New(c)
@@ -105,7 +105,7 @@ func statementCommand(g *globals) *cobra.Command {
 			return query.Work(cmd.Context(), g.stdin, g.stdout)
 		}),
 	}
-	cmd.Flags().Uint64Var(&memory, "memory", 0, "limit the memory of the process to so many `bytes`")
+	cmd.Flags().Uint64Var(&memory, "memory", 0, "limit the memory of the process to this number of `bytes`")
 	return cmd
 }
 
@@ -138,7 +138,7 @@ func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*
 func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
 
 // servePages serves until ctx ends. Running requests then have two seconds to end. The host
-// is checked before the mux, because the mux redirects by itself.
+// is checked before the mux, because the mux answers some paths with a redirect.
 func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pages http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)

@@ -49,8 +49,8 @@ func exportCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
 	asOfFlag(cmd, g, &o.asOf)
 	cmd.ValidArgsFunction = completeTable
-	completeFlag(cmd, "query", completer{g}.completeQuery)
-	completeFlag(cmd, "param", completer{g}.completeParam)
+	completeFlag(cmd, "query", g.completeQuery)
+	completeFlag(cmd, "param", g.completeParam)
 	completeFlag(cmd, "format", cobra.FixedCompletions([]string{"parquet", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -159,15 +159,14 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 	for _, f := range m.Files {
 		bytes[f.Source] += f.Bytes
 	}
-	t := newTable("source", "rows", "size")
+	t := listing{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
 	seen := map[string]bool{}
 	for _, f := range m.Files {
 		if !seen[f.Source] {
 			seen[f.Source] = true
-			t.AppendRow([]any{f.Source, f.Rows, plural.FormatBytes(bytes[f.Source])})
+			t.addRow(f.Source, f.Rows, plural.FormatBytes(bytes[f.Source]))
 		}
 	}
-	alignRight(t, 2, 3)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.Render(), m.RunID, dir, plural.Count(len(m.Files), "file"))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, dir, plural.Count(len(m.Files), "file"))
 	return err
 }

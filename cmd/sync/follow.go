@@ -24,7 +24,7 @@ type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 func (g *globals) followers(cfg config.Config) []followWork {
 	var all []followWork
 	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
-		all = append(all, watcher{g}.followNight)
+		all = append(all, g.followWatches)
 	}
 	if cfg.Lake.Catalog != "" {
 		all = append(all, g.publishToLake)
@@ -38,7 +38,7 @@ func (g *globals) followers(cfg config.Config) []followWork {
 // followPublish sends new warnings of the published night and runs all work after it. A failure
 // does not stop the others. Unsent warnings are only logged, as alerts are.
 func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
-	if err := (watcher{g}).sendWarnings(ctx, cfg); err != nil {
+	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
 	}
 	works := g.followers(cfg)

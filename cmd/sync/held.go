@@ -50,7 +50,7 @@ func publishCommand(g *globals) *cobra.Command {
 		Use:   "publish --held --accept NAME,...",
 		Short: "Publish the held night despite the checks that failed",
 		Long: "Publish the held night exactly as it is, without asking the service again. --accept names each\n" +
-			"check that holds it; the ledger records them. The next night builds on it.\n\n" +
+			"check that holds it; the ledger records these names. The next night builds on the published one.\n\n" +
 			command.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
 				Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -69,9 +69,9 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	if err != nil {
 		return err
 	}
-	place := command.WarehouseConfig(cfg, version)
-	place.Step = g.Step
-	wh, err := warehouse.Open(place)
+	whConfig := command.WarehouseConfig(cfg, version)
+	whConfig.Step = g.Step
+	wh, err := warehouse.Open(whConfig)
 	if err != nil {
 		return err
 	}
@@ -82,10 +82,10 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	failed := h.FailedChecks()
 	slices.Sort(accept)
 	if missing := namesMissing(failed, accept); len(missing) > 0 {
-		return command.UsageErr("publish the held night %s: these checks hold it and are not accepted: %s; nothing was changed", h.Manifest.RunID, strings.Join(missing, ", "))
+		return command.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or drop the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
 	if extra := namesMissing(accept, failed); len(extra) > 0 {
-		return command.UsageErr("publish the held night %s: these checks do not hold it: %s; nothing was changed", h.Manifest.RunID, strings.Join(extra, ", "))
+		return command.UsageErr("publish the held night %s: --accept names checks that do not hold it: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
 		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.Now())

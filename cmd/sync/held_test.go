@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestHeldNightIsNotFollowed holds the second of two nights. Neither watch nor lake nor backup
-// takes a value of it, not even when a person starts them. After its publish they all run.
+// TestHeldNightIsNotFollowed holds the second of two nights. Watches, lake and backup must not use
+// the held night, also if a person starts them. After the night is published, all three run.
 func TestHeldNightIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
@@ -32,7 +32,7 @@ func TestHeldNightIsNotFollowed(t *testing.T) {
 	t.Cleanup(chat.Close)
 	before, err := os.ReadFile(d.g.Config)
 	must(t, err)
-	// The program of the lake does not exist, so each attempt is a failure in the ledger.
+	// The lake program does not exist, so each attempt is a failure in the ledger.
 	must(t, os.WriteFile(d.g.Config, fmt.Appendf(before, `
 lake: {catalog: sqlite, warehouse: ./lake}
 checks: {dir: checks, rules: {dates_implausible: {severity: off}}}
@@ -42,8 +42,8 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
 	must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
 		"SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1"), 0o600))
-	// follows returns the kinds and versions of the work in the ledger.
-	follows := func() (all []string) {
+	// listFollows returns the kinds and versions of the work in the ledger.
+	listFollows := func() (all []string) {
 		wh, _, err := d.g.openWarehouse()
 		must(t, err)
 		entries, err := wh.Ledger.Entries()
@@ -62,9 +62,9 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	first, _, err := wh.Versions.Latest()
 	must(t, err)
-	after := follows()
-	if want := []string{"watch " + first, "lake", "backup " + first}; !slices.Equal(after, want) || len(messages) != 1 {
-		t.Fatalf("work after the first night: %q, %d messages, want %q and one", after, len(messages), want)
+	afterFirst := listFollows()
+	if want := []string{"watch " + first, "lake", "backup " + first}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
+		t.Fatalf("work after the first night: %q, %d messages, want %q and one", afterFirst, len(messages), want)
 	}
 
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
@@ -73,7 +73,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	h, err := findHeld(wh)
 	must(t, err)
 	held := h.Manifest.RunID
-	if got := follows(); !slices.Equal(got, after) || len(messages) != 1 {
+	if got := listFollows(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
 		t.Errorf("work after the held night: %q, messages %q", got, messages)
 	}
 	must(t, runWatch(t.Context(), d.g, nil, false))
@@ -98,7 +98,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	if err := runPublishHeld(t.Context(), d.g, true, []string{"two_nights"}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("publish: %v", err)
 	}
-	if got := follows(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
+	if got := listFollows(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
 		t.Errorf("work after the publish: %q, %d messages", got, len(messages))
 	}
 }

@@ -38,7 +38,7 @@ func initCommand(g *globals) *cobra.Command {
 			"the token, and check it. On a terminal, init asks for missing values. A typed token is not\n" +
 			"shown. It is written to a file that other users cannot read, not to the configuration. init\n" +
 			"does not change an existing configuration. The unmodified example of a package is filled in.\n\n" +
-			"The check may end with 2 after the configuration was written, for example if the environment\n" +
+			"The check may end with exit code 2 after the configuration was written, for example if the environment\n" +
 			"variable of --token-env is not set.\n\n" +
 			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
 				Held: "written; a run holds the lock"}.Table(),
@@ -74,7 +74,7 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 		return err
 	}
 	if err := d.write(); err != nil {
-		return fmt.Errorf("%w: the configuration is as it was", err)
+		return fmt.Errorf("%w; the configuration was not changed", err)
 	}
 	if err := runCheck(ctx, g, false); err != nil {
 		return d.keptErr(ctx, err)
@@ -203,7 +203,7 @@ func (d *draft) chooseToken(ctx context.Context) error {
 	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(); err == nil && !flagged && d.old.API.TokenFile == "" {
 		return nil
 	}
-	if file == "" && env == "" {
+	if !flagged {
 		file = d.old.API.TokenFile
 	}
 	if file == "" && env == "" {
@@ -240,25 +240,11 @@ func (d *draft) useVariable(name string) error {
 
 // useFile uses the file of a token. If the file does not exist, it asks for a token.
 func (d *draft) useFile(ctx context.Context, file string) error {
-	_, err := config.API{TokenFile: file}.ReadToken()
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := d.checkNewToken(file); err != nil {
+	if _, err := (config.API{TokenFile: file}).ReadToken(); errors.Is(err, fs.ErrNotExist) {
+		if err := d.askToken(ctx, file); err != nil {
 			return err
 		}
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && d.g.ask == nil:
-		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.privateWriteHint(file))
-	case errors.Is(err, fs.ErrNotExist):
-		answer, err := d.askFor(ctx, "token (not shown; it is written to a separate file): ", true, func(answer string) error {
-			_, err := config.API{Token: config.Secret(answer)}.ReadToken()
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		d.typed = config.Secret(answer)
-	case err != nil:
+	} else if err != nil {
 		return command.UsageErr("%w", err)
 	}
 	d.tokenFile = file
@@ -285,7 +271,7 @@ func (d *draft) pathInFile(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
 	}
-	whole, err := filepath.Abs(path)
+	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
@@ -293,14 +279,14 @@ func (d *draft) pathInFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if below, err := filepath.Rel(dir, whole); err == nil && filepath.IsLocal(below) {
-		whole = below
+	if relative, err := filepath.Rel(dir, absolute); err == nil && filepath.IsLocal(relative) {
+		return config.EscapeValue(relative), nil
 	}
-	return config.EscapeValue(whole), nil
+	return config.EscapeValue(absolute), nil
 }
 
-// checkNewToken checks that a token file can be created, before the user types a token.
-func (d *draft) checkNewToken(file string) error {
+// askToken asks for the token, after it has checked that its file can be created.
+func (d *draft) askToken(ctx context.Context, file string) error {
 	if config.TokenDoubt(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
 	}
@@ -309,12 +295,17 @@ func (d *draft) checkNewToken(file string) error {
 		return command.UsageErr("the folder %q for the token does not exist: create it, or name another file with --token-file", dir)
 	}
 	if d.g.ask == nil {
-		return nil // init will not create the file
+		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.privateWriteHint(file))
 	}
 	if err := checkFolder(dir); err != nil {
 		return fmt.Errorf("%w: name another file for the token with --token-file; nothing was written", err)
 	}
-	return nil
+	answer, err := d.askFor(ctx, "token (not shown; it is written to a separate file): ", true, func(answer string) error {
+		_, err := config.API{Token: config.Secret(answer)}.ReadToken()
+		return err
+	})
+	d.typed = config.Secret(answer)
+	return err
 }
 
 // checkFolder returns an error if no file can be created in a folder, or in its nearest
@@ -356,14 +347,14 @@ func (d *draft) write() error {
 	var disk durable.Disk
 	access := d.findAccess(filled, shared)
 	if d.typed != "" {
-		mode := fs.FileMode(closed)
+		mode, readers := fs.FileMode(closed), "its owner"
 		if access != nil && access.Mode&others == 0 {
-			mode = shared // readable by the group of the configuration
+			mode, readers = shared, "its owner and the group of the configuration"
 		}
 		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, access); err != nil {
 			return err
 		}
-		fmt.Fprintf(d.g.stdout, "token          %s is written, readable only by its owner\n", d.tokenFile)
+		fmt.Fprintf(d.g.stdout, "token          %s is written, readable only by %s\n", d.tokenFile, readers)
 	}
 	if d.info == nil {
 		err = disk.CreateFile(d.g.Config, filled, shared, access)
@@ -408,7 +399,7 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w\n%s is written and kept; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
 	case errors.As(err, new(*fetch.AuthError)):
-		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "the place of api.token in it")
+		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "api.token")
 		if d.tokenFile != "" {
 			place = strconv.Quote(d.tokenFile)
 		}

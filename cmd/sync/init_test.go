@@ -25,7 +25,7 @@ import (
 type initRun struct {
 	code           int
 	stdout, stderr bytes.Buffer
-	screen         bytes.Buffer // of the questions
+	screen         bytes.Buffer // the questions and the echo
 }
 
 // initWith runs init with typed answers.
@@ -38,7 +38,7 @@ func initWith(t *testing.T, answers string, args ...string) *initRun {
 	return &run
 }
 
-// smallService is a demo service with a small world.
+// smallService starts a small demo service and returns its address.
 func smallService(t *testing.T) (base string) {
 	t.Helper()
 	base, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve(context.WithoutCancel(t.Context()), "")
@@ -88,13 +88,13 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	want := config.Default()
 	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = base, token, filepath.Join(dir, "warehouse")
 	if diff := cmp.Diff(want, cfg); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
+		t.Errorf("the loaded configuration (-want +got):\n%s", diff)
 	}
 	if got := read(t, token); got != "pc_demo\n" {
 		t.Errorf("the token is %q", got)
 	}
 	if runtime.GOOS != "windows" && (modeOf(t, token) != 0o600 || modeOf(t, file)&^0o640 != 0) {
-		t.Errorf("the token has the rights %v and the configuration %v", modeOf(t, token), modeOf(t, file))
+		t.Errorf("the token has the mode %v and the configuration %v", modeOf(t, token), modeOf(t, file))
 	}
 	screen := run.screen.String()
 	for text, times := range map[string]int{"service, such as ": 3, "token (not shown; it is written to a separate file): ": 3, base: 1, "pc": 0, "demo": 0} {
@@ -156,7 +156,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 		info, err := os.Stat(name)
 		must(t, err)
 		if _, gid, _ := durable.Owner(info); info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
-			t.Errorf("%s has the rights %v and the group %d", name, info.Mode(), gid)
+			t.Errorf("%s has the mode %v and the group %d", name, info.Mode(), gid)
 		}
 	}
 	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "is already filled in") {
@@ -185,7 +185,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 		info, err := os.Stat(name)
 		must(t, err)
 		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != daemon {
-			t.Errorf("%s has the rights %v, the owner %d and the group %d", name, info.Mode(), uid, gid)
+			t.Errorf("%s has the mode %v, the owner %d and the group %d", name, info.Mode(), uid, gid)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -88,10 +87,8 @@ func (j *jobs) prune() {
 
 // writeReport writes the page of /report.
 func (j *jobs) writeReport(ctx context.Context) {
-	silent := *j.s.g
-	silent.stdout = io.Discard
 	file := reportFile(j.cfg.Warehouse.Dir)
-	err := runReport(ctx, &silent, file, "", "/explore/questions/")
+	err := runReport(ctx, j.s.g.silent(), file, "", "/explore/questions/")
 	if mode := j.cfg.Warehouse.Mode(); err == nil && mode != 0 {
 		err = os.Chmod(file, mode)
 	}

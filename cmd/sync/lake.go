@@ -44,8 +44,8 @@ func lakeCommand(*globals) *cobra.Command {
 	}
 }
 
-// execLake replaces this process by the other program, so that it has the input, output,
-// signals and exit code.
+// execLake replaces this process by the lake program, which then receives the signals and sets
+// the exit code.
 func execLake(args []string) error {
 	path, err := findLake()
 	if err != nil {
@@ -76,19 +76,18 @@ func findLake() (string, error) {
 	return path, nil
 }
 
-// lakeStopTime is how long the program may take to end after a signal. Then it is killed,
+// lakeStopTime is how long the lake program may take to end after a signal. Then it is killed,
 // which is safe, because it commits a night as a whole.
 const lakeStopTime = 3 * time.Second
 
-// lakeTimeout limits the time of the program, so that a catalog that does not respond does
+// lakeTimeout limits the time of the lake program, so that a catalog that does not respond does
 // not block the work after nights.
 const lakeTimeout = 30 * time.Minute
 
-// versionVar passes the version of this program. The other program requires its own
-// version.
+// versionVar passes the version of this program. The lake program requires the same version.
 const versionVar = "PLACEMENTSYNC_VERSION"
 
-// runLake runs the program and returns its standard output. Its log is added to the log of
+// runLake runs the lake program and returns its standard output. Its log is added to the log of
 // this program.
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
@@ -132,7 +131,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// lakeLog copies the log of the program. It keeps back the final error, which this program
+// lakeLog copies the log of the lake program. It keeps back the final error, which this program
 // reports itself.
 type lakeLog struct {
 	to io.Writer
@@ -185,7 +184,7 @@ func (l *lakeLog) addLine(line []byte) {
 
 var loggedLevel = regexp.MustCompile(`^time=\S+ level=(\w+) `)
 
-// end returns the error message of the program, or "".
+// end returns the error message of the lake program, or "".
 func (l *lakeLog) end() string {
 	if len(l.rest) > 0 {
 		l.addLine(append(l.rest, '\n'))
@@ -193,21 +192,18 @@ func (l *lakeLog) end() string {
 	return strings.TrimSpace(strings.TrimPrefix(l.problem.String(), lakeProgram+": "))
 }
 
-// lakePublished is the output of publish.
-type lakePublished struct {
-	Published []struct {
-		Run         string `json:"run_id"`
-		Rows        int64  `json:"rows_written"`
-		Bytes       int64  `json:"bytes_written"`
-		TagsDropped bool   `json:"tags_dropped"`
-	} `json:"published"`
-}
-
 // publishToLake commits the nights that the lake lacks.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollow(ledger.Lake, version, g.Now())
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")
-	var result lakePublished
+	var result struct {
+		Published []struct {
+			Run         string `json:"run_id"`
+			Rows        int64  `json:"rows_written"`
+			Bytes       int64  `json:"bytes_written"`
+			TagsDropped bool   `json:"tags_dropped"`
+		} `json:"published"`
+	}
 	readErr := json.Unmarshal(out, &result)
 	for _, p := range result.Published {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes

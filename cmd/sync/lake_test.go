@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// installLake puts the program of the lake into PATH.
+// installLake puts the lake program into PATH.
 func installLake(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) == 0, "install-lake")
 	dir, err := shared.lake()
@@ -17,7 +17,7 @@ func installLake(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("PATH", dir+string(os.PathListSeparator)+ts.Getenv("PATH"))
 }
 
-// buildLake builds the program of the lake into a folder.
+// buildLake builds the lake program into a folder.
 func buildLake(dir string) error {
 	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "duckdb_arrow", "-o", filepath.Join(dir, lakeProgram), "../lake").CombinedOutput()
 	if err != nil {

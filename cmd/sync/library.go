@@ -67,8 +67,8 @@ func (g *globals) printSQL(args []string) error {
 	})
 }
 
-// listQueries lists the queries with all of the words. One word that is the name of a query
-// explains that query.
+// listQueries lists the queries that contain all words. A single word that is the name of a
+// query explains that query.
 func (g *globals) listQueries(format string, words []string) error {
 	all, err := g.loadQueries()
 	if err != nil {
@@ -83,7 +83,7 @@ func (g *globals) listQueries(format string, words []string) error {
 		case isName:
 			found = []query.Query{q}
 		case len(found) == 0:
-			// The error has the names that are alike.
+			// The error suggests similar names.
 			if _, err := g.namedQuery("--list", words); err != nil {
 				return err
 			}

@@ -35,10 +35,10 @@ const fixtureNights = 3
 type testWarehouse struct {
 	*testing.T
 	service *sim.Service
-	// requestCount counts the requests. cut, if set, is called by the first request for
-	// records of a campaign.
+	// requestCount counts the requests. interrupt, if set, is called by each request for records
+	// of a campaign.
 	requestCount atomic.Int64
-	cut          atomic.Pointer[context.CancelFunc]
+	interrupt    atomic.Pointer[context.CancelFunc]
 
 	base, config string
 	now          time.Time
@@ -63,8 +63,8 @@ func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 
 func (l *testWarehouse) countRequest(r *http.Request, _ int) *sim.Fault {
 	l.requestCount.Add(1)
-	if cut := l.cut.Load(); cut != nil && strings.HasPrefix(r.URL.Path, "/campaigns/") {
-		(*cut)()
+	if interrupt := l.interrupt.Load(); interrupt != nil && strings.HasPrefix(r.URL.Path, "/campaigns/") {
+		(*interrupt)()
 	}
 	return nil
 }
@@ -155,10 +155,10 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 func (l *testWarehouse) interruptNight() {
 	l.Helper()
 	l.advance(1)
-	ctx, cut := context.WithCancel(l.Context())
-	defer cut()
-	l.cut.Store(&cut)
-	defer l.cut.Store(nil)
+	ctx, interrupt := context.WithCancel(l.Context())
+	defer interrupt()
+	l.interrupt.Store(&interrupt)
+	defer l.interrupt.Store(nil)
 	if code, problems := l.execute(ctx, map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, io.Discard, "run"); code != 130 {
 		l.Fatalf("the night was not interrupted, it ended with %d:\n%s", code, problems)
 	}
@@ -178,15 +178,15 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 func (l *testWarehouse) pointUnfinishedRunHere() string {
 	l.Helper()
 	wh := l.open()
-	note, ok, err := wh.Ledger.Unfinished()
+	unfinished, ok, err := wh.Ledger.Unfinished()
 	if err != nil || !ok {
 		l.Fatalf("no run can be resumed: %v", err)
 	}
-	note.Source = l.base
-	lock, err := wh.Lock(note.Run, l.now)
+	unfinished.Source = l.base
+	lock, err := wh.Lock(unfinished.Run, l.now)
 	must(l.T, err)
-	must(l.T, errors.Join(wh.Ledger.Start(note), lock.Release()))
-	return note.Run
+	must(l.T, errors.Join(wh.Ledger.Start(unfinished), lock.Release()))
+	return unfinished.Run
 }
 
 // readHistory reads all current and closed rows of all tables as lines of JSON.
@@ -229,11 +229,11 @@ func (r row) isCurrent() bool { return string(r["valid_to"]) == "null" }
 // textOf returns a comparable text of the row with the given columns.
 func (r row) textOf(t *testing.T, columns []string) string {
 	t.Helper()
-	some := row{}
+	selected := row{}
 	for _, column := range columns {
-		some[column] = r[column]
+		selected[column] = r[column]
 	}
-	text, err := json.Marshal(some)
+	text, err := json.Marshal(selected)
 	must(t, err)
 	return string(text)
 }

@@ -161,15 +161,14 @@ func residentMemory(pid int) float64 {
 	return kib * 1024
 }
 
-// String formats the figures of a load test in readable form.
 func (f loadResults) String() string {
 	d, p := f.Deliveries, f.Pages
-	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d refused as they deserve, %d answered otherwise (%d with 5xx), %d not at all
-answer to a delivery: p50 %v, p99 %v, at most %v
-%d pages and %d metrics by %d readers: %d not served; p50 %v, p99 %v, at most %v
-beside %d nights and %d stalled senders
-%d events acknowledged: %d lost, %d twice, %d that must not be there
-memory: %v`, d.Sent, d.Rate, d.Accepted, d.Refused, d.Wrong, d.ServerErrors, d.Broken, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
+	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d rejected as expected, %d with another status (%d with 5xx), %d without a response
+response to a delivery: p50 %v, p99 %v, at most %v
+%d pages and %d metrics by %d readers: %d failed; p50 %v, p99 %v, at most %v
+during %d nights and with %d stalled senders
+%d events acknowledged: %d lost, %d twice, %d unexpected
+memory: %v`, d.Sent, d.Rate, d.Accepted, d.Rejected, d.Wrong, d.ServerErrors, d.Broken, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
 		p.Pages, p.Metrics, f.Readers, p.Failed, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), f.Nights, f.Stallers,
 		f.Events, f.Lost, f.Duplicates, f.Unexpected, f.Memory)
 }

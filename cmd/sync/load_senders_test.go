@@ -49,22 +49,22 @@ func newSenders(b loadPlan, url string, articles []string) *senders {
 // newDelivery returns the i-th delivery. Of a hundred, two have an invalid signature, and two
 // repeat an event: a recent one and an old one.
 func newDelivery(i int, article string) delivery {
-	s := delivery{secrets: []string{loadSecret}, wantStatus: http.StatusNoContent}
+	d := delivery{secrets: []string{loadSecret}, wantStatus: http.StatusNoContent}
 	event := i
 	switch i % 100 {
 	case 13:
-		s.secrets, s.wantStatus = nil, http.StatusUnauthorized
+		d.secrets, d.wantStatus = nil, http.StatusUnauthorized
 	case 47:
-		s.secrets, s.wantStatus = []string{"another"}, http.StatusUnauthorized
+		d.secrets, d.wantStatus = []string{"another"}, http.StatusUnauthorized
 	case 71:
-		event, s.isRepeated = i-1, true
+		event, d.isRepeated = i-1, true
 	case 91:
-		event, s.isRepeated = i-60, true
+		event, d.isRepeated = i-60, true
 	}
 	body := fmt.Sprintf(`{"article_id":%q,"status":{"id":"st-%d","prefix":"published"},"effective_at":"2026-11-20T02:00:00Z","notes":%q}`,
 		article, event, strings.Repeat("note ", 40))
-	s.delivery = sim.Delivery{ID: fmt.Sprintf("evt-%07d", event), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
-	return s
+	d.delivery = sim.Delivery{ID: fmt.Sprintf("evt-%07d", event), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
+	return d
 }
 
 // send sends all deliveries and waits for the responses.
@@ -92,7 +92,9 @@ func (one *delivery) send(ctx context.Context, s *senders, due time.Time) {
 
 // deliveryResults are the results of all deliveries.
 type deliveryResults struct {
-	Sent, Accepted, Refused int
+	Sent, Accepted int
+	// Rejected counts the invalid deliveries with the expected status 401.
+	Rejected int
 	// Rate is the actual number of deliveries a second.
 	Rate float64
 	// Wrong counts the responses with an unexpected status.
@@ -121,7 +123,7 @@ func (s *senders) summarize(took time.Duration) deliveryResults {
 		case one.status == http.StatusNoContent:
 			f.Accepted++
 		default:
-			f.Refused++
+			f.Rejected++
 		}
 		if one.status >= 500 {
 			f.ServerErrors++

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -40,8 +41,11 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
+	// After the end of the input, calls may run until the timeout, or for 25 seconds without one. A
+	// stopped query then has 5 seconds to end.
+	drain := cmp.Or(timeout, 25*time.Second) + 5*time.Second
 	return mcp.Run(ctx, mcp.Config{
-		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drainTime(timeout), Version: version, Now: g.Now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), nopCloseWriter{g.stdout})
 }
 
@@ -50,9 +54,9 @@ type mcpWarehouse struct{ g *globals }
 
 // Open implements mcp.Warehouse.
 func (a mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
-	quiet := *a.g
-	quiet.Quiet, quiet.held = true, held // each result contains its snapshot
-	return openCatalog(ctx, &quiet, opts)
+	silent := a.g.silent() // each result contains its snapshot
+	silent.held = held
+	return openCatalog(ctx, silent, opts)
 }
 
 // Queries implements mcp.Warehouse.
@@ -60,16 +64,6 @@ func (a mcpWarehouse) Queries() (query.Library, error) { return a.g.loadQueries(
 
 // Explain implements mcp.Warehouse.
 func (a mcpWarehouse) Explain(err error) error { return explainDamage(a.g, err) }
-
-// drainTime is how long calls may run after the end of the input: the timeout of a query and
-// some seconds, or 30 seconds without a timeout.
-func drainTime(timeout time.Duration) time.Duration {
-	const grace = 5 * time.Second // for a stopped query to end
-	if timeout == 0 {
-		return 30 * time.Second
-	}
-	return timeout + grace
-}
 
 // nopCloseWriter is a writer with a Close that does nothing.
 type nopCloseWriter struct{ io.Writer }

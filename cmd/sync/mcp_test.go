@@ -63,7 +63,7 @@ func TestAssistants(t *testing.T) {
 
 // testGuideCommands runs each command line of the guide.
 func (a mcpProgram) testGuideCommands(t *testing.T) {
-	lines := shownServers(t)
+	lines := guideCommandLines(t)
 	if len(lines) != 4 {
 		t.Fatalf("the guide shows %d command lines, want 4: %q", len(lines), lines)
 	}
@@ -93,8 +93,8 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 	}
 }
 
-// shownServers returns the command lines of docs/guide/assistants.md.
-func shownServers(t *testing.T) [][]string {
+// guideCommandLines returns the command lines of docs/guide/assistants.md.
+func guideCommandLines(t *testing.T) [][]string {
 	t.Helper()
 	page := read(t, "../../docs/guide/assistants.md")
 	var lines [][]string

@@ -92,9 +92,9 @@ func TestDashboardMetrics(t *testing.T) {
 	var dashboard struct{ Panels []dashboardPanel }
 	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
 	known := metricLabels(t)
-	left := map[string]bool{}
+	unshown := map[string]bool{}
 	for name := range known {
-		left[name] = true
+		unshown[name] = true
 	}
 	taken := map[[2]int]string{}
 	for _, p := range dashboard.Panels {
@@ -115,26 +115,26 @@ func TestDashboardMetrics(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			for _, name := range checkExpression(t, "the panel "+p.Title, target.Expr, known, target.LegendFormat) {
-				delete(left, name)
+				delete(unshown, name)
 			}
 		}
 	}
-	for name := range left {
+	for name := range unshown {
 		t.Errorf("no panel of deploy/grafana/placementsync.json shows %s", name)
 	}
 }
 
-// alarm is a rule of deploy/prometheus/rules.yaml.
-type alarm struct{ name, text, expr string }
+// alertRule is a rule of deploy/prometheus/rules.yaml.
+type alertRule struct{ name, text, expr string }
 
-// alarms parses the rules by their layout. promtool checks their syntax.
-func alarms(t *testing.T) []alarm {
+// readAlertRules parses the rules by their layout. promtool checks their syntax.
+func readAlertRules(t *testing.T) []alertRule {
 	t.Helper()
-	var all []alarm
+	var all []alertRule
 	for _, text := range strings.Split(read(t, "../../deploy/prometheus/rules.yaml"), "\n      - alert: ")[1:] {
 		name, rest, _ := strings.Cut(text, "\n")
 		expr, _, _ := strings.Cut(textAfter(rest, "expr: "), "labels: ")
-		all = append(all, alarm{name, rest, expr})
+		all = append(all, alertRule{name, rest, expr})
 	}
 	return all
 }
@@ -150,7 +150,7 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^#### (.+)$").FindAllStringSubmatch(page, -1) {
 		explained = append(explained, m[1])
 	}
-	for _, a := range alarms(t) {
+	for _, a := range readAlertRules(t) {
 		names = append(names, a.name)
 		if len(checkExpression(t, "the alert "+a.name, a.expr, known, a.text)) == 0 && a.name != "PlacementsyncDown" {
 			t.Errorf("the alert %s uses no metric", a.name)
@@ -164,7 +164,7 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 			t.Errorf("the alert %s fires in no test of deploy/prometheus", a.name)
 		}
 	}
-	compareNames(t, "alarms", names, explained)
+	compareNames(t, "alert rules", names, explained)
 	if len(names) < 20 {
 		t.Errorf("only %d alerts were read", len(names))
 	}

@@ -23,7 +23,7 @@ type sharedResults struct {
 	// demo runs a demo of three nights and returns its folder. Tests must not change its
 	// files.
 	demo func() (string, error)
-	// lake builds the program of the lake and returns its folder.
+	// lake builds the lake program and returns its folder.
 	lake func() (string, error)
 }
 
@@ -95,8 +95,8 @@ func copyTree(from, to string) error {
 		case e.IsDir():
 			return os.MkdirAll(target, info.Mode().Perm())
 		case e.Type() == fs.ModeSymlink:
-			leads, err := os.Readlink(path)
-			return errors.Join(err, os.Symlink(leads, target))
+			link, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(link, target))
 		}
 		for _, c := range made[e.Name()] {
 			if os.SameFile(c.info, info) {

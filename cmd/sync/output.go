@@ -35,7 +35,7 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.format, "format", "", "table (on a pipe: plain aligned text), vertical, csv, json, jsonl or markdown; with -o also\n"+
 		"parquet or xlsx. Default: from the extension of the -o file, else table")
 	f.BoolVar(&o.bom, "bom", false, "start CSV with a byte order mark, so that Excel recognizes UTF-8")
-	f.BoolVar(&o.vertical, "vertical", false, "write one column a line: --format vertical")
+	f.BoolVar(&o.vertical, "vertical", false, "write each column on its own line, as --format vertical does")
 	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
 	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0 means 10,000")
 	var names []string
@@ -45,7 +45,8 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// parseFormat returns the chosen format. It also checks the other flags.
+// parseFormat returns the format of --format, or else of the file of -o. It also checks the
+// other flags.
 func (o outputOptions) parseFormat() (query.Format, error) {
 	if o.rows < 0 {
 		return "", command.UsageErr("--rows is %d: use 0 or more", o.rows)
@@ -53,7 +54,12 @@ func (o outputOptions) parseFormat() (query.Format, error) {
 	if err := checkOutputFolder(o.out); err != nil {
 		return "", err
 	}
-	format, err := o.namedFormat()
+	format, err := query.Table, error(nil)
+	if o.format != "" {
+		format, err = query.ParseFormat(o.format)
+	} else if o.out != "" && !o.vertical {
+		format, err = query.FormatOf(o.out)
+	}
 	switch {
 	case err != nil:
 		return "", err
@@ -67,17 +73,6 @@ func (o outputOptions) parseFormat() (query.Format, error) {
 		return query.Vertical, nil
 	}
 	return format, nil
-}
-
-// namedFormat returns the format of --format, or of the file of -o.
-func (o outputOptions) namedFormat() (query.Format, error) {
-	switch {
-	case o.format != "":
-		return query.ParseFormat(o.format)
-	case o.vertical, o.out == "":
-		return query.Table, nil
-	}
-	return query.FormatOf(o.out)
 }
 
 // writeResult runs a query and writes its result to the chosen output. It returns the

@@ -59,7 +59,7 @@ func groupName(gid string) string {
 
 // closedTokenWarning warns root that the owner of the warehouse cannot read the token file.
 // It returns "" if there is no such problem, or if it cannot be determined.
-func closedTokenWarning(file string, cfg config.Config) string {
+func closedTokenWarning(configFile string, cfg config.Config) string {
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
 		return ""
@@ -69,8 +69,8 @@ func closedTokenWarning(file string, cfg config.Config) string {
 		return ""
 	}
 	group := groupName(owner.Gid)
-	if of, err := os.Stat(file); err == nil && sharedGroup(of) != "" {
-		group = sharedGroup(of)
+	if configInfo, err := os.Stat(configFile); err == nil && sharedGroup(configInfo) != "" {
+		group = sharedGroup(configInfo)
 	}
 	return fmt.Sprintf("api.token_file %q cannot be read by %s, the owner of the warehouse: chgrp %s %s && chmod 640 %[4]s",
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))

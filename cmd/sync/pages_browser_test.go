@@ -38,7 +38,7 @@ type recordBrowser struct {
 	*browser
 	site demoSite
 	base string
-	// Records with links to one another.
+	// listing, order and article are the ids of records that link to one another.
 	listing, order, article string
 }
 
@@ -166,7 +166,7 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 			w.t = t
 			w.visitPage(w.base+path, view.width, 900, view.scheme)
 			checkWidth(t, w.browser, view.width)
-			checkAccess(t, w.browser, w.site)
+			checkAccessibility(t, w.browser, w.site)
 			var clipped []string
 			w.eval(`[...document.querySelectorAll(".scroll, .within")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.getAttribute("aria-label"))`, &clipped)
 			if len(clipped) > 0 && path != "report" {

@@ -26,9 +26,9 @@ type process struct {
 	executable string
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.
 	lakeTimeout time.Duration
-	// patient is called by a command that may need more time to stop after the first signal
+	// waitForWork is called by a command that may need more time to stop after the first signal
 	// than other commands. A second signal still ends it at once.
-	patient func()
+	waitForWork func()
 	// ask is nil if stdin is not a terminal.
 	ask asker
 }
@@ -52,8 +52,15 @@ func hostProcess() process {
 type globals struct {
 	process
 	command.Flags
-	// held is --held of the commands that show a snapshot: they show the held night.
+	// held is the flag --held: the command shows the held night instead of the newest snapshot.
 	held bool
+}
+
+// silent returns a copy of g that discards all output.
+func (g *globals) silent() *globals {
+	mute := *g
+	mute.stdout, mute.stderr, mute.Quiet = io.Discard, io.Discard, true
+	return &mute
 }
 
 func (g *globals) newLogger() *slog.Logger { return g.NewLogger(g.stderr) }

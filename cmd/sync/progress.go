@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -20,8 +21,8 @@ import (
 // redrawInterval is the interval of progress on a terminal.
 const redrawInterval = 200 * time.Millisecond
 
-// progressInterval is the interval of progress in the log. Most nights are shorter than the
-// default.
+// progressInterval is the interval of progress in the log. Most nights are shorter than 15
+// minutes, so their log has no such line.
 func (g *globals) progressInterval() time.Duration {
 	if g.Verbose {
 		return time.Minute
@@ -101,9 +102,10 @@ type bars struct {
 	progress      *mpb.Progress
 	stream, total *mpb.Bar
 
-	mu      sync.Mutex // guards the fields below
-	now     ledger.Progress
-	ended   bool
+	// now is the last progress. mpb reads it in goroutines of its own.
+	now   atomic.Value
+	ended atomic.Bool
+	// printed are the streams with a line above the bars.
 	printed map[string]bool
 }
 
@@ -127,9 +129,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	if !ok {
 		return
 	}
-	b.mu.Lock()
-	b.now = p
-	b.mu.Unlock()
+	b.now.Store(p)
 	current, read := currentStream(p)
 	b.stream.SetTotal(max(current.Total, current.Done+1), false)
 	b.stream.SetCurrent(current.Done)
@@ -148,10 +148,10 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	}
 }
 
+// lastProgress is empty before the first progress.
 func (b *bars) lastProgress() ledger.Progress {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.now
+	p, _ := b.now.Load().(ledger.Progress)
+	return p
 }
 
 func (b *bars) streamName() string {
@@ -237,19 +237,14 @@ func timeLeft(d time.Duration) string {
 
 // Write prints lines above the bars, or directly after close.
 func (b *bars) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	ended := b.ended
-	b.mu.Unlock()
-	if ended {
+	if b.ended.Load() {
 		return b.out.Write(text)
 	}
 	return b.progress.Write(text)
 }
 
 func (b *bars) close() {
-	b.mu.Lock()
-	b.ended = true
-	b.mu.Unlock()
+	b.ended.Store(true)
 	b.stream.Abort(true)
 	b.total.Abort(true)
 	b.progress.Wait()

@@ -20,9 +20,10 @@ import (
 
 func TestProgressBars(t *testing.T) {
 	t.Parallel()
-	b := &bars{width: 120, now: ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+	b := &bars{width: 120}
+	b.now.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
 		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
-			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}}}
+			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}})
 	for got, want := range map[string]string{
 		b.streamName():  "orders",
 		b.streamFacts(): "3/7, 300 rows, 2s left, 2 retries",
@@ -32,7 +33,7 @@ func TestProgressBars(t *testing.T) {
 			t.Errorf("the progress shows %q, want %q", got, want)
 		}
 	}
-	b.now = ledger.Progress{Phase: "merging"}
+	b.now.Store(ledger.Progress{Phase: "merging"})
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream the progress shows %q %q", b.streamName(), b.streamFacts())
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
@@ -31,7 +30,7 @@ func pruneCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the files to remove; remove nothing")
 	cmd.Flags().StringVar(&o.version, "version", "", "remove only the version of this `run`, for example a damaged one")
-	completeFlag(cmd, "version", completer{g}.completeRun(keptVersions))
+	completeFlag(cmd, "version", g.completeRun(keptVersions))
 	return cmd
 }
 
@@ -82,14 +81,13 @@ func (g *globals) showPruned(gone []warehouse.Pruned, dryRun bool) error {
 		_, err := fmt.Fprintln(g.stdout, did, "nothing")
 		return err
 	}
-	t := newTable(did, "size")
+	t := listing{columns: []column{{name: did}, {name: "size", isNumber: true}}}
 	var sum int64
 	for _, p := range gone {
-		t.AppendRow(table.Row{p.Path, plural.FormatBytes(p.Bytes)})
+		t.addRow(p.Path, plural.FormatBytes(p.Bytes))
 		sum += p.Bytes
 	}
-	alignRight(t, 2)
-	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.Render(), len(gone), plural.FormatBytes(sum))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(gone), plural.FormatBytes(sum))
 	return err
 }
 

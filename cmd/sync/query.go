@@ -35,12 +35,12 @@ func queryCommand(g *globals) *cobra.Command {
 			"built in or from queries.dir of the configuration. Any other text is one SQL statement. A\n" +
 			"query reads the catalog only: no files and no network.",
 		Args:              atMostOneQuery,
-		ValidArgsFunction: completer{g}.completeQuery,
+		ValidArgsFunction: g.completeQuery,
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as those of named queries do")
-	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), those with all given words, or explain the given one")
+	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json): all, or those that contain all given words; a single\nname explains that query")
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0 means never")
@@ -50,14 +50,14 @@ func queryCommand(g *globals) *cobra.Command {
 	asOfFlag(cmd, g, &o.asOf)
 	heldFlag(cmd, g)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
-	completeFlag(cmd, "param", completer{g}.completeParam)
+	completeFlag(cmd, "param", g.completeParam)
 	return cmd
 }
 
 // asOfFlag adds the flag that chooses an earlier snapshot.
 func asOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "answer from an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
-	completeFlag(cmd, "as-of", completer{g}.completeRun(publishedRuns))
+	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
 }
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
@@ -142,7 +142,7 @@ func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) 
 // atMostOneQuery rejects SQL that the shell has split into words.
 func atMostOneQuery(cmd *cobra.Command, args []string) error {
 	if isList, _ := cmd.Flags().GetBool("list"); len(args) > 1 && !isList {
-		return command.UsageErr("query takes one argument and got %d: put SQL in quotes, and values behind --param", len(args))
+		return command.UsageErr("query takes one argument and got %d: put SQL in quotes, and give values with --param", len(args))
 	}
 	return nil
 }
@@ -210,4 +210,23 @@ func checkPublished(wh *warehouse.Warehouse) error {
 		return lost
 	}
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
+}
+
+// snapshotOfRun returns the time of the snapshot that readers saw after a run. It returns text
+// unchanged if it is not a run id.
+func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
+	runs, err := wh.Ledger.Runs()
+	if err != nil {
+		return text // some users may read snapshots but not the ledger
+	}
+	var current time.Time
+	for _, r := range runs {
+		if !r.SnapshotAt.IsZero() {
+			current = r.SnapshotAt
+		}
+		if r.ID == text && !current.IsZero() {
+			return current.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return text
 }

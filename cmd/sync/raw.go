@@ -6,22 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
-	"placementsync/internal/nearest"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
-	"placementsync/internal/stream"
 )
 
 type rawOptions struct {
@@ -67,7 +63,7 @@ func rawCommand(g *globals) *cobra.Command {
 	f.Uint64Var(&o.seq, "seq", 0, "only the answer with this `number`")
 	f.BoolVar(&o.print, "print", false, "print the one answer, and fail when several are selected")
 	f.StringVar(&o.format, "format", "table", "list as table, csv or json")
-	cmd.ValidArgsFunction = completer{g}.completeRun(landedRuns)
+	cmd.ValidArgsFunction = g.completeRun(landedRuns)
 	completeFlag(cmd, "stream", completeStreams)
 	return cmd
 }
@@ -102,8 +98,8 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	switch {
 	case single && !o.list:
 		err = printBody(g, run, stored, one)
-	case len(chosen) == 0 && o.stream != "" && !slices.Contains(streamNames(stream.All()), o.stream):
-		err = unknownStreamErr(o.stream)
+	case len(chosen) == 0 && command.UnknownStream(o.stream) != "":
+		err = command.UsageErr("no stream is called %q: %s", o.stream, command.UnknownStream(o.stream))
 	case len(chosen) == 0:
 		err = fmt.Errorf("find answers of run %s: no stored answer matches; list all with placementsync raw %s --format table", run, run)
 	case o.print:
@@ -130,15 +126,6 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 		}
 	}
 	return chosen, damaged, nil
-}
-
-// unknownStreamErr suggests similar names, or lists all.
-func unknownStreamErr(name string) error {
-	known := streamNames(stream.All())
-	if alike := nearest.FindAlike(known, name); len(alike) > 0 {
-		return command.UsageErr("unknown stream %q: did you mean %s?", name, strings.Join(alike, " or "))
-	}
-	return command.UsageErr("unknown stream %q: use one of %s", name, strings.Join(known, ", "))
 }
 
 // onlyAnswer returns the answer of a selection with one answer, or with one answer and
@@ -220,19 +207,12 @@ func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
 	case "csv":
 		return rawCSV, nil
 	case "json":
-		return func(w io.Writer, all []fetch.Answer) error {
-			shown := make([]answerJSON, len(all))
-			for i, a := range all {
-				shown[i] = showAnswer(a)
-			}
-			return writeJSON(w, shown)
-		}, nil
+		return rawJSON, nil
 	}
 	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
 
-// answerJSON is the JSON form of an answer. CSV has the same columns. Missing numbers are
-// null.
+// answerJSON is the JSON form of an answer. Missing numbers are null.
 type answerJSON struct {
 	Seq      uint64    `json:"seq"`
 	Stream   string    `json:"stream"`
@@ -251,10 +231,16 @@ type answerJSON struct {
 	Replaced bool      `json:"replaced"`
 }
 
-func showAnswer(a fetch.Answer) answerJSON {
-	return answerJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
-		a.At, float64(a.Took.Microseconds()) / 1000, orNull(a.Same), a.Replaced}
+func rawJSON(w io.Writer, all []fetch.Answer) error {
+	shown := make([]answerJSON, len(all))
+	for i, a := range all {
+		shown[i] = answerJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
+			a.At, milliseconds(a.Took), orNull(a.Same), a.Replaced}
+	}
+	return writeJSON(w, shown)
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // orNull is nil for 0.
 func orNull[N int | uint64](n N) *N {
@@ -264,8 +250,18 @@ func orNull[N int | uint64](n N) *N {
 	return &n
 }
 
+// numberText is "" for 0. For example, the answer for a single id has no page.
+func numberText[N int | uint64](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
 func rawTable(w io.Writer, all []fetch.Answer) error {
-	t := newTable("seq", "stream", "param", "page", "pass", "status", "encoding", "stored", "body", "at", "took", "")
+	t := listing{columns: []column{{name: "seq", isNumber: true}, {name: "stream"}, {name: "param"}, {name: "page", isNumber: true}, {name: "pass", isNumber: true},
+		{name: "status", isNumber: true}, {name: "encoding"}, {name: "stored", isNumber: true}, {name: "body", isNumber: true}, {name: "at"},
+		{name: "took", isNumber: true}, {name: ""}}}
 	for _, a := range all {
 		var notes []string
 		if a.Same != 0 {
@@ -274,50 +270,21 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 		if a.Replaced {
 			notes = append(notes, "replaced by a later answer")
 		}
-		t.AppendRow(table.Row{a.Seq, a.Stream, a.Param, numberOrNone(orNull(a.Page)), numberOrNone(orNull(a.Pass)), a.Status, a.Encoding,
-			plural.FormatBytes(a.Stored), plural.FormatBytes(a.Size), a.At.Format(time.DateTime), a.Took.Round(100 * time.Microsecond), strings.Join(notes, ", ")})
+		t.addRow(a.Seq, a.Stream, a.Param, numberText(a.Page), numberText(a.Pass), a.Status, a.Encoding, plural.FormatBytes(a.Stored),
+			plural.FormatBytes(a.Size), a.At.Format(time.DateTime), a.Took.Round(100*time.Microsecond), strings.Join(notes, ", "))
 	}
-	alignRight(t, 1, 4, 5, 6, 8, 9, 11)
-	_, err := fmt.Fprintln(w, t.Render())
+	_, err := fmt.Fprintln(w, t.render(0))
 	return err
 }
 
-// numberOrNone returns "" for nil. For example, the answer for a single id has no page.
-func numberOrNone[N int | uint64](n *N) string {
-	if n == nil {
-		return ""
-	}
-	return fmt.Sprint(*n)
-}
-
+// rawCSV writes the columns of answerJSON.
 func rawCSV(w io.Writer, all []fetch.Answer) error {
+	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
+	for _, a := range all {
+		rows = append(rows, []string{fmt.Sprint(a.Seq), a.Stream, a.Path, a.Query, a.Param, numberText(a.Page), numberText(a.Pass), fmt.Sprint(a.Status), a.Encoding,
+			fmt.Sprint(a.Stored), fmt.Sprint(a.Size), a.At.Format(time.RFC3339Nano), fmt.Sprint(milliseconds(a.Took)), numberText(a.Same), fmt.Sprint(a.Replaced)})
+	}
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
-	of := reflect.TypeFor[answerJSON]()
-	names := make([]string, of.NumField())
-	for i := range names {
-		names[i] = of.Field(i).Tag.Get("json")
-	}
-	rows := [][]string{names}
-	for _, a := range all {
-		row, v := make([]string, len(names)), reflect.ValueOf(showAnswer(a))
-		for i := range row {
-			row[i] = textOfField(v.Field(i).Interface())
-		}
-		rows = append(rows, row)
-	}
 	return out.WriteAll(rows)
-}
-
-// textOfField formats a field of answerJSON for CSV.
-func textOfField(field any) string {
-	switch v := field.(type) {
-	case *int:
-		return numberOrNone(v)
-	case *uint64:
-		return numberOrNone(v)
-	case time.Time:
-		return v.Format(time.RFC3339Nano)
-	}
-	return fmt.Sprint(field)
 }

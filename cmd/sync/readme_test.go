@@ -86,8 +86,8 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreDocumented checks that each row of the published table is in the README
-// and is tested by a script.
+// TestExitCodesAreDocumented checks that each exit code in the help is in the README and is
+// tested by a script.
 func TestExitCodesAreDocumented(t *testing.T) {
 	readme := read(t, "../../README.md")
 	var scripts strings.Builder

@@ -53,15 +53,15 @@ func rebuildCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
 	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
 	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: restore an older backup if the newest one cannot be read")
-	cmd.MarkFlagsMutuallyExclusive("skip-damaged", "series")
-	cmd.MarkFlagsMutuallyExclusive("accept-loss", "series")
-	cmd.MarkFlagsMutuallyExclusive("from", "series")
 	return cmd
 }
 
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
-	if o.older && o.from == "" {
+	switch {
+	case o.older && o.from == "":
 		return command.UsageErr("--older needs --from")
+	case o.series && (o.skipDamaged || o.acceptLoss || o.from != ""):
+		return command.UsageErr("--series cannot be combined with --skip-damaged, --accept-loss or --from")
 	}
 	sections := []string{"warehouse", "retention"}
 	if o.from != "" {
@@ -110,7 +110,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	c.Older = o.older
 	res, err := backup.Restore(ctx, c)
 	if err != nil && res.Fetched > 0 {
-		err = fmt.Errorf("%w; %s restored, and the same command continues", err, plural.Count(res.Fetched, "file"))
+		err = fmt.Errorf("%w; %s restored so far: run the same command again to continue", err, plural.Count(res.Fetched, "file"))
 	}
 	if err != nil {
 		return err

@@ -31,9 +31,9 @@ import (
 var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
 
 const (
-	releasesDir = "testdata/releases"
-	fixtureEnd  = ".tar.zst"
-	ledgerFile  = "runs.json"
+	releasesDir   = "testdata/releases"
+	fixtureSuffix = ".tar.zst"
+	ledgerFile    = "runs.json"
 )
 
 // TestWriteFixture makes the fixture of a release; make fixture calls it.
@@ -54,7 +54,7 @@ func TestWriteFixture(t *testing.T) {
 	for name, text := range answers {
 		must(t, os.WriteFile(filepath.Join(root, "answers", name), []byte(text), 0o644))
 	}
-	file := filepath.Join(releasesDir, version+fixtureEnd)
+	file := filepath.Join(releasesDir, version+fixtureSuffix)
 	must(t, packFolder(root, file))
 	info, err := os.Stat(file)
 	must(t, err)
@@ -163,12 +163,12 @@ func unpackFolder(archive, root string) (err error) {
 // releases lists the fixtures.
 func releases(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(releasesDir, "*"+fixtureEnd))
+	files, err := filepath.Glob(filepath.Join(releasesDir, "*"+fixtureSuffix))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there is no fixture of a release (%v)", err)
 	}
 	for i, file := range files {
-		files[i] = strings.TrimSuffix(filepath.Base(file), fixtureEnd)
+		files[i] = strings.TrimSuffix(filepath.Base(file), fixtureSuffix)
 	}
 	return files
 }
@@ -184,7 +184,7 @@ type fixture struct {
 func openFixture(t *testing.T, release string) fixture {
 	t.Helper()
 	root := t.TempDir()
-	must(t, unpackFolder(filepath.Join(releasesDir, release+fixtureEnd), root))
+	must(t, unpackFolder(filepath.Join(releasesDir, release+fixtureSuffix), root))
 	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
 	answers, err := os.ReadDir(filepath.Join(root, "answers"))
 	must(t, err)
@@ -235,13 +235,13 @@ func (f fixture) requireRowsKept(when string, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
 		columns := f.columnsOf(table)
-		open := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "valid_to" })
-		now := readRows(f.T, got[table])
-		all, begun := textsOf(f.T, now, columns), textsOf(f.T, now, open)
+		withoutEnd := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "valid_to" })
+		rows := readRows(f.T, got[table])
+		texts, openTexts := textsOf(f.T, rows, columns), textsOf(f.T, rows, withoutEnd)
 		for _, r := range readRows(f.T, f.history[table]) {
-			found := slices.Contains(all, r.textOf(f.T, columns))
+			found := slices.Contains(texts, r.textOf(f.T, columns))
 			if r.isCurrent() {
-				found = slices.Contains(begun, r.textOf(f.T, open))
+				found = slices.Contains(openTexts, r.textOf(f.T, withoutEnd))
 			}
 			if !found {
 				f.Errorf("%s: %s lost the row %s", when, table, r.textOf(f.T, columns))
@@ -322,24 +322,25 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
 			last := f.latest()
-			// Rows that get a value in a new column are closed.
-			same := last.Schema == dictionary.SchemaVersion()
-			always := newTestWarehouse(t, filepath.Join(t.TempDir(), "warehouse"))
-			always.runFixtureNights()
+			// With a new schema, rows that get a value in a new column are closed, so the histories
+			// differ.
+			sameSchema := last.Schema == dictionary.SchemaVersion()
+			reference := newTestWarehouse(t, filepath.Join(t.TempDir(), "warehouse"))
+			reference.runFixtureNights()
 			var want map[string]string
 			compare := func(when string) {
 				t.Helper()
 				got := f.readHistory()
 				f.requireRowsKept(when, got)
-				if same {
+				if sameSchema {
 					f.requireHistory(when, want, got)
 				}
 			}
-			if same {
-				f.requireHistory("the same nights by this program", f.history, always.readHistory())
+			if sameSchema {
+				f.requireHistory("the same nights by this program", f.history, reference.readHistory())
 			}
-			always.night()
-			want = always.readHistory()
+			reference.night()
+			want = reference.readHistory()
 
 			run := f.pointUnfinishedRunHere()
 			f.now = f.now.Add(time.Hour)
@@ -353,8 +354,8 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")
-			always.night()
-			want = always.readHistory()
+			reference.night()
+			want = reference.readHistory()
 			f.night()
 			compare("the next night")
 			f.mustRun(false, "rebuild")
@@ -387,7 +388,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		must(t, os.WriteFile(file, text, 0o600))
 	}
 	f.now = f.now.Add(24 * time.Hour)
-	refuses := func(args ...string) {
+	requireRejected := func(args ...string) {
 		t.Helper()
 		var out bytes.Buffer
 		code, problems := f.execute(t.Context(), map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, &out, args...)
@@ -400,7 +401,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		{"export", "--to", filepath.Join(t.TempDir(), "out")}, {"explore", "--listen", "127.0.0.1:0"}, {"rollback"}, {"prune"},
 		{"replay", m.RunID}, {"rebuild"}, {"rebuild", "--series"}, {"verify"},
 	} {
-		refuses(args...)
+		requireRejected(args...)
 	}
 	if n := f.requestCount.Load(); n > 1 { // check requests the token before it opens the warehouse
 		t.Errorf("the service received %d requests", n)
@@ -409,6 +410,6 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {
 		must(t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}
-	refuses("rebuild")
-	refuses("rebuild", "--skip-damaged")
+	requireRejected("rebuild")
+	requireRejected("rebuild", "--skip-damaged")
 }

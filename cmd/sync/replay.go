@@ -17,7 +17,7 @@ func replayCommand(g *globals) *cobra.Command {
 			"and needs no token. Use it for a run that did not publish, or for the newest run after an update\n" +
 			"of this program that improves decoding. To replay an older run, first roll back to it.\n\n" + exitCodes(),
 		Args:              exactlyOneRun,
-		ValidArgsFunction: completer{g}.completeRun(landedRuns),
+		ValidArgsFunction: g.completeRun(landedRuns),
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
 	}
 }

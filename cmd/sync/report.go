@@ -42,10 +42,8 @@ func reportCommand(g *globals) *cobra.Command {
 // a server has a page for each named query. It is empty for a standalone file.
 func runReport(ctx context.Context, g *globals, out, asOf, questions string) (err error) {
 	// The page reads several snapshots. Their times are not printed.
-	silent := *g
-	silent.Quiet = true
-	s := &openSnapshots{g: &silent, asOf: asOf, dbs: map[time.Time]*query.DB{}}
-	defer func() { err = explainDamage(&silent, errors.Join(err, s.close())) }()
+	s := &openSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
+	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
 	opts := report.Options{Program: "placementsync query", Questions: questions, Earlier: asOf != "", Held: g.held}
 	if g.Config != command.DefaultConfig {
 		opts.Program += " --config " + config.QuoteWord(g.Config)

@@ -189,8 +189,8 @@ func checkControls(t *testing.T, b *browser) {
 }
 
 // firstPaint waits for the first paint of the page and returns its time.
-const firstPaint = `new Promise((tell) => new PerformanceObserver((list) => {
-	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") tell(e.startTime);
+const firstPaint = `new Promise((done) => new PerformanceObserver((list) => {
+	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") done(e.startTime);
 }).observe({type: "paint", buffered: true}))`
 
 // checkPaint measures the time of the first paint, the best of three. It checks the limit only

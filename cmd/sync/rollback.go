@@ -20,7 +20,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"versions are kept until keep_versions drops them, so that another rollback can undo this one.\n" +
 			"The next night builds on the current version.",
 		Args:              atMostOneRun,
-		ValidArgsFunction: completer{g}.completeRun(keptVersions),
+		ValidArgsFunction: g.completeRun(keptVersions),
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
 			if len(args) > 0 {

@@ -82,7 +82,7 @@ func TestTrialSamples(t *testing.T) {
 	}
 }
 
-// checkDemoRetention checks that a demo of 14 nights keeps the landed responses of the last
+// checkDemoRetention checks that a demo of 14 nights keeps the stored answers of the last
 // seven nights, the default of retention.raw_days, as serve does.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
@@ -91,12 +91,12 @@ func checkDemoRetention(t *testing.T, dir string) {
 	for _, run := range landed {
 		at, ok := warehouse.RunTime(run.Name())
 		if !ok {
-			t.Fatalf("%s is in the folder of landed answers", run.Name())
+			t.Fatalf("%s is in the folder of stored answers", run.Name())
 		}
 		days = append(days, at.Format(time.DateOnly))
 	}
 	if len(days) == 0 {
-		t.Fatal("no night has landed responses")
+		t.Fatal("no night has stored answers")
 	}
 	last, err := time.Parse(time.DateOnly, days[len(days)-1])
 	must(t, err)
@@ -105,7 +105,7 @@ func checkDemoRetention(t *testing.T, dir string) {
 		want = append(want, last.AddDate(0, 0, -i).Format(time.DateOnly))
 	}
 	if !slices.Equal(days, want) {
-		t.Errorf("the demo has landed responses of %q, want %q", days, want)
+		t.Errorf("the demo has stored answers of %q, want %q", days, want)
 	}
 }
 
@@ -152,8 +152,8 @@ func runSample(t *testing.T, dir string, args []string) []string {
 // masks replace variable parts. The nights of the demo are always at 02:00:00. Any other
 // time comes from the clock.
 var masks = []struct {
-	moves *regexp.Regexp
-	mask  string
+	pattern *regexp.Regexp
+	mask    string
 }{
 	{regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s|m\d+s)\b`), "<duration>"},
 	{regexp.MustCompile(`\b\d+(?:\.\d+)? (?:B|[KMG]iB)\b`), "<size>"},
@@ -172,7 +172,7 @@ func maskLines(t *testing.T, dir string, lines []string) []string {
 	for i, line := range lines {
 		line = strings.ReplaceAll(line, dir+"/", "")
 		for _, m := range masks {
-			line = m.moves.ReplaceAllString(line, m.mask)
+			line = m.pattern.ReplaceAllString(line, m.mask)
 		}
 		out[i] = strings.TrimSpace(line)
 	}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		"placementsync": main,
 		// The demo service as a separate process.
 		"placementsync-service": mainService,
-		// The program with a short timeout for the program of the lake.
+		// The program with a short timeout for the lake program.
 		"placementsync-hasty": mainShortTimeout,
 		// The program with a busy database during a signal.
 		"placementsync-merging": func() { mainPausedInMerge(func(ctx context.Context) { <-ctx.Done() }) },
@@ -47,8 +47,8 @@ func mainShortTimeout() {
 // mainPausedInMerge is the program with a night that calls hold during its merge.
 func mainPausedInMerge(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, patient func()) int {
-		p.patient = patient
+	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, waitForWork func()) int {
+		p.waitForWork = waitForWork
 		p.Step = func(name, _ string) error {
 			if name == "mid merge" {
 				fmt.Fprintln(p.stderr, "held at", name)
@@ -65,21 +65,22 @@ func mainPausedInMerge(hold func(ctx context.Context)) {
 //
 //	exits CODE PROGRAM ARG...   run a program and check its exit code
 //	start PROGRAM ARG...        start a program in the background
-//	await REGEXP                wait until its output matches
+//	await REGEXP                wait until the output of this program matches
 //	interrupt, terminate        send SIGINT or SIGTERM to this program
 //	hangup                      send SIGHUP to this program
 //	deliver SECRET ID TOPIC BODY STATUS  send a webhook to this program and check the status
-//	get PATH [TOKEN]            get a page from this program
+//	get PATH [TOKEN [HOST]]     get a page from this program
+//	statement SQL               run SQL on the page SQL of this program
 //	receive                     start a receiver of notifications, and set RECEIVER_URL
 //	received REGEXP             check that the receiver got a matching request
-//	ended CODE [WITHIN]         wait for its end; check the exit code and the time since the first signal
+//	ended CODE [WITHIN]         wait for the end of this program; check its exit code and the time since the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
 //	leaves-no SECRET DIR...     check that no file below the folders contains a secret, also in unpacked answers
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
-//	sim-fault [KIND[@ROUTE]...] replace its faults; without arguments, remove them
-//	sim-advance DAYS            advance it by days
-//	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY that of the demo
-//	install-lake                build the program of the lake and add it to PATH
+//	sim-fault [KIND[@ROUTE]...] replace the faults of this service; without arguments, remove them
+//	sim-advance DAYS            advance this service by days
+//	sim-count PATH VAR [DAY]    set VAR to the number of records of a list, with DAY of a list of the demo
+//	install-lake                build the lake program and add it to PATH
 //	copy-demo DIR               copy the folder of a demo of three nights
 //	sim-await PATH              wait until a path was requested
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }

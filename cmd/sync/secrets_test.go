@@ -63,12 +63,12 @@ func searchLanded(ts *testscript.TestScript, dir, secret string) (answers int) {
 // TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
 // list of processes. A flag may name the file of a secret.
 func TestNoFlagTakesSecret(t *testing.T) {
-	places := []string{"token-file", "token-env"}
+	allowed := []string{"token-file", "token-env"}
 	secret := regexp.MustCompile(`token|secret|key|passw|credential|auth`)
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {
 		check := func(f *pflag.Flag) {
-			if !slices.Contains(places, f.Name) && (secret.MatchString(f.Name) || secret.MatchString(f.Usage)) {
+			if !slices.Contains(allowed, f.Name) && (secret.MatchString(f.Name) || secret.MatchString(f.Usage)) {
 				t.Errorf("%s has the flag --%s: %s", c.CommandPath(), f.Name, f.Usage)
 			}
 		}

@@ -98,8 +98,8 @@ func runServe(ctx context.Context, g *globals) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	if g.patient != nil {
-		g.patient()
+	if g.waitForWork != nil {
+		g.waitForWork()
 	}
 	pages, err := newExplorer(g, cfg, exploreWarehouse{s.wh, &s.queries, false})
 	if err != nil {
@@ -191,19 +191,19 @@ func (s *service) Reload() (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	for _, fixed := range []struct {
-		key       string
-		old, want *string
+		key               string
+		inUse, configured *string
 	}{
 		{"warehouse.dir", &s.first.Warehouse.Dir, &cfg.Warehouse.Dir},
 		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
 	} {
-		if *fixed.old != *fixed.want {
-			s.log.Warn("setting changes only after a restart", "setting", fixed.key, "in_use", *fixed.old, "configured", *fixed.want)
-			*fixed.want = *fixed.old
+		if *fixed.inUse != *fixed.configured {
+			s.log.Warn("changed setting needs a restart", "setting", fixed.key, "in_use", *fixed.inUse, "configured", *fixed.configured)
+			*fixed.configured = *fixed.inUse
 		}
 	}
 	if s.first.Serve.SQL != cfg.Serve.SQL {
-		s.log.Warn("setting changes only after a restart", "setting", "serve.sql", "in_use", s.first.Serve.SQL, "configured", cfg.Serve.SQL)
+		s.log.Warn("changed setting needs a restart", "setting", "serve.sql", "in_use", s.first.Serve.SQL, "configured", cfg.Serve.SQL)
 	}
 	// The old address may be public, and the new configuration may lack the token that it
 	// requires.

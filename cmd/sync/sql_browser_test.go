@@ -156,7 +156,7 @@ func (w *recordBrowser) openTable(t *testing.T) {
 	w.waitFor(`document.querySelectorAll("#result tbody tr").length > 10`)
 }
 
-// checkSQLLayouts checks width and access of the pages with a result and without a script.
+// checkSQLLayouts checks the width and the accessibility of the pages with a result and without a script.
 func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
 		scheme string
@@ -170,12 +170,12 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 		w.eval(`document.querySelector("#result details").open = true`, nil)
 		w.shown()
 		checkWidth(t, w.browser, view.width)
-		checkAccess(t, w.browser, w.site)
+		checkAccessibility(t, w.browser, w.site)
 		w.saveScreenshots("sql"+name, view.width)
 		w.visitPage(w.base+"schema", view.width, 900, view.scheme)
 		w.eval(`document.querySelector("#order_items, details").open = true`, nil)
 		checkWidth(t, w.browser, view.width)
-		checkAccess(t, w.browser, w.site)
+		checkAccessibility(t, w.browser, w.site)
 		w.saveScreenshots("schema"+name, view.width)
 	}
 	// Without a script the text area is the editor, and the form shows a page.

@@ -5,9 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
@@ -81,30 +78,6 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	}
 	_, err := fmt.Fprintf(g.stdout, "\n%s\n", query.WrapLines(text, g.width))
 	return err
-}
-
-// newTable returns a table without borders, which is also easy to grep.
-func newTable(header ...string) table.Writer {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	t.SetStyle(style)
-	row := make(table.Row, len(header))
-	for i, h := range header {
-		row[i] = h
-	}
-	t.AppendHeader(row)
-	return t
-}
-
-func alignRight(t table.Writer, columns ...int) {
-	var configs []table.ColumnConfig
-	for _, c := range columns {
-		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(configs)
 }
 
 // firstLine returns the first line of a text. The text may come from the service, so control

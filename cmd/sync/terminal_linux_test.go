@@ -23,40 +23,40 @@ import (
 )
 
 // openTerminal opens both ends of a pseudo terminal.
-func openTerminal(t *testing.T, width int) (master, slave *os.File) {
+func openTerminal(t *testing.T, width int) (control, tty *os.File) {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no pseudo terminal could be opened: %v", err)
 	}
-	fd := int(master.Fd())
+	fd := int(control.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	must(t, errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
 		unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: uint16(width)})))
-	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	must(t, err)
-	return master, slave
+	return control, tty
 }
 
 // runOnTerminal runs the program on a terminal of the given width and returns its output. It
 // checks that no line wraps.
 func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	t.Helper()
-	master, slave := openTerminal(t, width)
+	control, tty := openTerminal(t, width)
 	path, err := exec.LookPath("placementsync")
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, slave, slave, slave
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	var sent bytes.Buffer
 	read := make(chan struct{})
-	must(t, errors.Join(cmd.Start(), slave.Close()))
+	must(t, errors.Join(cmd.Start(), tty.Close()))
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&sent, master) // an error means that the program has ended
+		_, _ = io.Copy(&sent, control) // an error means that the program has ended
 	}()
 	err = cmd.Wait()
 	<-read
-	_ = master.Close()
+	_ = control.Close()
 	if failed := new(exec.ExitError); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 3) {
 		t.Fatalf("%v: %v\n%s", args, err, &sent)
 	}
@@ -78,7 +78,7 @@ func TestOutputFitsTerminal(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 
 	requirePatterns(t, runOnTerminal(t, 80, dir, "run"),
-		`(?m)(^|\x1b\[J)orders +proven +8 rows +\d+ requests?`, // J: the bars before it are wiped
+		`(?m)(^|\x1b\[J)orders +proven +8 rows +\d+ requests?`, // \x1b[J clears the bars
 		`total +\[.*\] +\d+/`+strconv.Itoa(len(stream.AllWithEvents()))+` streams, \d+(/\d+)? requests?`,
 		`(?m)^orders +proven +8 +\d`, `(?m)^run \d{8}T\d{6}Z: published`)
 	requirePatterns(t, runOnTerminal(t, 80, dir, "runs"), `(?m)^run +kind +readers +took +outcome +rows +new +changed +gone`)

@@ -32,8 +32,8 @@ func verifyCommand(g *globals) *cobra.Command {
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
 			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
 			"events, and the catalog against its Parquet files. For each damaged file it prints what is\n" +
-			"affected and the command that repairs it. It only writes its result, for the metrics and the\n" +
-			"status page of serve. It also finishes a killed rollback.\n\n" +
+			"affected and the command that repairs it. It writes only its result, for the metrics and the\n" +
+			"status page of serve, and finishes a killed rollback.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -52,13 +52,13 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	place := command.WarehouseConfig(cfg, version)
+	whConfig := command.WarehouseConfig(cfg, version)
 	at := g.Now()
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: place, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
+	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: whConfig, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
-	wh, err := warehouse.Open(place)
+	wh, err := warehouse.Open(whConfig)
 	if err == nil {
 		err = integrity.SaveRecord(wh.Folder, v.Record(at))
 	}
@@ -90,7 +90,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		if d.Lost {
 			lost = " (lost data cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), query.OnScreen(firstLine(d.Problem)), d.Cost, d.Repair.Command(), lost)
+		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), firstLine(d.Problem), d.Cost, d.Repair.Command(), lost)
 	}
 	var commands []string
 	for _, r := range integrity.PlanRepairs(v.Damage) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -148,8 +147,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	}
 	text, err := os.ReadFile(d.g.Config)
 	must(t, err)
-	with := string(text)
-	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(with, "backup: s3://store/night", "", 1)), 0o600))
+	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night", "", 1)), 0o600))
 	must(t, d.night(t))
 	must(t, os.WriteFile(d.g.Config, text, 0o600))
 	before := d.files(t)
@@ -168,7 +166,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	if m := manifestsIn(d.store.Objects("store")); len(m) != 0 || half == 0 {
 		t.Errorf("a killed backup left %d objects and the manifests %v: %s", half, m, out.String())
 	}
-	if got := d.files(t); fmt.Sprint(len(got)) != fmt.Sprint(len(before)) {
+	if got := d.files(t); len(got) != len(before) {
 		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(before), len(got))
 	}
 	start := d.store.Requests()[http.MethodPut]

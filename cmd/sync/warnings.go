@@ -23,7 +23,7 @@ const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecks + `) WHERE
 
 // sendWarnings sends an alert about the checks with a warning that earlier snapshots did not
 // have. An alert that cannot be sent is kept for the next night.
-func (w watcher) sendWarnings(ctx context.Context, cfg config.Config) error {
+func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if cfg.Notify.FailureURL.Reveal() == "" {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (w watcher) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	sender := command.NewNotifier(cfg.Notify, version, w.g.newLogger())
+	sender := command.NewNotifier(cfg.Notify, version, g.newLogger())
 	send := func(ctx context.Context, _ string, m watch.Message) error {
 		night := ledger.Find(runs, m.Run)
 		a := notify.Alert{Event: notify.Warned, Run: m.Run, StartedAt: night.StartedAt, EndedAt: night.EndedAt, ExitCode: night.ExitCode, Program: version}
@@ -52,6 +52,6 @@ func (w watcher) sendWarnings(ctx context.Context, cfg config.Config) error {
 		return nil
 	}
 	warnings := watch.Watch{Name: warningsName, Query: warningsSQL, Key: []string{"check"}, NewOnly: true, Channels: []string{"notify.failure_url"}}
-	_, err = w.run(ctx, cfg, []watch.Watch{warnings}, watch.Config{Send: send})
+	_, err = g.runWatchList(ctx, cfg, []watch.Watch{warnings}, watch.Config{Send: send})
 	return err
 }

@@ -55,7 +55,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 		return err
 	}
 	entry := ledger.BeginFollow(ledger.Watch, version, g.Now())
-	results, err := watcher{g}.runAll(ctx, cfg, dryRun)
+	results, err := g.runWatches(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// An entry means that all watches ran.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
@@ -89,20 +89,17 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
 }
 
-// watcher runs the watches of a configuration.
-type watcher struct{ g *globals }
-
-// followNight is the followWork of watches.
-func (w watcher) followNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Watch, version, w.g.Now())
-	results, err := w.runAll(ctx, cfg, false)
-	log := w.g.newLogger()
+// followWatches runs the watches after a night.
+func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+	entry := ledger.BeginFollow(ledger.Watch, version, g.Now())
+	results, err := g.runWatches(ctx, cfg, false)
+	log := g.newLogger()
 	for _, r := range results {
 		if r.Err == nil {
 			log.Info("watch has run", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
 		}
 	}
-	return endWatches(ctx, w.g.Now(), entry, results, err), err
+	return endWatches(ctx, g.Now(), entry, results, err), err
 }
 
 // endWatches completes the ledger entry.
@@ -121,21 +118,22 @@ func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []
 // work after nights.
 const watchTimeout = 15 * time.Minute
 
-// runAll runs the watches of the configuration. The error contains the errors of all watches.
+// runWatches runs the watches of the configuration. The error contains the errors of all watches.
 // results is empty only if no watch could run.
-func (w watcher) runAll(ctx context.Context, cfg config.Config, dryRun bool) ([]watch.Result, error) {
+func (g *globals) runWatches(ctx context.Context, cfg config.Config, dryRun bool) ([]watch.Result, error) {
 	watches, err := newWatches(cfg.Watch)
 	if err != nil {
 		return nil, err
 	}
-	return w.run(ctx, cfg, watches, watch.Config{Send: w.newSender(cfg), DryRun: dryRun})
+	return g.runWatchList(ctx, cfg, watches, watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
 }
 
-// run is runAll for any watches. It completes env.
-func (w watcher) run(ctx context.Context, cfg config.Config, watches []watch.Watch, env watch.Config) (results []watch.Result, err error) {
-	place := command.WarehouseConfig(cfg, version)
-	place.Step = w.g.Step
-	wh, err := warehouse.Open(place)
+// runWatchList runs watches with the queries and the snapshot of a configuration. It sets the
+// fields of env other than Send and DryRun.
+func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches []watch.Watch, env watch.Config) (results []watch.Result, err error) {
+	whConfig := command.WarehouseConfig(cfg, version)
+	whConfig.Step = g.Step
+	wh, err := warehouse.Open(whConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +147,7 @@ func (w watcher) run(ctx context.Context, cfg config.Config, watches []watch.Wat
 	defer func() { err = errors.Join(err, unlock()) }()
 	env.Queries, err = query.Load(cfg.Queries.Dir)
 	if errors.As(err, new(*query.FilesError)) {
-		w.g.newLogger().Warn("own queries left out", "error", err)
+		g.newLogger().Warn("own queries left out", "error", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -160,7 +158,7 @@ func (w watcher) run(ctx context.Context, cfg config.Config, watches []watch.Wat
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bounded, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
 	defer stop()
-	env.Catalog, env.Folder, env.Program, env.Now = db, wh.Folder, version, w.g.Now
+	env.Catalog, env.Folder, env.Program, env.Now = db, wh.Folder, version, g.Now
 	results, err = watch.Run(bounded, env, watches)
 	problems := []error{err}
 	for _, r := range results {
@@ -186,8 +184,8 @@ func newWatches(all []config.Watch) ([]watch.Watch, error) {
 }
 
 // newSender returns the function that sends messages to the channels of the configuration.
-func (w watcher) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
-	notifier := command.NewNotifier(cfg.Notify, version, w.g.newLogger())
+func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
+	notifier := command.NewNotifier(cfg.Notify, version, g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {
 		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
 		to, err := newChannel(cfg.Notify.Channels[i]) // Validate checks that the channel exists
@@ -227,7 +225,8 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 	if db != nil {
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
-	queries, problems := loadChecked(ctx, cfg.Queries.Dir, db)
+	queries, err := query.Load(cfg.Queries.Dir)
+	problems := ownFaults(ctx, "queries", queries, err, db)
 	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" && problems == nil {
 		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
 	}
@@ -255,12 +254,6 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 		fmt.Fprintln(g.stdout, "watch          no snapshot is published yet: the columns of the queries were not checked")
 	}
 	return problems
-}
-
-// loadChecked loads the queries. The error contains all faulty own queries.
-func loadChecked(ctx context.Context, dir string, db *query.DB) (query.Library, error) {
-	queries, err := query.Load(dir)
-	return queries, ownFaults(ctx, "queries", queries, err, db)
 }
 
 // ownFaults returns an error with all user-defined queries or checks that cannot run. loadErr
@@ -300,10 +293,10 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 	for i, r := range results {
 		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
 		if r.Doubt != "" {
-			fmt.Fprintf(w, "  behind this: %s\n", query.OnScreen(r.Doubt))
+			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.OnScreen(r.Doubt))
 		}
 		if r.NoNumber > 0 {
-			fmt.Fprintf(w, "  not judged: %s without a number in the column of the condition\n", plural.Count(r.NoNumber, "row"))
+			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", plural.Count(r.NoNumber, "row"))
 		}
 		for _, m := range r.Messages {
 			action := "sent"

@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
@@ -64,9 +69,6 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	folder := command.WarehouseConfig(c, version)
 	folder.Step = g.Step
 	audit, err := loadChecks(c)
-	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
-		return pipeline.Config{}, command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
-	}
 	if err != nil {
 		return pipeline.Config{}, err
 	}
@@ -94,4 +96,27 @@ func chosenStreams(c config.Streams) ([]string, error) {
 		return nil, command.UsageErr("streams.include and streams.exclude leave no stream")
 	}
 	return chosen, nil
+}
+
+// nameBuild identifies this binary by its revision and modules. If the source had local
+// changes, it uses a checksum of the binary, or a random name if the binary cannot be read.
+func nameBuild() string {
+	info, _ := debug.ReadBuildInfo()
+	if text := fmt.Sprint(info); strings.Contains(text, "vcs.modified=false") {
+		return text
+	}
+	// On Linux this opens the running binary even after its file was replaced.
+	f, err := os.Open("/proc/self/exe")
+	if path, otherErr := os.Executable(); err != nil && otherErr == nil {
+		f, err = os.Open(path)
+	}
+	if err != nil {
+		return rand.Text()
+	}
+	defer f.Close()
+	hash := xxh3.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return rand.Text()
+	}
+	return fmt.Sprintf("%x", hash.Sum128().Bytes())
 }

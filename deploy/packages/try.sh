@@ -26,7 +26,7 @@ finish() {
 		kill "$service" 2> /dev/null
 		wait "$service" 2> /dev/null
 	fi
-	# What debootstrap mounts stays when it is interrupted.
+	# An interrupted debootstrap leaves its mounts.
 	for place in "$root/proc" "$work/fresh/proc" "$work/fresh/sys"; do
 		! mountpoint -q "$place" || umount "$place"
 	done
@@ -149,7 +149,7 @@ inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail 
 
 # The .rpm, with the rpm of this machine. The root has the libraries from Debian packages.
 if command -v rpm > /dev/null; then
-	force=() # Debian's rpm has doubts about installing what Debian does not know
+	force=() # Debian's rpm needs --force-debian
 	! rpm --force-debian --version > /dev/null 2>&1 || force=(--force-debian)
 	rpm_in() { rpm "${force[@]}" --root "$root" --dbpath /var/lib/rpm --nodeps --noverify "$@"; }
 	rpm_in --initdb 2> /dev/null || true
