@@ -20,14 +20,14 @@ type sizes struct{ unpacked, packed int64 }
 
 // buildImage packs two layers: files that seldom change, and the program.
 func buildImage(o options) (v1.Image, sizes, error) {
-	var all sizes
+	var total sizes
 	content, arch, err := readProgram(o.binary)
 	if err != nil {
-		return nil, all, err
+		return nil, total, err
 	}
 	system, err := systemEntries(o)
 	if err != nil {
-		return nil, all, err
+		return nil, total, err
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, part := range []struct {
@@ -39,22 +39,22 @@ func buildImage(o options) (v1.Image, sizes, error) {
 	} {
 		layer, unpacked, err := newLayer(part.entries, o.created)
 		if err != nil {
-			return nil, all, fmt.Errorf("pack %s: %w", part.comment, err)
+			return nil, total, fmt.Errorf("pack %s: %w", part.comment, err)
 		}
 		packed, err := layer.Size()
 		if err != nil {
-			return nil, all, err
+			return nil, total, err
 		}
-		all.unpacked, all.packed = all.unpacked+int64(unpacked), all.packed+packed
+		total.unpacked, total.packed = total.unpacked+int64(unpacked), total.packed+packed
 		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: part.comment}
 		if img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: history}); err != nil {
-			return nil, all, err
+			return nil, total, err
 		}
 	}
 	if img, err = configure(img, o, arch); err != nil {
-		return nil, all, err
+		return nil, total, err
 	}
-	return img, all, nil
+	return img, total, nil
 }
 
 // configure sets the command, user, environment and labels of the image.
@@ -81,7 +81,8 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		Volumes:    map[string]struct{}{"/warehouse": {}},
 		Entrypoint: []string{program},
 		Cmd:        []string{"serve", "--config", configFile},
-		// Files, because users who can inspect a container see its environment.
+		// The tokens are read from files, because users who can inspect a container see its
+		// environment.
 		Env: []string{
 			"PLACEMENTSYNC_TOKEN_FILE=/run/secrets/placementsync_token",
 			"PLACEMENTSYNC_AUTH_TOKEN_FILE=/run/secrets/placementsync_auth_token",
@@ -89,7 +90,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 		StopSignal:   "SIGTERM",
 		Labels:       labels,
-		// Docker reads it here too, although the format of OCI has no such field.
+		// Docker reads the health check from here, although the OCI format has no such field.
 		Healthcheck: &v1.HealthConfig{
 			Test:     []string{"CMD", program, "serve", "--probe", "health", "--config", configFile},
 			Interval: 30 * time.Second, Timeout: 5 * time.Second, StartPeriod: 30 * time.Second, Retries: 3,

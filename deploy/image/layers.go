@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"debug/elf"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +18,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the id of the user and group of the program. Usual machines have no such user, and it
-// is within the range of user namespaces.
+// user is the id of the user and group of the program. Few machines use this id, and it is in the
+// range of user namespaces.
 const user = 65532
 
 // Display names of users. The image uses a numeric user, because otherwise Kubernetes cannot
@@ -49,7 +48,7 @@ func systemEntries(o options) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	others, err := os.ReadFile(filepath.Join(o.root, "docs", "licenses.md"))
+	thirdParty, err := os.ReadFile(filepath.Join(o.root, "docs", "licenses.md"))
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func systemEntries(o options) ([]entry, error) {
 		{"usr/share/doc/", 0o755, 0, nil},
 		{"usr/share/doc/placementsync/", 0o755, 0, nil},
 		{"usr/share/doc/placementsync/LICENSE", 0o644, 0, license},
-		{"usr/share/doc/placementsync/licenses.md", 0o644, 0, others},
+		{"usr/share/doc/placementsync/licenses.md", 0o644, 0, thirdParty},
 		{"warehouse/", 0o750, user, nil},
 	}, nil
 }
@@ -142,5 +141,5 @@ func readProgram(path string) (content []byte, arch string, err error) {
 	case elf.EM_AARCH64:
 		return content, "arm64", nil
 	}
-	return nil, "", errors.New(path + " is for " + f.Machine.String() + ", which has no name here: add it")
+	return nil, "", fmt.Errorf("%s is for %s, which this command does not support", path, f.Machine)
 }

@@ -18,7 +18,8 @@ import (
 
 // options are the inputs of an image.
 type options struct {
-	binary, root, out string // files, and the folder of the project
+	// binary and out are files. root is the folder of the project.
+	binary, root, out string
 	version, revision string
 	created           time.Time
 }

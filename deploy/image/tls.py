@@ -1,6 +1,6 @@
-"""Ends TLS before a plain HTTP server: tls.py CERT KEY LISTEN_PORT SERVER_PORT, on loopback.
+"""Terminates TLS in front of a plain HTTP server: tls.py CERT KEY LISTEN_PORT SERVER_PORT, on loopback.
 
-For try.sh, which needs a server with a certificate that nobody knows.
+For try.sh, which needs a server with an untrusted certificate.
 """
 
 import socket
@@ -26,7 +26,7 @@ def serve(plain, context, port):
     try:
         client = context.wrap_socket(plain, server_side=True)
         server = socket.create_connection(("127.0.0.1", port))
-    except OSError:  # a client that refuses the certificate goes away
+    except OSError:  # the client rejected the certificate
         plain.close()
         return
     threading.Thread(target=pump, args=(client, server), daemon=True).start()
