@@ -59,7 +59,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	if err != nil {
 		return err
 	}
-	set, err := loadChecks(cfg)
+	chosen, err := loadChecks(cfg)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	if err != nil {
 		return err
 	}
-	if set, err = set.Choose(names); err != nil {
+	if chosen, err = chosen.Choose(names); err != nil {
 		return err
 	}
 	switch {
 	case o.list:
-		return g.writeHarmless(func(w io.Writer) error { return listChecks(w, set.List(), len(names) > 0, g.width) })
+		return g.writeHarmless(func(w io.Writer) error { return listChecks(w, chosen.List(), len(names) > 0, g.width) })
 	case o.show && len(names) != 1:
 		return command.UsageErr("--show needs the name of one check: see --list")
 	case !o.show && (format != query.Table && format != query.JSON || o.output.out != ""):
@@ -80,7 +80,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	before := query.Before{Hidden: privateColumns(cfg)}
 	if o.asOf == "" {
-		if before.Catalog, err = keptBefore(g); err != nil {
+		if before.Catalog, err = previousCatalog(g); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if o.show {
-		q, values, skipped, err := set.Prepare(ctx, db, names[0])
+		q, values, skipped, err := chosen.Prepare(ctx, db, names[0])
 		if err == nil && skipped != "" {
 			fmt.Fprintf(g.stderr, "check %s was skipped: %s\n", names[0], skipped)
 			return nil
@@ -100,7 +100,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		}
 		return explainDamage(g, err)
 	}
-	results, err := set.Run(ctx, db)
+	results, err := chosen.Run(ctx, db)
 	if err != nil {
 		return explainDamage(g, err)
 	}
@@ -120,9 +120,10 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// keptBefore returns the catalog of the version that the newest or the held one was built on. It returns
-// "" if that version is not kept. The previous rows are then read from the history.
-func keptBefore(g *globals) (string, error) {
+// previousCatalog returns the catalog of the version on which the newest version, or the held night,
+// was built. It returns "" if that version is not kept. The previous rows are then read from the
+// history.
+func previousCatalog(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return "", err
@@ -145,11 +146,11 @@ func keptBefore(g *globals) (string, error) {
 
 // loadChecks loads the checks of the configuration.
 func loadChecks(cfg config.Config) (checks.Set, error) {
-	set, err := checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
+	loaded, err := checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		err = command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
 	}
-	return set, err
+	return loaded, err
 }
 
 // privateColumns are the columns whose values privacy drops or hashes.

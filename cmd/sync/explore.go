@@ -83,8 +83,8 @@ func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.E
 	}
 	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
 	if cfg.Serve.SQL && g.executable != "" {
-		const others = 2 << 30 // Go, threads and the result file
-		c.Child = []string{g.executable, statementName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+others, 10)}
+		const otherMemory = 2 << 30 // Go, threads and the result file
+		c.Child = []string{g.executable, statementName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherMemory, 10)}
 	}
 	return explore.New(c)
 }

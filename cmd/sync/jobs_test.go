@@ -24,9 +24,9 @@ func newTestJobs(t *testing.T, g *globals) (*service, *jobs) {
 	must(t, err)
 	s, err := newService(g, cfg)
 	must(t, err)
-	set, err := s.newSettings(cfg)
+	settings, err := s.newSettings(cfg)
 	must(t, err)
-	return s, set.Jobs.(*jobs)
+	return s, settings.Jobs.(*jobs)
 }
 
 // TestTrialInspection compares an inspection with the results of queries and commands. Then it

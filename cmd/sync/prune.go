@@ -73,15 +73,15 @@ func (g *globals) pruneAfterNight(c config.Config, now time.Time) (gone []wareho
 }
 
 func (g *globals) showPruned(gone []warehouse.Pruned, dryRun bool) error {
-	did := "removed"
+	action := "removed"
 	if dryRun {
-		did = "would remove"
+		action = "would remove"
 	}
 	if len(gone) == 0 {
-		_, err := fmt.Fprintln(g.stdout, did, "nothing")
+		_, err := fmt.Fprintln(g.stdout, action, "nothing")
 		return err
 	}
-	t := listing{columns: []column{{name: did}, {name: "size", isNumber: true}}}
+	t := listing{columns: []column{{name: action}, {name: "size", isNumber: true}}}
 	var sum int64
 	for _, p := range gone {
 		t.addRow(p.Path, plural.FormatBytes(p.Bytes))

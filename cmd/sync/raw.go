@@ -150,17 +150,17 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	kept := fmt.Sprintf("prune removes answers older than %d days (retention.raw_days)", cfg.Retention.RawDays)
+	retention := fmt.Sprintf("prune removes answers older than %d days (retention.raw_days)", cfg.Retention.RawDays)
 	if cfg.Privacy.Raw == config.RawDiscard {
-		kept = "answers are deleted as soon as their night is published (privacy.raw: discard)"
+		retention = "answers are deleted as soon as their night is published (privacy.raw: discard)"
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
-		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has no stored answers; %s; runs with stored answers: %s", args[0], kept, orNone(strings.Join(runs, ", ")))}
+		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has no stored answers; %s; runs with stored answers: %s", args[0], retention, orNone(strings.Join(runs, ", ")))}
 	case len(args) > 0:
 		runs = args
 	case len(runs) == 0:
-		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", kept)
+		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", retention)
 	}
 	run := runs[len(runs)-1]
 	stored, err := fetch.OpenAnswers(wh.Folder.RawPath(run))

@@ -85,7 +85,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	set, err := s.newSettings(cfg)
+	settings, err := s.newSettings(cfg)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func runServe(ctx context.Context, g *globals) error {
 		Held:    &daemon.HeldPage{Warehouse: s.wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Log: s.log},
 		Streams: streamNames(stream.AllWithEvents()), Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
-	}, set)
+	}, settings)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
 		s.log.Info("stopped", "reason", context.Cause(ctx))

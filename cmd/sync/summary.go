@@ -16,11 +16,11 @@ import (
 // then the changes. A night without a snapshot has no rows, so the lines count its records.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	isUnpublished := res.Run.Outcome != ledger.Complete && res.Run.Outcome != ledger.Partial
-	rows, standingHead := "rows", "rows are"
+	rowsHead, standingHead := "rows", "rows are"
 	if isUnpublished {
-		rows, standingHead = "records", "records are"
+		rowsHead, standingHead = "records", "records are"
 	}
-	t := listing{columns: []column{{name: "stream"}, {name: standingHead}, {name: rows, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
+	t := listing{columns: []column{{name: "stream"}, {name: standingHead}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
 	for _, s := range res.Run.Streams {
 		standing := ledger.StandingOf(s.Grade)
