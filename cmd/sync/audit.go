@@ -46,8 +46,8 @@ func auditCommand(g *globals) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.list, "list", false, "list the checks, or explain those named")
-	f.BoolVar(&o.show, "show", false, "print all violating rows of the one check that is named")
+	f.BoolVar(&o.list, "list", false, "list the checks, or explain the named ones")
+	f.BoolVar(&o.show, "show", false, "print all violating rows of one named check")
 	asOfFlag(cmd, g, &o.asOf)
 	heldFlag(cmd, g)
 	o.output.addFlags(cmd)

@@ -30,8 +30,8 @@ func backupCommand(g *globals) *cobra.Command {
 			"The previous backup is kept until the new one is complete. run and serve do so after each\n" +
 			"night. rebuild --from restores it.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
-			"--read-data every byte. It changes nothing. If a newer manifest cannot be read, it fails;\n" +
-			"--older checks the newest readable one.\n\n" +
+			"--read-data every byte. It changes nothing. If the newest manifest cannot be read,\n" +
+			"the command fails; --older checks the newest readable one.\n\n" +
 			"--rehearse restores the newest backup into a folder beside the warehouse, builds its catalog,\n" +
 			"compares every row of main and past with the published version, and removes the folder. It\n" +
 			"needs free space for a second warehouse. Run it monthly.\n\n" +

@@ -57,11 +57,11 @@ func rawCommand(g *globals) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.stream, "stream", "", "only answers of this `stream`, such as orders")
-	f.StringVar(&o.param, "param", "", "only answers about this `id` in the path")
+	f.StringVar(&o.param, "param", "", "only answers to requests with this `id` in the path")
 	f.IntVar(&o.page, "page", 0, "only this page")
 	f.IntVar(&o.pass, "pass", 0, "only this pass over the list")
 	f.Uint64Var(&o.seq, "seq", 0, "only the answer with this `number`")
-	f.BoolVar(&o.print, "print", false, "print the one answer, and fail when several are selected")
+	f.BoolVar(&o.print, "print", false, "print one answer; fail if several are selected")
 	f.StringVar(&o.format, "format", "table", "list as table, csv or json")
 	cmd.ValidArgsFunction = g.completeRun(landedRuns)
 	completeFlag(cmd, "stream", completeStreams)

@@ -38,7 +38,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"leaves it out, moves it to damaged/ and records it in meta.runs.\n\n" +
 			"Before it publishes, it compares days, runs and closed rows with the current catalog. It does\n" +
 			"not publish less unless --accept-loss is given.\n\n" +
-			"--series repairs the opposite direction: it writes damaged or missing files of the series and\n" +
+			"--series works in the other direction: it writes damaged or missing files of the series and\n" +
 			"of versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
 			"series is lost, it writes the days that retention keeps.\n\n" +
 			"--from s3://bucket/prefix first restores parquet/ and state/ from a backup into a folder\n" +

@@ -32,11 +32,11 @@ func runCommand(g *globals) *cobra.Command {
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.full, "full", false, "read every single record again, including unchanged ones")
+	f.BoolVar(&o.full, "full", false, "read every single record again, also unchanged ones")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
 	completeFlag(cmd, "streams", completeStreams)
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
-	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish even if much of a table was deleted, if a second reading of its lists confirms it")
+	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish a night in which much of a table was deleted, if a second reading of its lists confirms the deletion")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted one")
 	return cmd
 }

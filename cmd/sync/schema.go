@@ -18,9 +18,9 @@ func schemaCommand(g *globals) *cobra.Command {
 		Use:   "schema [TABLE ...]",
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
 		Long: "Print the data dictionary: the tables of main and meta and the views of mart. Without a name it\n" +
-			"lists them; with names or --all it has their columns, types, keys, meaning, and source in the\n" +
-			"specification of the service. Names may contain *; those of meta and mart start with meta. or\n" +
-			"mart.",
+			"lists them. With names or --all it also prints their columns, types, keys, meaning, and source\n" +
+			"in the specification of the service. Names may contain *. Names of meta and mart have a prefix,\n" +
+			"as in meta.runs and mart.payables.",
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error { return runSchema(g, o, args) }),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "print all tables with their columns")
