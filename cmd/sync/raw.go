@@ -98,8 +98,8 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	switch {
 	case single && !o.list:
 		err = printBody(g, run, stored, one)
-	case len(chosen) == 0 && command.UnknownStream(o.stream) != "":
-		err = command.UsageErr("no stream is called %q: %s", o.stream, command.UnknownStream(o.stream))
+	case len(chosen) == 0 && command.SuggestStream(o.stream) != "":
+		err = command.UsageErr("no stream is called %q: %s", o.stream, command.SuggestStream(o.stream))
 	case len(chosen) == 0:
 		err = fmt.Errorf("find answers of run %s: no stored answer matches; list all with placementsync raw %s --format table", run, run)
 	case o.print:
