@@ -28,7 +28,7 @@ type Report struct {
 	Bytes int64
 }
 
-// checker is the state of one Check.
+// checker is the state of a Check.
 type checker struct {
 	Report
 	w        *warehouse.Warehouse
@@ -40,8 +40,9 @@ type checker struct {
 	reported map[string]bool
 }
 
-// Check compares links, ledger, unfinished-run files, versions and series with the manifests: names
-// and sizes, or with readData every byte. It changes no file.
+// Check looks for damage of links, versions, the held night, the series, the ledger and
+// unfinished-run files. It compares files with their manifests: names and sizes, or with readData
+// every byte. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -109,9 +110,8 @@ func (c *checker) checkLinks() {
 	}
 }
 
-// addUnseen reports damage that keeps readers from the target. If the catalog of the target is
-// intact, a rollback sets the links. Otherwise the target is rebuilt from the files that are
-// left.
+// addUnseen reports damage because of which readers do not see the target. If the catalog of the
+// target is intact, a rollback repairs the links. Otherwise a rebuild uses the remaining files.
 func (c *checker) addUnseen(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
@@ -130,8 +130,8 @@ func (c *checker) addUnseen(d Damage) {
 	c.add(d)
 }
 
-// checkVersion checks the files of a version. Damage in a version that readers do not see costs
-// no more than the rollback to it.
+// checkVersion checks the files of a version. If readers do not see the version, its damage only
+// prevents a rollback to it.
 func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
 	report := func(file, problem, cost string, repair RepairKind) {
@@ -220,11 +220,11 @@ func (c *checker) checkSeries() {
 	}
 }
 
-// checkMissingDays reports the days of versions that their runs could not add to the series.
+// checkMissingDays reports and returns the days that runs could not add to the series.
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
 	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
-		return days // it has removed days; checkUnfinished reports it
+		return days // the rollback has removed days; checkUnfinished reports it
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
@@ -245,8 +245,8 @@ func (c *checker) checkMissingDays() map[string]bool {
 	return days
 }
 
-// indexProblem returns the problem of the index of the series, or "" if it is intact. The first
-// programs wrote neither manifests nor an index.
+// indexProblem returns the problem of the index of the series, or "" if it is intact. days are the
+// expected days. Early versions of the program wrote neither manifests nor an index.
 func (c *checker) indexProblem(days map[string]string) string {
 	hasManifests := c.manifest.Meta != nil || len(c.inv.manifests) > len(c.inv.kept)
 	if c.inv.indexErr != nil {
@@ -324,7 +324,7 @@ func (c *checker) checkMetaLog() {
 	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
 		return
 	}
-	// A broken chain can be written again from a catalog that covers it.
+	// A broken chain can be written again from a catalog that contains its rows.
 	repair := func(run string) (repair Repair, isLost bool) {
 		if at, ok := inv.timeOf(run); !ok || !inv.covers(at) {
 			return Repair{Kind: RebuildFromRest}, true
@@ -372,7 +372,7 @@ func (c *checker) checkLedger() {
 	_, damaged := warehouse.ParseLedger(data)
 	n := len(damaged)
 	if n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
-		n-- // a crash explains an unfinished last line
+		n-- // a crash may leave an unfinished last line
 	}
 	if n > 0 {
 		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", n), true
@@ -430,8 +430,8 @@ func (c *checker) checkRows(ctx context.Context) {
 	}
 }
 
-// skipLostFiles replaces a rebuild by a rebuild with --skip-damaged, if files are lost. Otherwise
-// the rebuild would fail.
+// skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if files are lost, because
+// a rebuild fails if files are damaged.
 func (c *checker) skipLostFiles() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildFromRest }) {
 		return

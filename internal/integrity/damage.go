@@ -1,5 +1,5 @@
 // Package integrity compares the files of a warehouse with the checksums in its manifests,
-// names the commands that repair damage, and repairs files from intact copies.
+// chooses the commands that repair damage, and repairs files from intact copies.
 //
 // It must not know where rows come from, or how a night or a rebuild runs. The warehouse does
 // not import it: it verifies a version by itself before it publishes it.
@@ -14,27 +14,25 @@ type Damage struct {
 	// Problem describes the damage. Cost names the data that is lost or in danger.
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
-	// Repair is the command that repairs the file. Lost means that no copy of its content is
-	// left. The command then continues without the content.
+	// Repair is the command that repairs the damage. Lost means that the content of the file
+	// exists nowhere else. The command then continues without it.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. It is empty for other
 	// files.
 	Day string `json:"-"`
-	// Unfinished means that the day was being written when the warehouse was copied. Runs
-	// that had been published before are complete.
+	// Unfinished means that a run was writing the day when the warehouse was copied. All runs
+	// that were published before are complete.
 	Unfinished bool `json:"-"`
 }
 
-// costOfIndex is the cost of a lost index of the series.
 const costOfIndex = "the list of days: a lost day would not be noticed"
 
 func costOfTable(table, day string) string { return "table " + table + " of " + day }
 
-// costOfMeta is the cost of lost changes of meta and past.
 func costOfMeta(run string) string { return "meta and closed rows of run " + run }
 
-// seriesDamage is the damage of a file of the series.
+// seriesDamage returns the damage of a file of the series, for a report without repairs.
 func seriesDamage(w *warehouse.Warehouse, path, problem, cost, day string) Damage {
 	return Damage{File: w.Folder.Relative(path), Problem: problem, Cost: cost, Day: day}
 }

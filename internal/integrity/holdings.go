@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Holdings are the counts of a catalog. They show whether a rebuilt catalog contains less than
-// the one that readers see.
+// Holdings are counts of a catalog. They show whether a rebuilt catalog contains less than the
+// catalog that readers see.
 type Holdings struct {
 	// Newest is the time of the newest snapshot.
 	Newest time.Time
@@ -30,8 +30,8 @@ type HoldingLoss struct {
 	Now, After string
 }
 
-// CountVersion counts the rows of a published catalog. It compares no checksum: readers use a
-// damaged catalog as far as it can be read.
+// CountVersion counts the rows of a published catalog. It compares no checksum, because readers also
+// use a damaged catalog as far as it can be read.
 func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (h Holdings, err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
@@ -92,9 +92,9 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 // not have them.
 func (h Holdings) Losses(after Holdings) []HoldingLoss {
 	var losses []HoldingLoss
-	compare := func(name string, now, then int64) {
-		if then < now {
-			losses = append(losses, HoldingLoss{name, fmt.Sprint(now), fmt.Sprint(then)})
+	compare := func(name string, now, after int64) {
+		if after < now {
+			losses = append(losses, HoldingLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
 		}
 	}
 	compare("days in meta.runs", h.Days, after.Days)
@@ -102,9 +102,9 @@ func (h Holdings) Losses(after Holdings) []HoldingLoss {
 	if after.Newest.Before(h.Newest) {
 		losses = append(losses, HoldingLoss{"newest snapshot", h.Newest.Format(time.RFC3339), after.Newest.Format(time.RFC3339)})
 	}
-	compareTables := func(schema string, now, then map[string]int64) {
+	compareTables := func(schema string, now, after map[string]int64) {
 		for _, name := range slices.Sorted(maps.Keys(now)) {
-			if rows, ok := then[name]; ok {
+			if rows, ok := after[name]; ok {
 				compare(fmt.Sprintf("rows of %s.%s", schema, name), now[name], rows)
 			}
 		}

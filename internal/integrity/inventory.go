@@ -25,10 +25,10 @@ type inventory struct {
 	// readData means that checksums are compared, not only sizes.
 	readData bool
 	// manifests are the intact copies of each run's manifest: in its version, beside its
-	// changes of meta, and in its day. They can differ: a repair may have replaced a checksum
-	// or left out a lost table.
+	// changes of meta, and in its day. They can differ, because a repair may have replaced a
+	// checksum or removed a lost table.
 	manifests map[string][]warehouse.Manifest
-	// places are the paths of the files that should have a SHA-256.
+	// places are the paths, by SHA-256, of the files that should have this checksum.
 	places map[string][]string
 	// kept are the runs with a version, oldest first. latest is the run that readers see.
 	kept   []string
@@ -38,7 +38,7 @@ type inventory struct {
 	days     map[string]string
 	indexErr error
 	// published is the last published version in the ledger. target is the run that readers
-	// should see. lineage contains target and the runs that it builds on.
+	// should see. lineage contains target, the runs that it builds on and the runs of days.
 	published, target string
 	lineage           map[string]bool
 	// intactCatalogs are the versions with an intact catalog.
@@ -133,16 +133,16 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 	return warehouse.Manifest{}, false
 }
 
-// findTarget finds the run that readers should see: the last published one of the ledger, or a
-// newer day of the series. Because a rollback removes later days from the series, a newer day
-// there was lost to readers. A ledger with damaged lines may lack the version that readers see.
+// findTarget sets target: the last published version of the ledger, or the run of a newer day of the
+// series. Readers have lost a newer day, because a rollback would have removed it from the series. A
+// ledger with damaged lines may lack the version that readers see.
 func (inv *inventory) findTarget(isLedgerIntact bool) {
 	inv.target = cmp.Or(inv.published, inv.latest)
 	if inv.target == "" && len(inv.kept) > 0 {
 		inv.target = inv.kept[len(inv.kept)-1]
 	}
 	seen, _ := inv.timeOf(inv.latest)
-	if was, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && seen.After(was) {
+	if targetTime, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && seen.After(targetTime) {
 		inv.target = inv.latest
 	}
 	at, _ := inv.timeOf(inv.target)
@@ -161,7 +161,7 @@ func (inv *inventory) findTarget(isLedgerIntact bool) {
 	}
 }
 
-// timeOf is the time of a run's snapshot or, without a manifest, of the beginning of the run.
+// timeOf returns the time of a run's snapshot or, without an intact manifest, of the start of the run.
 func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	if m, ok := inv.manifest(run); ok {
 		return m.SnapshotAt, true
@@ -184,15 +184,15 @@ func (inv *inventory) hasCopy(want checksum.FileSum) bool {
 	return ok
 }
 
-// newestCatalog is the newest intact catalog that readers see or that the target builds on.
-// run is empty if there is none.
+// newestCatalog returns the version with the newest intact catalog, among those that readers see or
+// that the target builds on. run is empty if there is no such version.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
-	for _, one := range inv.kept {
-		if !inv.intactCatalogs[one] || !inv.lineage[one] && one != inv.latest {
+	for _, kept := range inv.kept {
+		if !inv.intactCatalogs[kept] || !inv.lineage[kept] && kept != inv.latest {
 			continue
 		}
-		if when, ok := inv.timeOf(one); ok && !when.Before(at) {
-			run, at = one, when
+		if keptAt, ok := inv.timeOf(kept); ok && !keptAt.Before(at) {
+			run, at = kept, keptAt
 		}
 	}
 	return run, at
@@ -228,7 +228,7 @@ func (inv *inventory) hasVersion(run string) bool {
 }
 
 // expectedDays returns the days that the series must have, each with its run: the days of the
-// index, and days with any file. The run is empty if no manifest of the day is left.
+// index, and days with any file. The run is empty if no manifest of the day is intact.
 func (inv *inventory) expectedDays() map[string]string {
 	days := maps.Clone(inv.days)
 	for _, day := range inv.w.Series.Days() {
@@ -245,7 +245,7 @@ func (inv *inventory) expectedDays() map[string]string {
 	return days
 }
 
-// runOf is the run in the name of a manifest or of a file of changes.
+// runOf returns the run in the name of a manifest or of a file of changes.
 func runOf(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))

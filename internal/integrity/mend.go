@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Mender repairs files of the series and of versions, or moves them out of the series. It writes
-// each file beside its place and renames it.
+// Mender repairs files of the series and of versions, or moves them out of the series. It replaces
+// each file atomically.
 type Mender struct {
 	w *warehouse.Warehouse
 }
@@ -22,19 +22,20 @@ type Mender struct {
 // NewMender returns the Mender of a warehouse.
 func NewMender(w *warehouse.Warehouse) *Mender { return &Mender{w} }
 
-// Mended is the result of MendCopies: the repaired files, and those that must be written from a
+// Mended is the result of MendCopies: the repaired files, and the files that must be written from a
 // catalog.
 type Mended struct {
-	// Files are the repaired files.
+	// Files are the repaired files, relative to the warehouse.
 	Files []string
 	// Left are the files of the series without an intact copy, oldest first.
 	Left []warehouse.SeriesFile
-	// Days are the days without a manifest. AllDays means that the index is lost, so that
-	// more days may be missing.
+	// Days are the days without an intact manifest. AllDays means that the index is lost, so
+	// that more days may be missing.
 	Days    []string
 	AllDays bool
-	// Source is the newest intact catalog, or empty. At is its time. Meta means that all of its
-	// meta and past must be written again, because the chain of changes is broken.
+	// Source is the version with the newest intact catalog, or empty. At is its time. Meta means
+	// that all of its meta and past must be written again, because the chain of changes is
+	// broken.
 	Source string
 	At     time.Time
 	Meta   bool
@@ -59,7 +60,8 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
-			if inv.indexErr != nil || inv.days[day] != "" { // else a rebuild moves its files aside
+			// A rebuild moves the files of other days aside.
+			if inv.indexErr != nil || inv.days[day] != "" {
 				done.Days = append(done.Days, day)
 			}
 			continue
@@ -74,7 +76,7 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	return *done, r.mendIndex(days)
 }
 
-// copyRepair is the state of one repair from copies.
+// copyRepair is the state of a repair from copies.
 type copyRepair struct {
 	w    *warehouse.Warehouse
 	inv  *inventory
@@ -86,8 +88,8 @@ func (m *Mender) begin(ctx context.Context) (*copyRepair, error) {
 	return &copyRepair{w: m.w, inv: inv}, err
 }
 
-// daysToMend returns the days that the series must have, each with its run: the expected days, the
-// day of the target and, without an index, the days of the kept versions that the target builds on.
+// daysToMend returns the days that the series must have, each with its run: the expected days and the
+// day of the target. If the index is lost, it adds the days of the versions that the target builds on.
 func (r *copyRepair) daysToMend() map[string]string {
 	days := r.inv.expectedDays()
 	target := r.inv.target
@@ -152,8 +154,8 @@ func (r *copyRepair) mendVersion(run string) error {
 	return r.mendEntry(m)
 }
 
-// mendEntry writes the copy of a run's ledger line again. The line in the ledger can differ from
-// the copy, because it is written later, so the manifests get the new checksum.
+// mendEntry writes the copy of a run's ledger entry again. The entry in the ledger can differ from the
+// lost copy, because it is written later. Therefore the manifests get the new checksum.
 func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 	if m.Entry == nil {
 		return nil
@@ -181,7 +183,7 @@ func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 	return changeManifests(r.w, m, func(m *warehouse.Manifest) { m.Entry = sum })
 }
 
-// changeManifests changes all intact copies of a run's manifest. The manifest of the day is the
+// changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
 // last: while it has an old checksum, the repair is repeated.
 func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(m *warehouse.Manifest)) error {
 	for _, path := range []string{filepath.Join(w.Folder.VersionPath(of.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(of.RunID),
@@ -198,8 +200,8 @@ func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(
 	return nil
 }
 
-// mendFile replaces a damaged file by an intact one with the same checksum: by a link to
-// otherName, which is the same file, or by a copy of another file. Repairs rely on independent
+// mendFile replaces a damaged file by an intact file with the same checksum. It links otherName, which
+// should be a name of the same file. It copies any other file, because repairs rely on independent
 // copies.
 func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) error {
 	if r.inv.known.IsIntact(path, want) {
@@ -227,7 +229,7 @@ func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) err
 // mendDay repairs the manifest and the files of a day.
 func (r *copyRepair) mendDay(day string, m warehouse.Manifest) error {
 	if own, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
-		m = own // an earlier repair may have left out a lost table
+		m = own // an earlier repair may have removed a lost table
 	}
 	for _, t := range m.Tables {
 		path := r.w.Series.FilePath(t, m.SnapshotAt)
@@ -249,13 +251,10 @@ func (r *copyRepair) mendManifest(path string, m warehouse.Manifest) error {
 	return err
 }
 
-// restoreManifest writes a manifest unless the file is intact.
+// restoreManifest writes a manifest to path unless an intact manifest of the run is there.
 func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isWritten bool, err error) {
 	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
 		return false, nil
-	}
-	if err := w.Folder.MakePublic(filepath.Dir(path)); err != nil {
-		return false, err
 	}
 	return true, w.Folder.WriteSealed(path, m)
 }
@@ -282,8 +281,8 @@ func (r *copyRepair) mendMetaLog() error {
 	return nil
 }
 
-// ReplaceMeta puts MetaFile of a draft, which contains all of meta and past, in place of the
-// changes of a run. The chain of changes then begins with the run.
+// ReplaceMeta replaces the changes of a run by MetaFile of a draft, which contains all of meta and
+// past. The chain of changes then begins with this run.
 func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
@@ -320,9 +319,9 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 	return err
 }
 
-// Replace moves a file that was written again to its place in the series and, if it is kept, in
-// its version. It has the same rows as the lost file. If their order differs, and so the bytes,
-// the manifests get the new checksum.
+// Replace moves a file that was written again to its place in the series, and links it in its version
+// if that is kept. The file has the same rows as the lost one. If its bytes differ, because the rows
+// have another order, the manifests get the new checksum.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
@@ -355,8 +354,8 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 	})
 }
 
-// MendDay repairs the day of a run that the index of the series does not contain. ok is false if
-// no manifest of the run is intact.
+// MendDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
+// of the run is intact.
 func (m *Mender) MendDay(ctx context.Context, run string) (done Mended, ok bool, err error) {
 	r, err := m.begin(ctx)
 	if err != nil {
@@ -377,9 +376,6 @@ func (m *Mender) MendDay(ctx context.Context, run string) (done Mended, ok bool,
 func (m *Mender) AddDay(manifest warehouse.Manifest) (file string, err error) {
 	day := warehouse.DayOf(manifest.SnapshotAt)
 	path := m.w.Folder.DayManifestPath(day)
-	if err := m.w.Folder.MakePublic(filepath.Dir(path)); err != nil {
-		return "", err
-	}
 	if err := m.w.Folder.WriteSealed(path, manifest); err != nil {
 		return "", err
 	}

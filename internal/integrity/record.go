@@ -9,10 +9,12 @@ import (
 
 // Results of a verify.
 const (
+	// Whole means that no file is damaged.
 	Whole = "whole"
 	// Rebuildable means that all damage can be repaired from intact copies.
 	Rebuildable = "rebuildable"
-	Damaged     = "damaged"
+	// Damaged means that data is lost.
+	Damaged = "damaged"
 )
 
 // VerifyRecord is the stored result of the last verify.
@@ -40,8 +42,8 @@ type NightDamage struct {
 	Files []string  `json:"files"`
 }
 
-// recordFile is the file of a record. A verify that reads only names and sizes does not replace
-// the result of one that reads every byte.
+// recordFile returns the file of a record. Verifies with and without readData have different files,
+// so that a verify of names and sizes does not replace the result of a verify of every byte.
 func recordFile(f *warehouse.Folder, readData bool) warehouse.StateFile {
 	if readData {
 		return f.StateFile("verified.json")
@@ -49,8 +51,8 @@ func recordFile(f *warehouse.Folder, readData bool) warehouse.StateFile {
 	return f.StateFile("verified-structure.json")
 }
 
-// SaveRecord stores the result of a verify. A verify of every byte is also one of names and
-// sizes, so it is stored as both.
+// SaveRecord stores the result of a verify. It stores a verify of every byte in both files, because
+// this verify also compares names and sizes.
 func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 	err := recordFile(f, v.ReadData).Write(v)
 	if err == nil && v.ReadData {
@@ -69,7 +71,7 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 			return err
 		}
 		if !ok && !readData {
-			continue // the record of every byte is enough
+			continue // the record of a verify of every byte is enough
 		}
 		if v.ReadData = readData; v.Result != Damaged {
 			v.Result = Rebuildable
@@ -91,8 +93,8 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 	return nil
 }
 
-// SaveFailure stores the error of a verify beside the last result, and returns both. It creates
-// no warehouse where there is none.
+// SaveFailure adds the error of a failed verify to the last record, and returns the record. It returns
+// an error if there is no warehouse.
 func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) (VerifyRecord, error) {
 	v, _, err := LastRecord(f, readData)
 	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()
@@ -105,9 +107,8 @@ func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) 
 	return v, err
 }
 
-// LastRecord returns the stored result of the last verify, separately for verifies with and without
-// readData. ok is false if there is none. The error is a *warehouse.DamagedError if the record
-// itself is damaged.
+// LastRecord returns the stored result of the last verify with or without readData. ok is false if no
+// result is stored. It returns a *warehouse.DamagedError if the record is damaged.
 func LastRecord(f *warehouse.Folder, readData bool) (v VerifyRecord, ok bool, err error) {
 	ok, err = recordFile(f, readData).Read(&v)
 	return v, ok, err

@@ -13,16 +13,16 @@ type RepairKind int
 const (
 	// RestoreBackup is for a warehouse without any copy of the data.
 	RestoreBackup RepairKind = iota
-	// MendSeries comes before the commands that read the series: a rollback removes the days
-	// of versions with unreadable manifests, and a rebuild refuses damaged files.
+	// MendSeries must run before the commands that read the series: a rollback would remove the
+	// days of versions with unreadable manifests, and a rebuild fails if files are damaged.
 	MendSeries
 	RollBack
 	RebuildCatalog
 	// RebuildFromRest leaves out the damaged files.
 	RebuildFromRest
 	RunNight
-	// DropVersion removes a version that readers do not see. It comes late, because other
-	// repairs use the files of the version as copies.
+	// DropVersion removes a version that readers do not see. It must run after other repairs,
+	// because they may copy files of the version.
 	DropVersion
 	// DropHeld removes the held night. Readers and repairs do not use its files.
 	DropHeld

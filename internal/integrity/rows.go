@@ -17,8 +17,8 @@ import (
 //go:embed sql/integrity.sql
 var integritySQL sqltext.File
 
-// compareTables reads every row of a version's catalog and of its Parquet files, and calls
-// report for each table of main that differs between the two.
+// compareTables reads every row of a version's catalog and of its Parquet files. It calls report for
+// each table of main whose rows differ.
 func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m warehouse.Manifest, report func(table string, err error)) (err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
@@ -26,16 +26,12 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 	}
 	defer func() { err = errors.Join(err, version.Close()) }()
 	for _, t := range w.Catalog.StoredTables() {
-		columns := version.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
-		if len(columns) == 0 {
-			continue // an earlier program wrote the catalog
-		}
-		stored, err := sumRows(ctx, version.Instance, sqltext.SQL("sealed."+sqltext.Quote(t.Schema)+"."+sqltext.Quote(t.Definition.Name)), columns)
+		stored, columns, err := sumTable(ctx, version, t)
 		if err != nil {
-			return fmt.Errorf("read %s: %w", t.QualifiedName(), err)
+			return err
 		}
 		file := m.Table(t.Definition.Name).File
-		if t.Schema != "main" || file == "" {
+		if t.Schema != "main" || file == "" || len(columns) == 0 {
 			continue
 		}
 		source := integritySQL.Render("parquet_file", sqltext.Values{"file": filepath.Join(w.Folder.VersionPath(run), file)})
@@ -69,13 +65,8 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 		}
 		var sums [2]rowSum
 		for i, v := range []*warehouse.SealedVersion{versionA, versionB} {
-			columns := v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
-			if len(columns) == 0 {
-				continue
-			}
-			source := sqltext.SQL("sealed." + sqltext.Quote(t.Schema) + "." + sqltext.Quote(t.Definition.Name))
-			if sums[i], err = sumRows(ctx, v.Instance, source, columns); err != nil {
-				return nil, fmt.Errorf("read %s: %w", t.QualifiedName(), err)
+			if sums[i], _, err = sumTable(ctx, v, t); err != nil {
+				return nil, err
 			}
 		}
 		switch {
@@ -88,8 +79,22 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 	return differences, nil
 }
 
-// rowSum is a checksum of rows that does not depend on their order.
+// rowSum is the number and a checksum of rows in any order.
 type rowSum struct{ rows, sum string }
+
+// sumTable sums the rows of a table in a version, and returns the summed columns. An earlier program
+// may have written a version without the table: the results are then empty.
+func sumTable(ctx context.Context, v *warehouse.SealedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
+	columns = v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
+	if len(columns) == 0 {
+		return s, nil, nil
+	}
+	s, err = sumRows(ctx, v.Instance, sqltext.SQL("sealed."+sqltext.Quote(t.Schema)+"."+sqltext.Quote(t.Definition.Name)), columns)
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", t.QualifiedName(), err)
+	}
+	return s, columns, err
+}
 
 func sumRows(ctx context.Context, in *warehouse.Instance, source sqltext.SQL, columns []stream.Column) (s rowSum, err error) {
 	values := sqltext.Join(columns, ", ", func(c stream.Column) string {

@@ -16,23 +16,24 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seriesReader is the state of one ReadSeries.
+// seriesReader is the state of a call of ReadSeries.
 type seriesReader struct {
 	w     *warehouse.Warehouse
 	known *checksum.Cache
 	// runs are the runs of the ledger.
-	runs   []ledger.Run
+	runs []ledger.Run
+	// byRun are the snapshots of the result.
 	byRun  map[string]warehouse.Snapshot
 	damage []Damage
 }
 
-// ReadSeries lists the days of the Parquet series, oldest first, with the files that have the
-// checksum of their manifest, and returns the missing and damaged files. If several runs wrote a
-// day, all its files are those of one run. A day that was being written when the warehouse was
-// copied, so that no run of it is complete, is left out and returned as Unfinished.
+// ReadSeries returns the days of the Parquet series, oldest first, with their intact files, and the
+// missing and damaged files. The files of a day are from one run, also if several runs wrote the
+// day. If a run was writing a day when the warehouse was copied, and no run of the day is complete,
+// the day is left out and returned as Unfinished damage.
 //
-// An earlier program wrote no manifests. The files of such a day are not checked. db reads run
-// and time from their metadata.
+// Early versions of the program wrote no manifests. The files of such a day are not checked. db reads
+// their run and time from the metadata of the files.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]warehouse.Snapshot, []Damage, error) {
 	runs, err := w.Ledger.Runs()
 	if err != nil {
@@ -135,9 +136,9 @@ func unfinishedDay(day, run string) Damage {
 	return d
 }
 
-// isUnfinished reports whether an incomplete day was being written when it was copied, and is not
-// damaged. This is so if the ledger, which is written last, does not contain its run, or if all
-// other files of the day are from other runs.
+// isUnfinished reports whether a run was writing an incomplete day when the warehouse was copied, so
+// that the day is not damaged. This is so if the run is later than all published runs of the ledger,
+// or if all files that it lacks are intact files of the other runs.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
 	for _, run := range r.runs {
@@ -168,7 +169,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		other := runOf(path)
 		at, ok := warehouse.RunTime(other)
 		if !ok || other == run || warehouse.DayOf(at) < day {
-			continue // only the id of a rebuilt version is later than its day
+			continue // an id may be later than its day, as that of a rebuilt version, but not earlier
 		}
 		if m, err := r.w.Versions.ReadManifestFile(path, other); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)
@@ -178,7 +179,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 	return others
 }
 
-// addDay adds the intact files of a day, and reports the others.
+// addDay adds the intact files of a day, and reports the damaged ones.
 func (r *seriesReader) addDay(m warehouse.Manifest) {
 	for _, t := range m.Tables {
 		file := r.w.Series.IntactFile(r.known, m, t)
@@ -192,7 +193,7 @@ func (r *seriesReader) addDay(m warehouse.Manifest) {
 	}
 }
 
-// snapshot returns the snapshot of a run, which the first file of the run creates.
+// snapshot returns the snapshot of a run. It creates it on the first call.
 func (r *seriesReader) snapshot(m warehouse.Manifest) warehouse.Snapshot {
 	s, ok := r.byRun[m.RunID]
 	if !ok {
@@ -218,13 +219,13 @@ func (r *seriesReader) addUncheckedDay(ctx context.Context, db *sql.DB, day stri
 			damage = append(damage, seriesDamage(r.w, file, "read its metadata: "+err.Error(), costOfTable(table, day), day))
 			continue
 		}
-		when, err := time.Parse(time.RFC3339Nano, at.String)
+		snapshotAt, err := time.Parse(time.RFC3339Nano, at.String)
 		if err != nil || m.RunID != "" && m.RunID != run.String {
 			r.damage = append(r.damage, unfinishedDay(day, ""))
 			return nil
 		}
 		if m.RunID == "" {
-			m.RunID, m.SnapshotAt = run.String, when
+			m.RunID, m.SnapshotAt = run.String, snapshotAt
 		}
 		files[table] = file
 	}
@@ -235,8 +236,8 @@ func (r *seriesReader) addUncheckedDay(ctx context.Context, db *sql.DB, day stri
 	return nil
 }
 
-// MetaFiles returns the files of changes that make up the meta of a version, oldest first, and
-// reports the missing and damaged ones. past means that they make up its past, too.
+// MetaFiles returns the files of changes that add up to the meta of a version, oldest first, and the
+// missing and damaged files. past means that they also add up to its past.
 func MetaFiles(w *warehouse.Warehouse, run string) (files []string, past bool, damage []Damage) {
 	chain, err := w.Series.MetaChain(run)
 	past = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })

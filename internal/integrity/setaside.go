@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// SetAside moves damaged files of the series into the folder damaged/ of the run that skipped
-// them, and removes their tables from the manifests of their days. The ledger and meta record the
-// loss once, and later checks do not report it again. It needs the Lock.
+// SetAside moves damaged files of the series to damaged/, into the folder of the run that skipped
+// them, and removes their tables from the manifests of their days. Later checks then do not report
+// these files again. It needs the Lock.
 func (m *Mender) SetAside(run string, damage []Damage) error {
 	lost := map[string][]string{}
 	for _, d := range damage {
@@ -36,8 +36,8 @@ func (m *Mender) SetAside(run string, damage []Damage) error {
 	return nil
 }
 
-// SetDayAside moves all files of an unfinished day into the folder damaged/ of the run that did
-// not use them. It needs the Lock.
+// SetDayAside moves all files of an unfinished day to damaged/, into the folder of the run that
+// skipped them. It needs the Lock.
 func (m *Mender) SetDayAside(run, day string) error {
 	if err := m.removeDay(run, day); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (m *Mender) removeDay(run, day string) error {
 		if err := m.moveAside(run, file); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".next")) // a killed run may have left it
-		_ = os.Remove(filepath.Dir(file))                                                 // fails if the folder is not empty
+		_ = durable.RemoveTemps(file)     // of a killed run
+		_ = os.Remove(filepath.Dir(file)) // fails if the folder is not empty
 	}
 	return m.w.Series.ChangeIndex(func(days map[string]string) {
 		if days[day] != run {

@@ -155,9 +155,13 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
-// WriteSealed writes a public JSON file that contains its own checksum, and replaces an existing one.
+// WriteSealed writes a public JSON file that contains its own checksum. It replaces an existing file
+// and creates missing folders.
 func (f *Folder) WriteSealed(path string, value any) error {
 	data, err := checksum.Seal(value)
+	if err == nil {
+		err = f.MakePublic(filepath.Dir(path))
+	}
 	if err != nil {
 		return err
 	}

@@ -96,9 +96,6 @@ func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 
 // WriteIndex replaces the index.
 func (s *Series) WriteIndex(days map[string]string) error {
-	if err := s.folder.MakePublic(filepath.Dir(s.IndexPath())); err != nil {
-		return err
-	}
 	return s.folder.WriteSealed(s.IndexPath(), seriesIndex{days})
 }
 
