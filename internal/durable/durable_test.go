@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// readContent returns the content of a file, or "" if it does not exist.
+// readContent returns the content of a file, or "" if the file does not exist.
 func readContent(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -87,11 +87,11 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 					return
 				}
 				failed := f.steps[n-1]
-				fellBack := name == "Link" && failed == "before link file"
-				if err == nil && !fellBack {
+				isCopied := name == "Link" && failed == "before link file"
+				if err == nil && !isCopied {
 					t.Errorf("%s failed: no error", failed)
 				}
-				if renamed := strings.HasPrefix(f.steps[len(f.steps)-1], "before rename"); renamed && !strings.HasPrefix(failed, "before rename") {
+				if isRenaming := strings.HasPrefix(f.steps[len(f.steps)-1], "before rename"); isRenaming && !strings.HasPrefix(failed, "before rename") {
 					t.Errorf("%s failed, but the file was renamed", failed)
 				}
 				must(t, change(durable.Disk{}, dir, path))
@@ -253,8 +253,8 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 const deadProcess = 1<<31 - 2
 
 // TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary files and
-// folders of other processes. Those with a lock are in use, whatever their process id, and must
-// be kept.
+// folders of other processes. Locked ones are in use, whatever the process id in their name, and
+// must be kept.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }

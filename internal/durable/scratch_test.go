@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/durable"
 )
 
-// TestAbandonedScratchIsRemoved includes folders with the id of this process, because in a
+// TestAbandonedScratchIsRemoved also tries folders with the id of this process, because in a
 // container a new process can have the same id as its killed predecessor.
 func TestAbandonedScratchIsRemoved(t *testing.T) {
 	t.Parallel()

@@ -56,14 +56,14 @@ func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 	return all
 }
 
-// addRows adds rows to a draft.
+// addRows adds a number of rows to a table of past.
 func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 	t.Helper()
 	must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
 		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
 }
 
-// withoutRowCount removes the line with the number of rows.
+// withoutRowCount removes the line with the number of rows and their checksum.
 func withoutRowCount(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return line[0] >= '0' && line[0] <= '9' })
 }
@@ -109,7 +109,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	// Between the two limits the block size is kept.
 	publish(t, w, "20261104T020000Z", "three")
 	if got := blockSize(t, w); got != 256<<10 {
-		t.Errorf("the night after it has blocks of %d bytes", got)
+		t.Errorf("the catalog of the next night has blocks of %d bytes", got)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 		t.Errorf("verify found %+v (%v)", found.Damage, err)

@@ -53,14 +53,16 @@ func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
 	}
 }
 
-func withoutTracking(cols []stream.Column) []stream.Column {
-	plain := slices.Clone(cols)
-	for i := range plain {
-		plain[i].Untracked, plain[i].FieldID, plain[i].References = false, 0, stream.Reference{}
+// withoutTracking clears the fields of columns that DuckDB does not store.
+func withoutTracking(columns []stream.Column) []stream.Column {
+	stored := slices.Clone(columns)
+	for i := range stored {
+		stored[i].Untracked, stored[i].FieldID, stored[i].References = false, 0, stream.Reference{}
 	}
-	return plain
+	return stored
 }
 
+// describe returns the columns of a table or view in DuckDB.
 func describe(t *testing.T, d *warehouse.Draft, schema, table string) []stream.Column {
 	t.Helper()
 	rows, err := d.DB.QueryContext(t.Context(), `SELECT column_name, replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'),
@@ -107,12 +109,12 @@ func TestEveryPublishedColumnHasAComment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	var silent string
+	var uncommented string
 	err = d.DB.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(schema_name || '.' || table_name || '.' || column_name, ', '), '')
 		FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
-		WHERE schema_name IN ('main', 'past', 'meta') AND coalesce(duckdb_columns.comment, '') = ''`).Scan(&silent)
-	if err != nil || silent != "" {
-		t.Errorf("columns without a comment: %s (error %v)", silent, err)
+		WHERE schema_name IN ('main', 'past', 'meta') AND coalesce(duckdb_columns.comment, '') = ''`).Scan(&uncommented)
+	if err != nil || uncommented != "" {
+		t.Errorf("columns without a comment: %s (error %v)", uncommented, err)
 	}
 }
 

@@ -40,17 +40,18 @@ func heldRunID(t *testing.T, w *warehouse.Warehouse) string {
 	return h.Manifest.RunID
 }
 
-// newestTag returns the tag of the newest night that readers see.
+// newestTag returns the tag that the last published night added.
 func newestTag(t *testing.T, w *warehouse.Warehouse) string {
 	t.Helper()
 	all := readTags(t, w)
 	return all[len(all)-1]
 }
 
-func requireState(t *testing.T, w *warehouse.Warehouse, seen, held string) {
+// requireState checks the newest tag that readers see and the run of the held night.
+func requireState(t *testing.T, w *warehouse.Warehouse, tag, held string) {
 	t.Helper()
-	if got := newestTag(t, w); got != seen {
-		t.Errorf("readers see %s, want %s", got, seen)
+	if got := newestTag(t, w); got != tag {
+		t.Errorf("readers see %s, want %s", got, tag)
 	}
 	if got := heldRunID(t, w); got != held {
 		t.Errorf("the held night is %q, want %q", got, held)
@@ -143,8 +144,8 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage func() error
-		// seen is set if verify finds the damage without --read-data.
-		seen bool
+		// hasOtherSize is set if verify finds the damage without --read-data.
+		hasOtherSize bool
 	}{
 		"a changed byte":  {edit(warehouse.CatalogFile, func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), false},
 		"half a catalog":  {edit(warehouse.CatalogFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
@@ -159,7 +160,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			for _, readData := range []bool{false, true} {
 				found, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
-				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.seen || readData) {
+				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.hasOtherSize || readData) {
 					t.Errorf("with read-data %v: %+v", readData, found.Damage)
 				}
 			}
@@ -228,8 +229,8 @@ func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	requireNoHeldFiles(t, w)
 }
 
-// TestAHeldReplayReplacesItsNight holds a replay of the newest night, which is built on the version
-// before that night.
+// TestAHeldReplayReplacesItsNight holds a replay of the newest night. The replay is built on the
+// version before this night.
 func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
@@ -273,7 +274,7 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	requireState(t, w, "one", heldRun)
 }
 
-// killStride returns the number of steps between two kills. The trial kills at each step.
+// killStride returns the number of steps between two kills. Trials kill at each step.
 func killStride() int {
 	if os.Getenv("PLACEMENTSYNC_TRIALS") != "" {
 		return 1
@@ -282,20 +283,20 @@ func killStride() int {
 }
 
 // errDiskStopped is the error of a disk that no longer changes, as after a kill.
-var errDiskStopped = errors.New("cut")
+var errDiskStopped = errors.New("the disk stopped")
 
 // stopDiskAfter opens the warehouse again with a disk on which only the given number of steps
-// succeeds. reached reports whether another step was tried.
-func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (cut *warehouse.Warehouse, reached *bool) {
+// succeeds. isStopped is set when a step fails.
+func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *warehouse.Warehouse, isStopped *bool) {
 	t.Helper()
-	reached = new(bool)
+	isStopped = new(bool)
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(string, string) error {
 		if steps--; steps >= 0 {
 			return nil
 		}
-		*reached = true
+		*isStopped = true
 		return errDiskStopped
-	}}), reached
+	}}), isStopped
 }
 
 // TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at each of its steps.
@@ -306,8 +307,8 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		w := open(t)
 		publish(t, w, firstRun, "one")
 		must(t, holdNight(t, w, heldRun, "two"))
-		cut, reached := stopDiskAfter(t, w, steps)
-		_, err := cut.PublishHeld(t.Context(), []string{"prices"}, night)
+		stopping, isStopped := stopDiskAfter(t, w, steps)
+		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, night)
 		seen, held := newestTag(t, w), heldRunID(t, w)
 		switch {
 		case seen == "one" && held == heldRun && err != nil:
@@ -338,7 +339,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		if err != nil || len(versions) > 2 {
 			t.Errorf("after %d steps versions %v (%v)", steps, versions, err)
 		}
-		if !*reached {
+		if !*isStopped {
 			break
 		}
 	}
@@ -351,8 +352,8 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		w := open(t)
 		publish(t, w, firstRun, "one")
 		must(t, holdNight(t, w, heldRun, "two"))
-		cut, reached := stopDiskAfter(t, w, steps)
-		d, err := cut.Begin(t.Context(), laterRun, night.AddDate(0, 0, 2))
+		stopping, isStopped := stopDiskAfter(t, w, steps)
+		d, err := stopping.Begin(t.Context(), laterRun, night.AddDate(0, 0, 2))
 		if err == nil {
 			err = d.WriteEntry(ledger.Run{ID: laterRun, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {
@@ -371,7 +372,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 			t.Errorf("after %d steps the ledger does not have the held night: %+v", steps, runs)
 		}
 		requireState(t, w, "one", held)
-		if !*reached {
+		if !*isStopped {
 			break
 		}
 	}
@@ -384,8 +385,8 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		w := open(t)
 		publish(t, w, firstRun, "one")
 		must(t, holdNight(t, w, heldRun, "two"))
-		cut, reached := stopDiskAfter(t, w, steps)
-		_, err := cut.DiscardHeld()
+		stopping, isStopped := stopDiskAfter(t, w, steps)
+		_, err := stopping.DiscardHeld()
 		if held := heldRunID(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
 			t.Errorf("after %d steps %q is held (%v)", steps, held, err)
 		}
@@ -395,7 +396,7 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		publish(t, w, laterRun, "three")
 		requireState(t, w, "three", "")
 		requireNoHeldFiles(t, w)
-		if !*reached {
+		if !*isStopped {
 			break
 		}
 	}

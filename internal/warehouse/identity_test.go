@@ -72,7 +72,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	}
 }
 
-// TestNoLinkIsExpectedBeforeTheFirstPublish checks the link after a failed first run.
+// TestNoLinkIsExpectedBeforeTheFirstPublish recovers after a failed first run, before there is a link.
 func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
@@ -123,8 +123,8 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 	}
 }
 
-// TestADamagedBaseIsReportedWithARemedy damages files of the version on which a night would build.
-// No draft may begin. Rollback and rebuild must work without the damaged file.
+// TestADamagedBaseIsReportedWithARemedy damages a file of the version on which the next night would
+// build. No draft may begin. Rollback and rebuild must work without the damaged file.
 func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, version string){
 		"a flipped bit of the catalog":  func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
@@ -143,8 +143,8 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			publishNights(t, w, "one", "two")
 			spoil(t, w.Folder.VersionPath(secondNight))
 			_, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
-			var met *warehouse.DamagedError
-			if !errors.As(err, &met) || !strings.HasPrefix(met.File, "versions/"+secondNight+"/") {
+			var damaged *warehouse.DamagedError
+			if !errors.As(err, &damaged) || !strings.HasPrefix(damaged.File, "versions/"+secondNight+"/") {
 				t.Fatalf("got %v, want a DamagedError of the file", err)
 			}
 			for _, part := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "nothing was changed"} {
@@ -155,15 +155,15 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			if leftovers, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(leftovers) > 0 {
 				t.Errorf("the files %v were left", leftovers)
 			}
-			if _, err := w.Rollback(secondNight, night); !errors.As(err, &met) {
+			if _, err := w.Rollback(secondNight, night); !errors.As(err, &damaged) {
 				t.Errorf("rolled back to a damaged version: %v", err)
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
 			must(t, err)
-			snapshots, damaged, err := integrity.ReadSeries(t.Context(), w, d.DB)
+			snapshots, damage, err := integrity.ReadSeries(t.Context(), w, d.DB)
 			must(t, errors.Join(err, d.Discard()))
-			if len(snapshots) != 2 || len(damaged) != 0 {
-				t.Errorf("a rebuild finds %d snapshots and %v", len(snapshots), damaged)
+			if len(snapshots) != 2 || len(damage) != 0 {
+				t.Errorf("a rebuild finds %d snapshots and %v", len(snapshots), damage)
 			}
 			_, err = w.Rollback(firstNight, night)
 			must(t, err)
@@ -208,8 +208,8 @@ func flipBit(t *testing.T, file string, at int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// TestAnUnswitchedVersionIsNoSnapshot ends the first run after the rename of its version and before
-// the switch of latest.
+// TestAnUnswitchedVersionIsNoSnapshot starts a run after a first run that was killed between the rename
+// of its version and the switch of latest.
 func TestAnUnswitchedVersionIsNoSnapshot(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialNewerWarehouseIsRejected takes the lock of a warehouse with a newer format, as every
-// command that writes does first.
+// TestTrialNewerWarehouseIsRejected takes the lock of a warehouse with a newer format, with which every
+// command that writes begins.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -42,39 +42,39 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	must(t, w.Folder.CheckUnlocked())
 }
 
-// TestAKilledRunIsRecorded starts a run several times and never ends it. AllRuns must return it at
-// once, and Recover must record it in the ledger.
+// TestAKilledRunIsRecorded starts a run several times without ending it, as if it were killed. AllRuns
+// must return the killed run at once, and Recover must record it in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
-	note := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
-	must(t, withLock(t, w, note.Run, func() error {
+	run := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
+	must(t, withLock(t, w, run.Run, func() error {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
-		return w.Ledger.Start(note)
+		return w.Ledger.Start(run)
 	}))
 	if left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(left) > 0 {
 		t.Errorf("the start of a run did not remove the files of a killed one: %v (%v)", left, err)
 	}
-	killed := ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
+	killed := ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)
 	requireLedger(t, w.Ledger.Runs)
 
-	must(t, withLock(t, w, note.Run, w.Recover))
-	must(t, withLock(t, w, note.Run, w.Recover))
+	must(t, withLock(t, w, run.Run, w.Recover))
+	must(t, withLock(t, w, run.Run, w.Recover))
 	requireLedger(t, w.Ledger.Runs, killed)
 	requireLedger(t, w.Ledger.AllRuns, killed)
 
-	note.Attempt, killed.Attempts = 2, 2
-	must(t, withLock(t, w, note.Run, func() error {
-		must(t, w.Ledger.Start(note))
-		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+	run.Attempt, killed.Attempts = 2, 2
+	must(t, withLock(t, w, run.Run, func() error {
+		must(t, w.Ledger.Start(run))
+		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
 	requireLedger(t, w.Ledger.AllRuns, killed)
-	must(t, withLock(t, w, note.Run, w.Recover))
+	must(t, withLock(t, w, run.Run, w.Recover))
 	requireLedger(t, w.Ledger.Runs, killed)
 
-	must(t, w.Ledger.Record(ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test"}))
-	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: note.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
+	must(t, w.Ledger.Record(ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test"}))
+	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
 // withLock calls do while it holds the lock.
@@ -171,14 +171,14 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 }
 
 // TestNextLockFinishesAKilledRollback kills a rollback over two days at each of its steps. After the
-// next lock the series must be that of the version that readers see, and the ledger must contain the
-// rollback.
+// next lock the series must contain the days of the version that readers see, and the ledger must
+// contain the rollback.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	const third = "20261103T020000Z"
 	all := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
-	note := filepath.Join(w.Folder.Dir(), "state", "aside.json")
+	unfinished := filepath.Join(w.Folder.Dir(), "state", "aside.json")
 	for n := 1; ; n++ {
 		before, err := w.Ledger.Runs()
 		must(t, err)
@@ -195,7 +195,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		}})
 		_, rollbackErr := dying.Rollback(firstNight, night.AddDate(0, 1, 0))
 		must(t, withLock(t, w, "prune", func() error { return nil }))
-		if _, err := os.Stat(note); err == nil {
+		if _, err := os.Stat(unfinished); err == nil {
 			t.Errorf("killed after %q: the file of the unfinished rollback was not removed", last)
 		}
 		latest, _, err := w.Versions.Latest()

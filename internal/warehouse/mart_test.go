@@ -37,6 +37,7 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 	}
 }
 
+// queryOne returns the text in the only row of a query.
 func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 	t.Helper()
 	var s string
@@ -48,7 +49,7 @@ func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string
 
 // TestViewsOfMartFollowTheProgram changes the views of a night. The next night must restore them.
 func TestViewsOfMartFollowTheProgram(t *testing.T) {
-	const made = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
+	const viewNames = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
 	for name, c := range map[string]struct{ spoil, want string }{
 		"views of the configured tables are created": {"SELECT 1", "snapshot"},
 		"a missing view is created":                  {"DROP VIEW mart.snapshot", "snapshot"},
@@ -66,7 +67,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer next.Discard()
-			if got := queryOne(t, next, made, "mart"); got != c.want {
+			if got := queryOne(t, next, viewNames, "mart"); got != c.want {
 				t.Errorf("got views %q, want %q", got, c.want)
 			}
 		})

@@ -36,11 +36,11 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneSecondGetDifferentIDs begins runs in the same second as earlier ones, which left a
-// folder, a ledger entry or only an unfinished-run file.
+// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs in the same second as earlier runs, which left
+// a folder, a ledger entry or only an unfinished-run file.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
-	want := func(want string) {
+	requireNextID := func(want string) {
 		t.Helper()
 		if id, err := w.Ledger.NewRunID(night.In(time.FixedZone("", 3600))); err != nil || id != want {
 			t.Errorf("got %q (%v), want %q", id, err, want)
@@ -48,14 +48,14 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	}
 	must(t, os.MkdirAll(w.Folder.RawPath("20261101T020000Z"), 0o700))
 	must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
-	want("20261101T020000Z-3")
+	requireNextID("20261101T020000Z-3")
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: night}))
-	want("20261101T020000Z-4")
+	requireNextID("20261101T020000Z-4")
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: night}))
-	want("20261101T020000Z-5")
+	requireNextID("20261101T020000Z-5")
 	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: night}))
-	want("20261101T020000Z-6")
+	requireNextID("20261101T020000Z-6")
 }
 
 // TestWorkOfOneSecondKeepsItsEntries records two backups that began in the same second.

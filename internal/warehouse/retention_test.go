@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func day(text string) time.Time {
+func parseDay(text string) time.Time {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		panic(err)
@@ -39,7 +39,7 @@ func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var all []time.Time
 			for _, d := range days {
-				all = append(all, day(d))
+				all = append(all, parseDay(d))
 			}
 			var got []string
 			for d := range c.keep.KeptDays(all) {
@@ -65,7 +65,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	}
 	keep := warehouse.Retention{RawDays: 7, Daily: 1, Monthly: 1}
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
-	planned, err := w.Pruner.Prune(keep, now, true)
+	planned, err := w.Pruner.Prune(keep, now, true) // a dry run
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// setUmask changes the umask of the process until the end of a test, which must not run in parallel
-// with others.
+// setUmask changes the umask of the process until the end of the test. The test must not run in
+// parallel with others.
 func setUmask(t *testing.T, mask int) {
 	t.Helper()
 	before := unix.Umask(mask)
@@ -94,8 +94,8 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 	}
 }
 
-// wantModes returns the expected modes of the files of createRunFiles. dir and file are the modes of
-// published folders and files. All others are private.
+// wantModes returns the expected modes of the files that createRunFiles creates. dir and file are the
+// modes of published folders and files. All other files are private.
 func wantModes(dir, file string) map[string]string {
 	want := map[string]string{}
 	for names, mode := range map[string]string{

@@ -52,7 +52,7 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	}
 }
 
-// seriesDays returns the days of the series.
+// seriesDays returns the days of the table's Parquet files.
 func seriesDays(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "*"))
@@ -65,6 +65,7 @@ func seriesDays(t *testing.T, w *warehouse.Warehouse) []string {
 	return found
 }
 
+// rollback rolls back and returns the version that readers then see.
 func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
 	t.Helper()
 	m, err := w.Rollback(run, night.AddDate(0, 1, 0))

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version. The warehouse
-// was copied without its hard links, so the file of the series is intact. The next draft completes
-// the series and must keep the intact file.
+// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version in a warehouse
+// that was copied without its hard links, so that the file of the series is intact. The next draft
+// completes the series and must keep the intact file.
 func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
